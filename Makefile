@@ -1,0 +1,119 @@
+# Every command that a person types; CI types the same. `make` lists them.
+# Needs Python 3.11 or newer with venv and pip, a Rust toolchain, a C compiler and make.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# Any Python from 3.11 up: make test PYTHON=python3.12 (after `make clean`, if .venv is there)
+NEWER := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c '$(NEWER)' 2> /dev/null && echo "$$p" && break; done)
+UV := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' constraints.txt)
+
+# maturin and PyO3's build script read these; the extension never links to libpython.
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
+export UV_CONSTRAINT := $(CURDIR)/constraints.txt
+export PYO3_PYTHON := $(VIRTUAL_ENV)/bin/python
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
+# Stamps live in .venv, so that they go when it goes.
+STAMPS := .venv/.stamps
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+EXTENSION := $(STAMPS)/extension
+
+##@ Use
+
+.PHONY: demo
+demo: $(EXTENSION) ## Train on real splice sites and write a report (installs no torch)
+	seqloom demo
+
+.PHONY: wheel
+wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPython found
+	rm -rf dist
+	maturin build --release --zig --compatibility manylinux_2_28 --out dist
+	python tests/wheel/smoke.py dist/*.whl
+
+##@ Check
+
+.PHONY: check
+check: lint test docs ## What CI runs: lint, test, docs
+
+.PHONY: test
+test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example of README, docs and docstrings
+	cargo test --quiet --workspace --exclude seqloom-py
+	pytest $(ARGS)
+
+.PHONY: lint
+lint: $(STAMPS)/dev $(EXTENSION) ## Judge without changing: format, lints, types, layers, stubs
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
+	ruff format --check --quiet
+	ruff check --quiet
+	basedpyright --warnings
+	lint-imports --no-cache --no-logo
+	cargo run --quiet --package seqloom-py --bin stub_gen -- .venv/_native.pyi
+	diff .venv/_native.pyi $(STUB) || { echo 'The stub is stale: make stubs'; exit 1; }
+	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
+
+.PHONY: docs
+docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/doc; a broken link fails
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+	zensical build --clean --strict
+
+.PHONY: bench
+bench: $(STAMPS)/dev $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name]
+	python -m benchmarks $(SUITE)
+
+##@ Edit
+
+.PHONY: fmt
+fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
+	cargo fmt --all
+	ruff check --fix-only --quiet
+	ruff format --quiet
+
+STUB := python/seqloom/_rust/_native.pyi
+.PHONY: stubs
+stubs: $(STAMPS)/base ## Write the extension's stub from its Rust source
+	cargo run --quiet --package seqloom-py --bin stub_gen -- $(STUB)
+
+.PHONY: pins
+pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
+	env -u UV_CONSTRAINT uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--extra plot --extra torch --group dev --output-file constraints.txt pyproject.toml
+
+.PHONY: clean
+clean: ## Remove what the other commands made, .venv too
+	rm -rf .venv dist site target python/seqloom/_rust/*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## List the commands
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { print "\n" substr($$0, 5) } \
+		/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+# How .venv comes to be, in this order: Python, what the demo needs, our extension; the rest.
+
+$(STAMPS)/venv:
+	@test -n '$(PYTHON)' || { echo 'seqloom needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
+	'$(PYTHON)' -c '$(NEWER)' || { echo '$(PYTHON) is older than Python 3.11'; exit 1; }
+	'$(PYTHON)' -m venv .venv
+	python -m pip install --quiet --disable-pip-version-check uv==$(UV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/base: constraints.txt pyproject.toml | $(STAMPS)/venv
+	uv pip install --quiet --requirements pyproject.toml --extra plot --group build
+	@touch $@
+
+$(STAMPS)/dev: constraints.txt pyproject.toml | $(STAMPS)/base
+	uv pip install --quiet --requirements pyproject.toml --extra plot --extra torch --group dev
+	@touch $@
+
+$(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
+	maturin develop --uv --release --quiet
+	@touch $@

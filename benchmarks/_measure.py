@@ -1,0 +1,50 @@
+"""Clocks and scales that the suites share."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+HOME = Path(__file__).parents[1]
+
+
+def interleave(
+    sides: Mapping[str, Callable[[], object]], *, rounds: int
+) -> dict[str, list[float]]:
+    """Times each side once a round, in turn, so that a busy moment meets all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, work in sides.items():
+            seconds[name].append(_clock(work))
+    return seconds
+
+
+def ask_fresh(module: str, *arguments: str) -> Any:
+    """Runs a module in an interpreter of its own and reads the JSON on its last line."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HOME)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def memory_of(work: Callable[[], object]) -> int:
+    """Gives the bytes by which the resident memory's peak in `work` exceeds its start."""
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    start = _resident("VmRSS")
+    work()
+    return _resident("VmHWM") - start
+
+
+def _clock(work: Callable[[], object]) -> float:
+    """Times one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _resident(key: str) -> int:
+    """Reads the resident memory (VmRSS) or its peak (VmHWM) in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key)) * 1024

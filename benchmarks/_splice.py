@@ -1,0 +1,30 @@
+"""The demo's windows, as the suites take them."""
+
+from typing import Any
+
+import numpy as np
+
+from seqloom import _demo
+from seqloom.data import SequenceDataset
+from seqloom.encode import OneHot
+
+
+def read(part: str) -> SequenceDataset:
+    """Reads the training part ("train") or the test part ("test")."""
+    fasta, table = _demo.path(f"{part}.fa.gz"), _demo.path(f"{part}.tsv")
+    classes = ("EI", "IE", "N")
+    return SequenceDataset(fasta, labels=table, classes=classes, encoder=OneHot("dna"))
+
+
+def windows_as_groups(data: SequenceDataset) -> dict[str, str]:
+    """Gives each id its letters: equal windows then fall into one part."""
+    letters = SequenceDataset(data.paths)
+    return {
+        item["id"]: str(item["sequence"]) for item in (letters[i] for i in range(len(data)))
+    }
+
+
+def batches(data: SequenceDataset, size: int) -> list[dict[str, Any]]:
+    """Cuts a dataset into batches, in the file's order, all of them made beforehand."""
+    places = np.arange(len(data))
+    return [data.batch(places[start : start + size]) for start in range(0, len(data), size)]

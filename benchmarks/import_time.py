@@ -1,0 +1,37 @@
+"""What `import seqloom` adds to `import numpy`."""
+
+import subprocess
+import sys
+from statistics import median
+
+from benchmarks._page import machine, publish, table
+
+ROUNDS = 15
+LIMIT_MS = 40
+SIDES = {"import numpy": "import numpy", "import numpy, seqloom": "import numpy, seqloom"}
+
+
+def main() -> None:
+    """Times both in fresh interpreters, in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in SIDES}
+    for _ in range(ROUNDS + 1):
+        for name, statement in SIDES.items():
+            seconds[name].append(_time_fresh(statement))
+    # The first round reads the files into the system's cache.
+    numpy, both = (1000 * median(times[1:]) for times in seconds.values())
+    rows = [
+        ("`import numpy`", f"{numpy:.1f}"),
+        ("`import numpy, seqloom`", f"{both:.1f}"),
+        (f"what seqloom adds (limit {LIMIT_MS})", f"**{both - numpy:.1f}**"),
+    ]
+    head = ("median of 15 fresh interpreters, interleaved", "ms")
+    publish("import", f"{table(head, rows)}\n\n{machine('numpy', 'seqloom')}")
+
+
+def _time_fresh(statement: str) -> float:
+    """Times a statement inside a new interpreter."""
+    code = (
+        f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    return float(done.stdout)

@@ -1,0 +1,23 @@
+"""Ten steps of one side in a process of their own: python -m ... SIDE THREADS."""
+
+import json
+import sys
+
+from benchmarks._measure import memory_of
+from benchmarks.train_cnn._setup import make_side, prepare
+from seqloom._threads import limit_blas
+
+STEPS = 10
+
+
+def main(name: str, threads: int) -> None:
+    """Prints the bytes by which the peak of ten steps exceeds what stood before them."""
+    config, batches = prepare()
+    side = make_side(name, config, threads)
+    with limit_blas(threads):
+        grown = memory_of(lambda: [side.step(batch) for batch in batches[:STEPS]])
+    print(json.dumps(grown))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,45 @@
+"""Our side: the step that `fit` makes."""
+
+from typing import Any
+
+import numpy as np
+
+from seqloom import Key
+from seqloom.models import SequenceCNN, SequenceCNNConfig
+from seqloom.nn import functional as F, value_and_grad
+from seqloom.optim import AdamW
+from seqloom.tensor import Tensor, backend
+
+
+class Ours:
+    """The network on the NumPy backend, with its optimiser.
+
+    Args:
+        config: The network's settings.
+        threads: The threads of its kernels.
+        lr: The learning rate.
+    """
+
+    def __init__(self, config: SequenceCNNConfig, *, threads: int, lr: float) -> None:
+        self.model: SequenceCNN = config.init(backend("numpy", num_threads=threads), Key(0))
+        flat = tuple(path for path, each in self.model.parameters() if len(each.shape) == 1)
+        self.optimizer = AdamW(no_decay=flat)
+        self.lr = lr
+        self.follow = value_and_grad(_loss_of)
+
+    def step(self, batch: dict[str, Any]) -> float:
+        """Learns from one batch and gives its loss."""
+        key = Key(0, self.optimizer.step_count)
+        loss, grads = self.follow(self.model, batch, key)
+        self.optimizer.step(self.lr, self.model, grads)
+        return float(loss.item())
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Copies the weights and the running averages by path."""
+        return {path: np.array(value) for path, value in self.model.to_record().items()}
+
+
+def _loss_of(model: SequenceCNN, batch: dict[str, Any], key: Key) -> Tensor:
+    """Runs the network forward."""
+    inputs = model.backend.tensor(batch["inputs"], dtype="float32")
+    return F.cross_entropy(model.logits(inputs, key=key), batch["label"])

@@ -1,0 +1,34 @@
+"""What both sides are given."""
+
+from dataclasses import replace
+from typing import Any
+
+from benchmarks._splice import batches, read
+from benchmarks.train_cnn._ours import Ours
+from seqloom.cli._demo import NETWORK
+from seqloom.models import SequenceCNNConfig
+
+EPOCHS = int(NETWORK["epochs"])
+LR = NETWORK["lr"]
+BATCH_SIZE = 64
+
+
+def prepare() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
+    """Gives the demo's network and the batches of one epoch."""
+    train = read("train")
+    return SequenceCNNConfig.for_data(train), batches(train, BATCH_SIZE)
+
+
+def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
+    """Takes chance away, so that losses can be compared."""
+    return replace(config, dropout=0.0)
+
+
+def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
+    """Makes a side; torch is imported only for its own."""
+    ours = Ours(config, threads=threads, lr=LR)
+    if name == "seqloom":
+        return ours
+    from benchmarks.train_cnn._theirs import Theirs
+
+    return Theirs(config, ours.weights(), threads=threads, lr=LR)

@@ -1,0 +1,46 @@
+"""Both sides in turn, epoch by epoch, in one process: python -m ... THREADS."""
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from benchmarks._measure import interleave
+from benchmarks.train_cnn._setup import EPOCHS, make_side, prepare, without_dropout
+from seqloom._threads import limit_blas
+from seqloom.models import SequenceCNNConfig
+
+SIDES = ("seqloom", "torch")
+
+
+def main(threads: int) -> None:
+    """Prints the seconds of each epoch by side, and how far the losses were apart."""
+    config, batches = prepare()
+    with limit_blas(threads):
+        apart = _compare(without_dropout(config), batches, threads)
+        sides = {name: make_side(name, config, threads) for name in SIDES}
+        epochs = {name: _epoch_of(side, batches) for name, side in sides.items()}
+        interleave(epochs, rounds=1)  # pages are touched and kernels chosen
+        seconds = interleave(epochs, rounds=EPOCHS)
+    print(json.dumps({"steps": len(batches), "apart": apart, "seconds": seconds}))
+
+
+def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
+    """Trains both for an epoch from equal weights; gives the largest gap of their losses."""
+    losses = [
+        [side.step(batch) for batch in batches]
+        for side in (make_side(name, config, threads) for name in SIDES)
+    ]
+    apart = float(np.abs(np.subtract(*losses)).max())
+    assert apart < 1e-3, f"the sides do not compute the same: losses are {apart} apart"
+    return apart
+
+
+def _epoch_of(side: Any, batches: list[Any]) -> Any:
+    """Makes a call that trains for one epoch."""
+    return lambda: [side.step(batch) for batch in batches]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

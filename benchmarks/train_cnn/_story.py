@@ -1,0 +1,59 @@
+"""Asks every question in a process of its own and writes the table."""
+
+from statistics import median
+from typing import Any
+
+from benchmarks._measure import ask_fresh
+from benchmarks._page import machine, publish, table
+from benchmarks.train_cnn._floor import floor_ms
+from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare
+
+THREADS = (1, 2)
+HEAD = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
+
+
+def main() -> None:
+    """Measures time and memory at one and two threads."""
+    config, _ = prepare()
+    rows, apart = list[Any](), 0.0
+    for threads in THREADS:
+        speed = ask_fresh("benchmarks.train_cnn._speed", str(threads))
+        apart = max(apart, speed["apart"])
+        rows += [*_times(threads, speed), _memory(threads)]
+    floors = ", ".join(f"{floor_ms(config, n):.2f} ms at {n}" for n in THREADS)
+    publish("train_cnn", f"{table(HEAD, rows)}\n\n{_notes(apart, floors)}")
+
+
+def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
+    """Writes the median step and the whole training of both sides."""
+    ours, theirs = speed["seconds"].values()
+    step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
+    total = [sum(ours), sum(theirs)]
+    return [
+        (threads, "step, median over epochs, ms", *_beside(step)),
+        (threads, f"{EPOCHS} epochs, s", *_beside(total)),
+    ]
+
+
+def _memory(threads: int) -> tuple[object, ...]:
+    """Writes the memory that ten steps add, each side in a fresh process."""
+    module = "benchmarks.train_cnn._memory"
+    grown = [ask_fresh(module, side, str(threads)) / 1e6 for side in ("seqloom", "torch")]
+    return (threads, "memory that ten steps add, MB", *_beside(grown))
+
+
+def _beside(pair: list[float]) -> tuple[str, str, str]:
+    """Writes two numbers and their ratio."""
+    return f"{pair[0]:.2f}", f"{pair[1]:.2f}", f"**{pair[0] / pair[1]:.2f}**"
+
+
+def _notes(apart: float, floors: str) -> str:
+    """Says what was measured, and how far it is from what the machine could do."""
+    return (
+        f"The demo's network and batches of {BATCH_SIZE} windows that lie in memory; a step "
+        "is forward, backward, AdamW (torch's: `fused=True`) and reading the loss. Both "
+        "sides run in one process, epoch by epoch in turn. From equal weights and without "
+        f"dropout, the losses of the first epoch differ by at most {apart:.0e}. The "
+        f"convolutions' multiplications alone, at the speed of a large matrix product, "
+        f"take: {floors} threads.\n\n{machine('numpy', 'torch', 'seqloom')}"
+    )

@@ -1,0 +1,91 @@
+"""torch's side: the same network, eager, on the CPU, with its fused AdamW."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from seqloom.models import SequenceCNNConfig
+
+
+class Theirs:
+    """torch's network with its optimiser.
+
+    Args:
+        config: The settings of our network.
+        weights: Our first weights by path; its own have the same names.
+        threads: The threads of torch's operations.
+        lr: The learning rate.
+    """
+
+    def __init__(
+        self,
+        config: SequenceCNNConfig,
+        weights: Mapping[str, np.ndarray],
+        *,
+        threads: int,
+        lr: float,
+    ) -> None:
+        torch.set_num_threads(threads)
+        self.model = Network(config, weights)
+        self.model.load_state_dict(_tensors(weights), strict=False)
+        params = list(self.model.parameters())
+        flat = {"params": [each for each in params if each.ndim == 1], "weight_decay": 0.0}
+        wide = {"params": [each for each in params if each.ndim > 1], "weight_decay": 0.01}
+        self.optimizer = torch.optim.AdamW([wide, flat], lr=lr, fused=True)
+
+    def step(self, batch: dict[str, Any]) -> float:
+        """Learns from one batch and gives its loss."""
+        self.optimizer.zero_grad()
+        logits = self.model(torch.from_numpy(batch["inputs"]))
+        loss = F.cross_entropy(logits, torch.from_numpy(batch["label"]))
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+
+class Network(nn.Module):
+    """The layers of `SequenceCNN` under the same names."""
+
+    def __init__(
+        self, config: SequenceCNNConfig, weights: Mapping[str, np.ndarray]
+    ) -> None:
+        super().__init__()
+        shapes = [
+            weights[f"blocks.{i}.conv.weight"].shape for i in range(len(config.widths))
+        ]
+        self.blocks = nn.ModuleList(
+            Block(shape, pool) for shape, pool in zip(shapes, config.pools, strict=True)
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        outputs, features = weights["head.weight"].shape
+        self.head = nn.Linear(features, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Gives the logits ``(batch, output)`` of inputs ``(batch, channel, place)``."""
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.dropout(x.flatten(1)))
+
+
+class Block(nn.Module):
+    """A convolution, batch normalisation, GELU and, if asked for, pooling."""
+
+    def __init__(self, shape: tuple[int, ...], pool: int) -> None:
+        super().__init__()
+        after, before, kernel = shape
+        self.conv = nn.Conv1d(before, after, kernel, padding="same", bias=False)
+        self.norm = nn.BatchNorm1d(after)
+        self.pool = nn.MaxPool1d(pool) if pool > 1 else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Gives the features ``(batch, channel, place)``."""
+        return self.pool(F.gelu(self.norm(self.conv(x))))
+
+
+def _tensors(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    """Copies our weights; torch counts batches besides, which we do not."""
+    return {path: torch.from_numpy(value.copy()) for path, value in weights.items()}

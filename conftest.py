@@ -1,0 +1,53 @@
+"""Collects every example of the README, the docs and the docstrings as a test."""
+
+import os
+from pathlib import Path
+from shutil import copy, rmtree
+from tempfile import mkdtemp
+
+from sybil import Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil.parsers.rest import DocTestParser
+
+HOME = Path(__file__).parent
+DEMO = HOME / "python/seqloom/_demo"
+
+
+def enter_scratch(namespace: dict[str, object]) -> None:
+    """Gives each document an empty folder of its own."""
+    namespace.clear()
+    os.chdir(mkdtemp(prefix="seqloom-doc-"))
+
+
+def enter_demo(namespace: dict[str, object]) -> None:
+    """Gives each page a folder that holds the files its examples read."""
+    enter_scratch(namespace)
+    for name in ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"):
+        copy(DEMO / name, name)
+    copy("test.fa.gz", "new.fa.gz")
+
+
+def leave_scratch(_: dict[str, object]) -> None:
+    """Goes back, so that pytest finds its files, and leaves nothing behind."""
+    scratch = Path.cwd()
+    os.chdir(HOME)
+    if scratch.name.startswith("seqloom-doc-"):
+        rmtree(scratch)
+
+
+markdown = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["*.md"],
+    setup=enter_demo,
+    teardown=leave_scratch,
+)
+docstrings = Sybil(
+    parsers=[DocTestParser()],
+    patterns=["*.py"],
+    excludes=["conftest.py", "test_*.py", "tests/**", "benchmarks/**"],
+    document_types={".py": PythonDocStringDocument},
+    setup=enter_scratch,
+    teardown=leave_scratch,
+)
+pytest_collect_file = (markdown + docstrings).pytest()

@@ -1,0 +1,148 @@
+//! Alphabets: which letters are members, and which stand for several.
+
+use crate::{Error, Result};
+
+/// An ambiguity code and the letters that it stands for.
+type Ambiguity = (u8, &'static [u8]);
+
+const DNA: &[u8] = b"ACGT";
+const RNA: &[u8] = b"ACGU";
+const PROTEIN: &[u8] = b"ACDEFGHIKLMNPQRSTVWY";
+const IUPAC: &[u8] = b"ACGTRYSWKMBDHVN";
+
+/// The codes of IUPAC-IUB 1984 (Cornish-Bowden 1985).
+const DNA_AMBIGUITIES: [Ambiguity; 11] = [
+    (b'R', b"AG"),
+    (b'Y', b"CT"),
+    (b'S', b"CG"),
+    (b'W', b"AT"),
+    (b'K', b"GT"),
+    (b'M', b"AC"),
+    (b'B', b"CGT"),
+    (b'D', b"AGT"),
+    (b'H', b"ACT"),
+    (b'V', b"ACG"),
+    (b'N', b"ACGT"),
+];
+
+const RNA_AMBIGUITIES: [Ambiguity; 11] = [
+    (b'R', b"AG"),
+    (b'Y', b"CU"),
+    (b'S', b"CG"),
+    (b'W', b"AU"),
+    (b'K', b"GU"),
+    (b'M', b"AC"),
+    (b'B', b"CGU"),
+    (b'D', b"AGU"),
+    (b'H', b"ACU"),
+    (b'V', b"ACG"),
+    (b'N', b"ACGU"),
+];
+
+const PROTEIN_AMBIGUITIES: [Ambiguity; 4] =
+    [(b'B', b"DN"), (b'Z', b"EQ"), (b'J', b"IL"), (b'X', PROTEIN)];
+
+/// The letters of a sequence, in the order of their channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alphabet {
+    letters: Vec<u8>,
+    ambiguities: &'static [Ambiguity],
+    has_stop: bool,
+}
+
+impl Alphabet {
+    /// An alphabet by name (`dna`, `rna`, `protein`, `iupac`), or made of the
+    /// distinct letters of `name` itself.
+    pub fn new(name: &str) -> Result<Self> {
+        Ok(match name {
+            "dna" => Self::known(DNA, &DNA_AMBIGUITIES),
+            "rna" => Self::known(RNA, &RNA_AMBIGUITIES),
+            "protein" => Self {
+                has_stop: true,
+                ..Self::known(PROTEIN, &PROTEIN_AMBIGUITIES)
+            },
+            "iupac" => Self::known(IUPAC, &[]),
+            letters => Self::known(distinct(letters)?, &[]),
+        })
+    }
+
+    fn known(letters: &[u8], ambiguities: &'static [Ambiguity]) -> Self {
+        Self {
+            letters: letters.to_vec(),
+            ambiguities,
+            has_stop: false,
+        }
+    }
+
+    /// The members, in the order of their channels.
+    pub fn letters(&self) -> &[u8] {
+        &self.letters
+    }
+
+    /// The codes that stand for several members, each with those members.
+    pub fn ambiguities(&self) -> &'static [(u8, &'static [u8])] {
+        self.ambiguities
+    }
+
+    /// Whether a `*` may end a sequence (a translated stop codon).
+    pub fn has_stop(&self) -> bool {
+        self.has_stop
+    }
+}
+
+/// The bytes of `letters`, if they can be an alphabet.
+fn distinct(letters: &str) -> Result<&[u8]> {
+    let bytes = letters.as_bytes();
+    let repeated = (1..bytes.len()).any(|i| bytes[..i].contains(&bytes[i]));
+    if bytes.is_empty() || repeated || !bytes.iter().all(u8::is_ascii_graphic) {
+        return Err(Error::argument(format!(
+            "alphabet must be 'dna', 'rna', 'protein', 'iupac' or distinct ASCII letters, got {letters:?}"
+        )));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ambiguity_stands_for_members_only() {
+        for name in ["dna", "rna", "protein"] {
+            let alphabet = Alphabet::new(name).unwrap();
+            for (code, members) in alphabet.ambiguities() {
+                assert!(!alphabet.letters().contains(code), "{name}");
+                assert!(
+                    members.iter().all(|m| alphabet.letters().contains(m)),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rna_is_dna_with_u_for_t() {
+        let swap = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes)
+                .replace('T', "U")
+                .into_bytes()
+        };
+        let (dna, rna) = (Alphabet::new("dna").unwrap(), Alphabet::new("rna").unwrap());
+        assert_eq!(swap(dna.letters()), rna.letters());
+        for (d, r) in dna.ambiguities().iter().zip(rna.ambiguities()) {
+            assert_eq!((d.0, swap(d.1)), (r.0, r.1.to_vec()));
+        }
+    }
+
+    #[test]
+    fn letters_of_ones_own_keep_their_order() {
+        assert_eq!(Alphabet::new("HEC").unwrap().letters(), b"HEC");
+    }
+
+    #[test]
+    fn repeated_blank_or_foreign_letters_make_no_alphabet() {
+        for letters in ["", "AA", "A C", "ACGÜ", "A\n"] {
+            assert!(Alphabet::new(letters).is_err(), "{letters:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Everything that can go wrong with data, in one enum.
+//!
+//! An error says where, what was expected and what was found. Python sees it
+//! as a class of `seqloom.errors`; `seqloom-py` translates in one place.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A result whose error is [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such file.
+    #[error("{}: no such file", path.display())]
+    Missing {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// The file is there, and cannot be opened or read.
+    #[error("{}: {message}", path.display())]
+    File {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What the operating system said.
+        message: String,
+    },
+    /// The file's content is not what it should be.
+    #[error("{}: {fault}", path.display())]
+    Format {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Where and what.
+        fault: Box<Fault>,
+    },
+    /// A letter that the encoder does not take.
+    #[error("sequence {record}, position {position}: expected {expected}, found {:?}", char::from(*letter))]
+    Letter {
+        /// Index of the sequence in the call.
+        record: usize,
+        /// Zero-based position in the sequence.
+        position: usize,
+        /// The byte that was found.
+        letter: u8,
+        /// The letters that are taken.
+        expected: Box<str>,
+    },
+    /// An argument that makes no sense.
+    #[error("{message}")]
+    Argument {
+        /// What was expected and what was given.
+        message: String,
+    },
+    /// An index beyond the end.
+    #[error("{message}")]
+    OutOfRange {
+        /// What was asked for, and the size.
+        message: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Argument`].
+    pub fn argument(message: impl Into<String>) -> Self {
+        Self::Argument {
+            message: message.into(),
+        }
+    }
+
+    /// An [`Error::Format`].
+    pub fn format(path: &Path, fault: Fault) -> Self {
+        Self::Format {
+            path: path.to_path_buf(),
+            fault: Box::new(fault),
+        }
+    }
+
+    /// [`Error::Missing`] or [`Error::File`], by the kind of `error`.
+    pub fn io(path: &Path, error: &std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return Self::Missing { path };
+        }
+        Self::File {
+            path,
+            message: error.to_string(),
+        }
+    }
+}
+
+/// A fault in a file's content: where it stands and what it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// Zero-based number of the record.
+    pub record: Option<u64>,
+    /// The record's id, as far as it can be shown.
+    pub id: Option<String>,
+    /// One-based line of the decompressed text.
+    pub line: Option<u64>,
+    /// Zero-based byte: of the decompressed text, or of the compressed file
+    /// where the fault lies in the compressed data.
+    pub byte: Option<u64>,
+    /// What was expected and what was found.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault of the file as a whole.
+    pub fn whole(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A fault in the compressed data, at a byte of the compressed file.
+    pub fn compressed(byte: u64, message: impl Into<String>) -> Self {
+        Self {
+            byte: Some(byte),
+            ..Self::whole(message)
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(part) = self.place() {
+            write!(f, "{part}")?;
+        }
+        write!(f, "{}", self.message)
+    }
+}
+
+impl Fault {
+    /// "record 3 (id), line 9, byte 120: ", or nothing for a fault that says
+    /// itself which byte it means.
+    fn place(&self) -> Option<String> {
+        let line = self.line?;
+        let byte = self.byte.unwrap_or(0);
+        let record = match (self.record, &self.id) {
+            (Some(record), Some(id)) => format!("record {record} ({id}), "),
+            (Some(record), None) => format!("record {record}, "),
+            (None, _) => String::new(),
+        };
+        Some(format!("{record}line {line}, byte {byte}: "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_file_record_line_and_byte() {
+        let fault = Fault {
+            record: Some(3),
+            id: Some("seq4".into()),
+            line: Some(9),
+            byte: Some(120),
+            message: "expected a letter, found a space".into(),
+        };
+        assert_eq!(
+            Error::format(Path::new("a.fa"), fault).to_string(),
+            "a.fa: record 3 (seq4), line 9, byte 120: expected a letter, found a space"
+        );
+    }
+
+    #[test]
+    fn a_fault_of_the_whole_file_names_the_file() {
+        let error = Error::format(Path::new("a.fa"), Fault::whole("the file is empty"));
+        assert_eq!(error.to_string(), "a.fa: the file is empty");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_missing() {
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        assert!(matches!(
+            Error::io(Path::new("x"), &error),
+            Error::Missing { .. }
+        ));
+    }
+}

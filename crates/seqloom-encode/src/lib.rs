@@ -1,0 +1,7 @@
+//! Sequence records to numbers.
+
+pub mod count;
+pub mod one_hot;
+mod policy;
+
+pub use policy::{Case, Unknown};

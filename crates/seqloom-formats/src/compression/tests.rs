@@ -1,0 +1,176 @@
+use std::io::Cursor;
+
+use sirocco::{Format, compress, deflate::Level};
+
+use super::{Compression, Trouble, unpack};
+use crate::input::Input;
+
+/// The empty block that ends a bgzip file (SAM specification, section 4.1.2).
+const END: [u8; 28] = [
+    0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+    0, 0,
+];
+const TEXT: &[u8] = b">a first\nACGTACGTTGCA\n>b second\nGGGATTACAGGG\n>c third\nTTTTTTTTTTTT\n";
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    compress(Format::Gzip, Level::DEFAULT, text)
+}
+
+/// A gzip member, with the extra field that makes a bgzip block of it.
+fn block(text: &[u8]) -> Vec<u8> {
+    let member = gzip(text);
+    let size = u16::try_from(member.len() + 8 - 1).unwrap().to_le_bytes();
+    let extra = [6, 0, b'B', b'C', 2, 0, size[0], size[1]];
+    [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat()
+}
+
+fn bgzip(texts: &[&[u8]]) -> Vec<u8> {
+    let blocks: Vec<Vec<u8>> = texts.iter().map(|text| block(text)).collect();
+    [blocks.concat(), END.to_vec()].concat()
+}
+
+fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
+    let (_, mut text) = unpack(Input::new(Box::new(Cursor::new(file.to_vec()))))?;
+    let mut all = Vec::new();
+    loop {
+        let piece = text.fill()?;
+        if piece.is_empty() {
+            return Ok(all);
+        }
+        all.extend_from_slice(piece);
+        let count = piece.len();
+        text.consume(count);
+    }
+}
+
+/// Where the damage is, and what is said about it.
+fn damage(file: &[u8]) -> Option<(u64, String)> {
+    match text_of(file) {
+        Err(Trouble::Damage(fault)) => Some((fault.byte?, fault.message)),
+        _ => None,
+    }
+}
+
+fn compression(file: &[u8]) -> Compression {
+    unpack(Input::new(Box::new(Cursor::new(file.to_vec()))))
+        .unwrap()
+        .0
+}
+
+/// Flips each bit in turn: every file must give the same text, or an error.
+fn count_silent_changes(file: &[u8]) -> usize {
+    let changed = |bit: &usize| {
+        let mut file = file.to_vec();
+        file[bit / 8] ^= 1 << (bit % 8);
+        text_of(&file).is_ok_and(|text| text != TEXT && text != file)
+    };
+    (0..file.len() * 8).filter(changed).count()
+}
+
+#[test]
+fn every_container_holds_the_same_text() {
+    let files = [
+        (Compression::None, TEXT.to_vec()),
+        (Compression::Gzip, gzip(TEXT)),
+        (Compression::Bgzip, bgzip(&[TEXT])),
+        (Compression::Bgzip, bgzip(&[&TEXT[..20], b"", &TEXT[20..]])),
+    ];
+    for (kind, file) in files {
+        assert_eq!(
+            (compression(&file), text_of(&file).unwrap()),
+            (kind, TEXT.to_vec())
+        );
+    }
+}
+
+#[test]
+fn members_follow_each_other_even_within_a_record() {
+    let file = [gzip(&TEXT[..13]), gzip(b""), gzip(&TEXT[13..])].concat();
+    assert_eq!(text_of(&file).unwrap(), TEXT);
+}
+
+#[test]
+fn long_texts_come_through_whole() {
+    let text: Vec<u8> = (0..3_000_000_u32)
+        .map(|i| b"ACGT"[(i.wrapping_mul(2_654_435_761) >> 30) as usize])
+        .collect();
+    assert!(text_of(&gzip(&text)).unwrap() == text);
+    let blocks: Vec<&[u8]> = text.chunks(60_000).collect();
+    assert!(text_of(&bgzip(&blocks)).unwrap() == text);
+}
+
+#[test]
+fn a_gzip_cut_at_any_byte_is_an_error() {
+    let file = gzip(TEXT);
+    for end in 2..file.len() {
+        let (byte, message) = damage(&file[..end]).unwrap();
+        assert_eq!(byte, end as u64);
+        assert!(message.starts_with("the gzip data is cut"), "{message}");
+    }
+}
+
+#[test]
+fn a_bgzip_cut_at_any_byte_is_an_error() {
+    let file = bgzip(&[&TEXT[..30], &TEXT[30..]]);
+    for end in 2..file.len() {
+        assert!(damage(&file[..end]).is_some(), "{end}");
+    }
+}
+
+#[test]
+fn a_bgzip_without_its_last_block_was_cut() {
+    let (byte, message) = damage(&block(TEXT)).unwrap();
+    assert_eq!(byte, block(TEXT).len() as u64);
+    assert!(
+        message.contains("without the block that marks the end"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_flipped_bit_never_changes_the_text_silently() {
+    assert_eq!(count_silent_changes(&gzip(TEXT)), 0);
+    assert_eq!(count_silent_changes(&bgzip(&[&TEXT[..30], &TEXT[30..]])), 0);
+}
+
+#[test]
+fn zeros_may_follow_gzip_and_nothing_else() {
+    let file = gzip(TEXT);
+    let size = file.len() as u64;
+    assert_eq!(
+        text_of(&[file.clone(), vec![0; 700_000]].concat()).unwrap(),
+        TEXT
+    );
+    assert_eq!(damage(&[&file[..], b"junk"].concat()).unwrap().0, size);
+    assert_eq!(
+        damage(&[&file[..], &[0, 0, 0, 7]].concat()).unwrap().0,
+        size + 3
+    );
+}
+
+#[test]
+fn every_field_of_a_gzip_header_is_understood() {
+    let member = gzip(TEXT);
+    let fields = b"\x03\0xyzname.fa\0a comment\0";
+    let file = [&member[..3], &[0x1C], &member[4..10], fields, &member[10..]].concat();
+    assert_eq!(text_of(&file).unwrap(), TEXT);
+}
+
+#[test]
+fn a_bgzip_block_that_lies_about_its_size_is_an_error() {
+    let mut file = bgzip(&[TEXT]);
+    file[16] += 1;
+    assert!(damage(&file).is_some());
+}
+
+#[test]
+fn plain_gzip_after_bgzip_is_an_error() {
+    let (_, message) = damage(&[block(TEXT), gzip(TEXT)].concat()).unwrap();
+    assert!(message.contains("no bgzip block begins there"), "{message}");
+}
+
+#[test]
+fn bgzip_files_may_be_joined() {
+    let half = [bgzip(&[&TEXT[..30]]), bgzip(&[&TEXT[30..]])].concat();
+    assert_eq!(text_of(&half).unwrap(), TEXT);
+}

@@ -1,0 +1,255 @@
+use proptest::prelude::*;
+use seqloom_core::error::Fault;
+
+use super::{Parser, Place, Sink};
+
+/// Keeps what is found as it comes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    records: Vec<(String, String)>,
+    ended: usize,
+}
+
+impl Sink for Found {
+    fn begin(&mut self, header: &[u8]) {
+        self.records
+            .push((String::from_utf8_lossy(header).into(), String::new()));
+    }
+
+    fn letters(&mut self, letters: &[u8], _: Place) {
+        let (_, sequence) = self.records.last_mut().unwrap();
+        sequence.push_str(std::str::from_utf8(letters).unwrap());
+    }
+
+    fn end(&mut self) {
+        self.ended += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// The records of a text that comes in pieces of this size.
+fn parse(text: &[u8], piece: usize) -> Result<Vec<(String, String)>, Fault> {
+    let (mut parser, mut found) = (Parser::default(), Found::default());
+    for part in text.chunks(piece) {
+        assert_eq!(parser.feed(part, &mut found)?, part.len());
+    }
+    parser.finish(&mut found)?;
+    assert_eq!(found.ended, found.records.len());
+    Ok(found.records)
+}
+
+fn records(text: &[u8]) -> Vec<(String, String)> {
+    parse(text, text.len()).unwrap()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected
+        .iter()
+        .map(|(header, letters)| ((*header).into(), (*letters).into()))
+        .collect()
+}
+
+/// Record, line, byte and message of the fault.
+fn fault(text: &[u8]) -> (Option<u64>, u64, u64, String) {
+    let fault = parse(text, text.len()).unwrap_err();
+    (
+        fault.record,
+        fault.line.unwrap(),
+        fault.byte.unwrap(),
+        fault.message,
+    )
+}
+
+#[test]
+fn wrapped_lines_are_joined() {
+    assert_eq!(
+        records(b">a x\nAC\nGT\n>b\nT\n"),
+        pairs(&[("a x", "ACGT"), ("b", "T")])
+    );
+}
+
+#[test]
+fn line_ends_blank_lines_and_blanks_at_line_ends_are_left_out() {
+    let expected = pairs(&[("a x", "ACGT"), ("b", "T")]);
+    for text in [
+        &b">a x\r\nAC\r\nGT\r\n>b\r\nT\r\n"[..],
+        b">a x\nACGT\n>b\nT",
+        b"\n\n>a x\n\nAC\n \t\nGT\n\n\n>b\nT\n\n",
+        b">a x\nAC  \nGT\t\r\n>b\nT \t",
+        b"\xEF\xBB\xBF>a x\nACGT\n>b\nT\n",
+    ] {
+        assert_eq!(records(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_header_without_letters_is_an_empty_record() {
+    assert_eq!(
+        records(b">a\n>b\n\n>c"),
+        pairs(&[("a", ""), ("b", ""), ("c", "")])
+    );
+}
+
+#[test]
+fn a_header_may_hold_anything_but_line_ends_and_nul() {
+    assert_eq!(
+        records(">a > \u{e9}\t;\nA\n".as_bytes()),
+        pairs(&[("a > \u{e9}\t;", "A")])
+    );
+}
+
+#[test]
+fn text_before_the_first_header_is_an_error() {
+    assert_eq!(
+        fault(b"\nACGT\n"),
+        (None, 2, 1, "expected '>' and an id, found 'A'".into())
+    );
+}
+
+#[test]
+fn a_blank_within_letters_is_an_error_with_its_place() {
+    assert_eq!(
+        fault(b">a\nAC\n>b\nAC GT\n"),
+        (Some(1), 4, 11, "expected a letter, found a space".into())
+    );
+    assert_eq!(
+        fault(b">a\n\tAC\n"),
+        (Some(0), 2, 3, "expected a letter, found a tab".into())
+    );
+}
+
+#[test]
+fn nul_control_and_other_bytes_are_errors() {
+    assert_eq!(
+        fault(b">a\nA\0C\n").3,
+        "expected a letter, found a NUL byte"
+    );
+    assert_eq!(
+        fault(b">a\nA\x07C\n").3,
+        "expected a letter, found the byte 0x07"
+    );
+    assert_eq!(
+        fault(b">a\nA\xFFC\n").3,
+        "expected a letter, found the byte 0xff"
+    );
+    assert_eq!(
+        fault(b">a\0b\nA\n"),
+        (Some(0), 1, 2, "expected a header, found a NUL byte".into())
+    );
+}
+
+#[test]
+fn a_lost_line_end_is_an_error() {
+    let (record, line, byte, message) = fault(b">a\nACGT>b\nAC\n");
+    assert_eq!((record, line, byte), (Some(0), 2, 7));
+    assert!(message.contains("'>' within a line"), "{message}");
+}
+
+#[test]
+fn lone_carriage_returns_are_an_error_never_an_empty_record() {
+    assert!(
+        fault(b">a\rACGT\r>b\rAC\r")
+            .3
+            .contains("a lone carriage return")
+    );
+    assert!(fault(b">a\nAC\rGT\n").3.contains("a lone carriage return"));
+}
+
+#[test]
+fn a_header_without_an_id_is_an_error() {
+    for text in [&b">\nA\n"[..], b"> a\nA\n", b">\r\nA\n", b">"] {
+        assert_eq!(fault(text).3, "expected an id after '>', found none");
+    }
+}
+
+#[test]
+fn blank_text_holds_no_sequence() {
+    assert!(
+        parse(b"\n \n", 9)
+            .unwrap_err()
+            .message
+            .contains("the text is blank")
+    );
+    assert!(parse(b"", 9).is_err());
+}
+
+#[test]
+fn half_a_byte_order_mark_is_an_error() {
+    assert!(parse(b"\xEF\xBB>a\nA\n", 1).is_err());
+}
+
+#[test]
+fn a_header_above_the_limit_is_an_error() {
+    let text = [b">".to_vec(), vec![b'x'; super::MAX_HEADER + 1]].concat();
+    assert!(
+        parse(&text, 1 << 16)
+            .unwrap_err()
+            .message
+            .contains("longer than 1048576")
+    );
+}
+
+/// The same verdicts, line by line, without a thought for speed.
+fn slow(text: &[u8]) -> Option<Vec<(String, String)>> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        if let Some(header) = line.strip_prefix(b">") {
+            let header = header.strip_suffix(b"\r").unwrap_or(header);
+            let has_id = header.first().is_some_and(|byte| !b" \t".contains(byte));
+            if !has_id || header.contains(&b'\r') || header.contains(&0) {
+                return None;
+            }
+            found.push((String::from_utf8_lossy(header).into(), String::new()));
+            continue;
+        }
+        let letters = line.trim_ascii_end();
+        if letters.is_empty() {
+            continue;
+        }
+        if !letters
+            .iter()
+            .all(|byte| byte.is_ascii_graphic() && *byte != b'>')
+        {
+            return None;
+        }
+        found
+            .last_mut()?
+            .1
+            .push_str(std::str::from_utf8(letters).unwrap());
+    }
+    Some(found).filter(|found| !found.is_empty())
+}
+
+fn nasty() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(
+        prop::sample::select(b">>>\n\n\n\nACGTacgt \t\r\0;\xEF\xBB\xBF".to_vec()),
+        0..60,
+    )
+}
+
+/// Mostly right: what the strategy above hardly ever makes.
+fn fasta() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop::sample::select(vec![
+        "\n", "\r\n", "ACGT\n", "AC\r\n", "T", " ", "GG \n", ">a b\n", ">c\r\n", "\n>d\n",
+    ]);
+    prop::collection::vec(line, 0..20)
+        .prop_map(|lines| format!(">a\n{}", lines.concat()).into_bytes())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn the_slow_parser_agrees(text in prop_oneof![nasty(), fasta()]) {
+        prop_assert_eq!(parse(&text, text.len().max(1)).ok(), slow(&text));
+    }
+
+    #[test]
+    fn the_size_of_the_pieces_changes_nothing(text in prop_oneof![nasty(), fasta()], piece in 1_usize..9) {
+        prop_assert_eq!(parse(&text, piece), parse(&text, text.len().max(1)));
+    }
+}

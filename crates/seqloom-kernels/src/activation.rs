@@ -1,0 +1,102 @@
+//! What stands between two layers: relu, gelu, sigmoid, and their derivatives.
+
+use pulp::Simd;
+
+use crate::lanes::Lanes;
+use crate::map::{self, Binary, Unary};
+use crate::{Float, special};
+
+/// Fills `out` with `max(x, 0)`; a NaN stays one.
+pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
+    map::unary(Relu, x, out, threads);
+}
+
+/// Fills `out` with the gradient where relu's output was positive, else zero.
+pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
+    map::binary(ReluGrad, grad, output, out, threads);
+}
+
+/// Fills `out` with `x * P(normal <= x)`: the exact gelu, not its tanh likeness.
+pub fn gelu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
+    map::unary(Gelu, x, out, threads);
+}
+
+/// Fills `out` with the gradient times gelu's derivative at x.
+pub fn gelu_grad<T: Float>(grad: &[T], x: &[T], out: &mut [T], threads: usize) {
+    map::binary(GeluGrad, grad, x, out, threads);
+}
+
+/// Fills `out` with `1 / (1 + exp(-x))`.
+pub fn sigmoid<T: Float>(x: &[T], out: &mut [T], threads: usize) {
+    map::unary(Sigmoid, x, out, threads);
+}
+
+/// Fills `out` with the gradient times `output * (1 - output)`.
+pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
+    map::binary(SigmoidGrad, grad, output, out, threads);
+}
+
+#[derive(Clone, Copy)]
+struct Relu;
+
+impl<T: Float> Unary<T> for Relu {
+    #[inline(always)]
+    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        let zero = x.like(T::ZERO);
+        x.if_less(zero, zero, x)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct ReluGrad;
+
+impl<T: Float> Binary<T> for ReluGrad {
+    #[inline(always)]
+    fn of<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
+        let zero = grad.like(T::ZERO);
+        zero.if_less(output, grad, zero)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Gelu;
+
+impl<T: Float> Unary<T> for Gelu {
+    #[inline(always)]
+    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        x * x.normal()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct GeluGrad;
+
+impl<T: Float> Binary<T> for GeluGrad {
+    #[inline(always)]
+    fn of<S: Simd>(self, grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
+        let density = special::exp(x * x * x.like(T::of(-0.5)));
+        let density = density * x.like(T::of(0.398_942_280_401_432_7));
+        grad * x.mul_add(density, x.normal())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sigmoid;
+
+impl<T: Float> Unary<T> for Sigmoid {
+    #[inline(always)]
+    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        let one = x.like(T::ONE);
+        one / (one + special::exp(x.like(T::ZERO) - x))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SigmoidGrad;
+
+impl<T: Float> Binary<T> for SigmoidGrad {
+    #[inline(always)]
+    fn of<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
+        grad * output * (output.like(T::ONE) - output)
+    }
+}

@@ -1,0 +1,122 @@
+//! One step of Adam with decoupled weight decay, in one pass per tensor.
+
+use pulp::{Simd, WithSimd};
+
+use crate::{Float, lanes::Lanes, machine, parallel};
+
+/// What every tensor of a step shares.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The learning rate.
+    pub rate: f64,
+    /// How much of each moment is kept.
+    pub betas: (f64, f64),
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// The step's number; the first is one.
+    pub number: i32,
+}
+
+/// A parameter, its two moments, and its gradient.
+#[derive(Debug)]
+pub struct Tensor<'a, T> {
+    /// The parameter, changed in place.
+    pub param: &'a mut [T],
+    /// The running mean of the gradient.
+    pub first: &'a mut [T],
+    /// The running mean of the gradient's square.
+    pub second: &'a mut [T],
+    /// The gradient.
+    pub grad: &'a [T],
+    /// The share of the parameter that goes with a learning rate of one.
+    pub decay: f64,
+}
+
+/// Changes a parameter and its moments as `torch.optim.AdamW` does.
+pub fn adamw<T: Float>(step: Step, tensor: Tensor<'_, T>, threads: usize) {
+    if threads > 1 && tensor.param.len() > PIECE {
+        let (left, right) = halve(tensor);
+        rayon::join(|| adamw(step, left, threads), || adamw(step, right, threads));
+    } else {
+        machine::dispatch(Update { step, tensor });
+    }
+}
+
+/// Below this many numbers a tensor is not cut further.
+const PIECE: usize = 4 * parallel::CHUNK;
+
+fn halve<T: Float>(tensor: Tensor<'_, T>) -> (Tensor<'_, T>, Tensor<'_, T>) {
+    let middle = tensor.param.len() / 2;
+    let (param, param_rest) = tensor.param.split_at_mut(middle);
+    let (first, first_rest) = tensor.first.split_at_mut(middle);
+    let (second, second_rest) = tensor.second.split_at_mut(middle);
+    let (grad, grad_rest) = tensor.grad.split_at(middle);
+    let decay = tensor.decay;
+    let left = Tensor { param, first, second, grad, decay };
+    let right = Tensor { param: param_rest, first: first_rest, second: second_rest, grad: grad_rest, decay };
+    (left, right)
+}
+
+struct Update<'a, T> {
+    step: Step,
+    tensor: Tensor<'a, T>,
+}
+
+impl<T: Float> WithSimd for Update<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Tensor { param, first, second, grad, decay } = self.tensor;
+        let rule = Rule::new(simd, self.step, decay);
+        let (params, param) = T::split_mut::<S>(param);
+        let (firsts, first) = T::split_mut::<S>(first);
+        let (seconds, second) = T::split_mut::<S>(second);
+        let (grads, grad) = T::split::<S>(grad);
+        for (((param, first), second), &grad) in params.iter_mut().zip(firsts).zip(seconds).zip(grads) {
+            let state = [*param, *first, *second].map(|vector| Lanes::new(simd, vector));
+            [*param, *first, *second] = rule.apply(state, Lanes::new(simd, grad)).map(|lanes| lanes.vector);
+        }
+        let state = [&*param, &*first, &*second].map(|slice| Lanes::load_part(simd, slice));
+        let [new_param, new_first, new_second] = rule.apply(state, Lanes::load_part(simd, grad));
+        new_param.store_part(param);
+        new_first.store_part(first);
+        new_second.store_part(second);
+    }
+}
+
+/// A step's constants in every lane.
+struct Rule<S: Simd, T: Float> {
+    kept: Lanes<S, T>,
+    betas: [Lanes<S, T>; 2],
+    gains: [Lanes<S, T>; 2],
+    size: Lanes<S, T>,
+    root: Lanes<S, T>,
+    epsilon: Lanes<S, T>,
+}
+
+impl<S: Simd, T: Float> Rule<S, T> {
+    #[inline(always)]
+    fn new(simd: S, step: Step, decay: f64) -> Self {
+        let splat = |value: f64| Lanes::splat(simd, T::of(value));
+        let (beta_1, beta_2) = step.betas;
+        let correction = 1.0 - beta_1.powi(step.number);
+        Self {
+            kept: splat(1.0 - step.rate * decay),
+            betas: [splat(beta_1), splat(beta_2)],
+            gains: [splat(1.0 - beta_1), splat(1.0 - beta_2)],
+            size: splat(-step.rate / correction),
+            root: splat((1.0 - beta_2.powi(step.number)).sqrt().recip()),
+            epsilon: splat(step.epsilon),
+        }
+    }
+
+    #[inline(always)]
+    fn apply(&self, [param, first, second]: [Lanes<S, T>; 3], grad: Lanes<S, T>) -> [Lanes<S, T>; 3] {
+        let first = first.mul_add(self.betas[0], grad * self.gains[0]);
+        let second = second.mul_add(self.betas[1], grad * grad * self.gains[1]);
+        let spread = second.sqrt().mul_add(self.root, self.epsilon);
+        let param = (first / spread).mul_add(self.size, param * self.kept);
+        [param, first, second]
+    }
+}

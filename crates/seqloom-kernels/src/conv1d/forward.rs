@@ -1,0 +1,207 @@
+//! Output rows as products of a packed filter and a sample's windows.
+
+use pulp::{Simd, WithSimd};
+
+use super::rows::Rows;
+use crate::{Float, lanes::Lanes, machine, parallel};
+
+/// A matrix of weights, `rows` by `taps`, and what is added to each row.
+pub(super) struct Filter<'a, T> {
+    pub(super) rows: usize,
+    pub(super) taps: usize,
+    pub(super) weight: &'a dyn Fn(usize, usize) -> T,
+    pub(super) bias: Option<&'a [T]>,
+}
+
+/// The windows that the filter is applied to.
+#[derive(Clone, Copy)]
+pub(super) struct Product {
+    pub(super) input: Rows,
+    /// Windows of a sample, and places of an output row.
+    pub(super) width: usize,
+}
+
+/// Numbers of a tile of rows: with the weights in use they fit into a first-level cache.
+const TILE: usize = 6144;
+
+impl Product {
+    /// Fills `out` (batch, filter rows, width).
+    pub(super) fn fill<T: Float>(
+        self,
+        filter: Filter<'_, T>,
+        x: &[T],
+        out: &mut [T],
+        threads: usize,
+    ) {
+        if out.is_empty() {
+            return;
+        }
+        let Registers { rows, lanes } = machine::dispatch(Ask::<T>(std::marker::PhantomData));
+        let block = rows * (filter.taps + 1);
+        T::with_scratch(filter.rows.div_ceil(rows) * block, |packed| {
+            pack(&filter, rows, packed);
+            let job = Job { product: self, tile: self.tile(2 * lanes), packed, block };
+            job.run(filter.rows, x, out, threads);
+        });
+    }
+
+    /// Windows that are worked on at a time, a whole number of register blocks.
+    fn tile(self, step: usize) -> usize {
+        let fitting = TILE / self.input.size(1).max(1);
+        let tile = fitting.clamp(64, self.width.max(64));
+        tile.min(self.width).next_multiple_of(step)
+    }
+}
+
+/// Filter rows that are worked on at a time, each in two registers of so many lanes.
+struct Registers {
+    rows: usize,
+    lanes: usize,
+}
+
+struct Ask<T>(std::marker::PhantomData<T>);
+
+impl<T: Float> WithSimd for Ask<T> {
+    type Output = Registers;
+
+    fn with_simd<S: Simd>(self, _: S) -> Registers {
+        let rows = if machine::has_many_registers::<S>() { TWELVE } else { SIX };
+        Registers { rows, lanes: Lanes::<S, T>::COUNT }
+    }
+}
+
+/// Twelve sums, two inputs and a weight are what sixteen registers hold.
+const SIX: usize = 6;
+/// The same for thirty-two registers.
+const TWELVE: usize = 12;
+
+/// Lays blocks of rows out in the order of their use: the biases, then tap by tap.
+fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
+    for (number, block) in packed.chunks_exact_mut(rows * (filter.taps + 1)).enumerate() {
+        for (row, place) in (number * rows..).zip(0..rows) {
+            let column = block[place..].iter_mut().step_by(rows);
+            if row >= filter.rows {
+                column.for_each(|value| *value = T::ZERO);
+                continue;
+            }
+            let bias = filter.bias.map_or(T::ZERO, |bias| bias[row]);
+            let weights = (0..filter.taps).map(|tap| (filter.weight)(row, tap));
+            column.zip(std::iter::once(bias).chain(weights)).for_each(|(value, weight)| *value = weight);
+        }
+    }
+}
+
+/// A product with its weights packed.
+#[derive(Clone, Copy)]
+struct Job<'a, T> {
+    product: Product,
+    tile: usize,
+    packed: &'a [T],
+    /// Numbers in a block of packed rows.
+    block: usize,
+}
+
+impl<T: Float> Job<'_, T> {
+    fn run(self, rows: usize, x: &[T], out: &mut [T], threads: usize) {
+        let Product { input, width } = self.product;
+        let offsets: Vec<usize> = input.offsets(self.tile).collect();
+        let sample_size = input.count * input.length;
+        parallel::chunks(out, rows * width, threads, |number, out| {
+            let sample = &x[number * sample_size..][..sample_size];
+            T::with_scratch(input.size(self.tile), |scratch| {
+                for first in (0..width).step_by(self.tile) {
+                    input.fill(sample, first, self.tile, scratch);
+                    machine::dispatch(Tile { job: self, offsets: &offsets, scratch, first, out: &mut *out });
+                }
+            });
+        });
+    }
+}
+
+/// Windows from the one numbered `first`, in scratch, and the sample's output rows.
+struct Tile<'a, T> {
+    job: Job<'a, T>,
+    offsets: &'a [usize],
+    scratch: &'a [T],
+    first: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for Tile<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if machine::has_many_registers::<S>() {
+            self.blocks::<S, TWELVE>(simd);
+        } else {
+            self.blocks::<S, SIX>(simd);
+        }
+    }
+}
+
+impl<T: Float> Tile<'_, T> {
+    #[inline(always)]
+    fn blocks<S: Simd, const R: usize>(self, simd: S) {
+        let lanes = Lanes::<S, T>::COUNT;
+        let width = self.job.product.width;
+        let places = (width - self.first).min(self.job.tile);
+        let blocks = self.job.packed.chunks_exact(self.job.block);
+        for (block, out) in blocks.zip(self.out.chunks_mut(R * width)) {
+            let (block, _) = block.as_chunks::<R>();
+            for place in (0..places).step_by(2 * lanes) {
+                let input = &self.scratch[place..];
+                let left = places - place;
+                let out = &mut out[self.first + place..];
+                if left > lanes {
+                    store(sums::<S, T, R, 2>(simd, block, self.offsets, input), left, width, out);
+                } else {
+                    store(sums::<S, T, R, 1>(simd, block, self.offsets, input), left, width, out);
+                }
+            }
+        }
+    }
+}
+
+/// The sums of `R` filter rows at `V` registers of neighbouring windows.
+#[inline(always)]
+fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
+    simd: S,
+    block: &[[T; R]],
+    offsets: &[usize],
+    input: &[T],
+) -> [[Lanes<S, T>; V]; R] {
+    let Some((biases, taps)) = block.split_first() else {
+        return [[Lanes::splat(simd, T::ZERO); V]; R];
+    };
+    let mut sums = biases.map(|bias| [Lanes::splat(simd, bias); V]);
+    for (weights, &offset) in taps.iter().zip(offsets) {
+        let (x, _) = T::split::<S>(&input[offset..][..V * Lanes::<S, T>::COUNT]);
+        let x: [Lanes<S, T>; V] = std::array::from_fn(|v| Lanes::new(simd, x[v]));
+        for (sums, &weight) in sums.iter_mut().zip(weights) {
+            let weight = Lanes::splat(simd, weight);
+            for (sum, x) in sums.iter_mut().zip(x) {
+                *sum = weight.mul_add(x, *sum);
+            }
+        }
+    }
+    sums
+}
+
+/// Stores the sums of the first `places` windows into rows that stand `width` apart.
+#[inline(always)]
+fn store<S: Simd, T: Float, const R: usize, const V: usize>(
+    sums: [[Lanes<S, T>; V]; R],
+    places: usize,
+    width: usize,
+    out: &mut [T],
+) {
+    let lanes = Lanes::<S, T>::COUNT;
+    for (number, sums) in sums.into_iter().enumerate() {
+        let Some(row) = out.get_mut(number * width..) else { return };
+        let row = if places < row.len() { &mut row[..places] } else { row };
+        for (sum, out) in sums.into_iter().zip(row.chunks_mut(lanes)) {
+            sum.store(out);
+        }
+    }
+}

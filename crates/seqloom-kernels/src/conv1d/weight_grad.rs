@@ -1,0 +1,210 @@
+//! The gradients of a convolution's weights and bias.
+
+use pulp::{Simd, WithSimd};
+
+use super::{Shape, rows::Rows};
+use crate::{Float, lanes::Lanes, machine, parallel};
+
+/// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
+///
+/// The samples are cut into as many parts as there are threads. Each part sums its own
+/// gradient, and the parts are added in their order: the same bits every time.
+pub(super) fn fill<T: Float>(
+    shape: &Shape,
+    (x, grad): (&[T], &[T]),
+    outs: (&mut [T], Option<&mut [T]>),
+    threads: usize,
+) {
+    let job = Job::new(shape, machine::dispatch(Ask::<T>(std::marker::PhantomData)));
+    let parts = threads.clamp(1, shape.batch.max(1));
+    let samples = shape.batch.div_ceil(parts);
+    let offsets = job.offsets();
+    T::with_scratch(parts * job.size(), |sums| {
+        parallel::chunks(sums, job.size(), threads, |part, sums| {
+            sums.fill(T::ZERO);
+            let range = part * samples..shape.batch.min((part + 1) * samples);
+            T::with_scratch(job.scratch_size(), |scratch| {
+                range.for_each(|sample| job.add_sample(sample, (x, grad), &offsets, scratch, sums));
+            });
+        });
+        job.finish(sums, outs);
+    });
+}
+
+/// Taps that are worked on at a time: twelve sums are what sixteen registers hold
+/// beside their inputs.
+const TAPS: usize = 6;
+/// Registers of outputs that are worked on at a time.
+const WIDE: usize = 2;
+/// Numbers of a tile of the transposed gradient: half of a first-level cache.
+const TILE: usize = 4096;
+
+struct Ask<T>(std::marker::PhantomData<T>);
+
+impl<T: Float> WithSimd for Ask<T> {
+    type Output = usize;
+
+    fn with_simd<S: Simd>(self, _: S) -> usize {
+        Lanes::<S, T>::COUNT
+    }
+}
+
+/// The sizes of the work.
+#[derive(Clone, Copy)]
+struct Job {
+    input: Rows,
+    outputs: usize,
+    /// Outputs, rounded up to whole registers.
+    columns: usize,
+    /// Taps of all channels.
+    taps: usize,
+    /// Places of an output row.
+    width: usize,
+    /// Places that are worked on at a time.
+    tile: usize,
+}
+
+impl Job {
+    fn new(shape: &Shape, lanes: usize) -> Self {
+        let columns = shape.outputs.next_multiple_of(WIDE * lanes);
+        let width = shape.out_length().unwrap_or(0);
+        let tile = (TILE / columns.max(1)).max(32).min(width);
+        let taps = shape.channels * shape.kernel;
+        Self { input: shape.input(), outputs: shape.outputs, columns, taps, width, tile }
+    }
+
+    /// Numbers that one part sums: a row for each tap, rounded up, and one for the bias.
+    fn size(&self) -> usize {
+        (self.taps.next_multiple_of(TAPS) + 1) * self.columns
+    }
+
+    fn scratch_size(&self) -> usize {
+        self.input.size(self.tile) + self.tile * self.columns
+    }
+
+    /// Where the taps stand; the last block is filled up with the first tap.
+    fn offsets(&self) -> Vec<usize> {
+        let mut offsets: Vec<usize> = self.input.offsets(self.tile).collect();
+        offsets.resize(self.taps.next_multiple_of(TAPS), 0);
+        offsets
+    }
+
+    fn add_sample<T: Float>(
+        &self,
+        sample: usize,
+        (x, grad): (&[T], &[T]),
+        offsets: &[usize],
+        scratch: &mut [T],
+        sums: &mut [T],
+    ) {
+        let size = self.input.count * self.input.length;
+        let x = &x[sample * size..][..size];
+        let size = self.outputs * self.width;
+        let grad = &grad[sample * size..][..size];
+        let (rows, turned) = scratch.split_at_mut(self.input.size(self.tile));
+        for first in (0..self.width).step_by(self.tile.max(1)) {
+            let places = self.tile.min(self.width - first);
+            self.input.fill(x, first, self.tile, rows);
+            let turned = &mut turned[..places * self.columns];
+            self.turn(grad, first, turned);
+            machine::dispatch(Tile { job: self, rows, turned, offsets, sums: &mut *sums });
+        }
+    }
+
+    /// Transposes the gradient's places from `first` on: (outputs, width) to (places, columns).
+    fn turn<T: Float>(&self, grad: &[T], first: usize, turned: &mut [T]) {
+        for (number, rows) in grad.chunks(self.width * GROUP).enumerate() {
+            let column = number * GROUP;
+            for (place, out) in (first..).zip(turned.chunks_exact_mut(self.columns)) {
+                let values = rows[place..].iter().step_by(self.width);
+                out[column..].iter_mut().zip(values).for_each(|(out, &value)| *out = value);
+            }
+        }
+        for out in turned.chunks_exact_mut(self.columns) {
+            out[self.outputs..].fill(T::ZERO);
+        }
+    }
+
+    /// Adds the parts, and turns (taps, columns) to (outputs, taps).
+    fn finish<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
+        let (total, parts) = sums.split_at_mut(self.size());
+        for part in parts.chunks_exact(self.size()) {
+            total.iter_mut().zip(part).for_each(|(total, &part)| *total += part);
+        }
+        let (taps, sum) = total.split_at(self.size() - self.columns);
+        for (output, row) in out.chunks_exact_mut(self.taps.max(1)).enumerate() {
+            let column = taps[output..].iter().step_by(self.columns);
+            row.iter_mut().zip(column).for_each(|(out, &value)| *out = value);
+        }
+        if let Some(bias) = bias {
+            bias.copy_from_slice(&sum[..self.outputs]);
+        }
+    }
+}
+
+/// Rows that are transposed together: a cache line of single floats.
+const GROUP: usize = 16;
+
+/// A tile's rows and transposed gradient, and the sums that they are added to.
+struct Tile<'a, T> {
+    job: &'a Job,
+    rows: &'a [T],
+    turned: &'a [T],
+    offsets: &'a [usize],
+    sums: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for Tile<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Job { columns, .. } = *self.job;
+        let (taps, bias) = self.sums.split_at_mut(self.job.size() - columns);
+        let (offsets, _) = self.offsets.as_chunks::<TAPS>();
+        for (offsets, sums) in offsets.iter().zip(taps.chunks_exact_mut(TAPS * columns)) {
+            for column in (0..columns).step_by(WIDE * Lanes::<S, T>::COUNT) {
+                let inputs = offsets.map(|offset| &self.rows[offset..]);
+                let found = products(simd, inputs, &self.turned[column..], columns);
+                add(simd, found, columns, &mut sums[column..]);
+            }
+        }
+        for row in self.turned.chunks_exact(columns) {
+            bias.iter_mut().zip(row).for_each(|(bias, &value)| *bias += value);
+        }
+    }
+}
+
+/// The products of six taps with two registers of outputs, summed over the places.
+#[inline(always)]
+fn products<S: Simd, T: Float>(
+    simd: S,
+    inputs: [&[T]; TAPS],
+    turned: &[T],
+    columns: usize,
+) -> [[Lanes<S, T>; WIDE]; TAPS] {
+    let places = turned.len().div_ceil(columns);
+    let inputs = inputs.map(|input| &input[..places]);
+    let mut sums = [[Lanes::splat(simd, T::ZERO); WIDE]; TAPS];
+    for (place, grads) in turned.chunks(columns).enumerate() {
+        let (grads, _) = T::split::<S>(&grads[..WIDE * Lanes::<S, T>::COUNT]);
+        let grads: [Lanes<S, T>; WIDE] = std::array::from_fn(|wide| Lanes::new(simd, grads[wide]));
+        for (sums, input) in sums.iter_mut().zip(inputs) {
+            let x = Lanes::splat(simd, input[place]);
+            for (sum, grad) in sums.iter_mut().zip(grads) {
+                *sum = x.mul_add(grad, *sum);
+            }
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn add<S: Simd, T: Float>(simd: S, found: [[Lanes<S, T>; WIDE]; TAPS], columns: usize, sums: &mut [T]) {
+    for (found, sums) in found.into_iter().zip(sums.chunks_mut(columns)) {
+        let (sums, _) = T::split_mut::<S>(sums);
+        for (found, sum) in found.into_iter().zip(sums) {
+            *sum = (found + Lanes::new(simd, *sum)).vector;
+        }
+    }
+}

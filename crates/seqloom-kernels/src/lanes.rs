@@ -1,0 +1,123 @@
+//! A vector of floats that is written like a number.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use pulp::Simd;
+
+use crate::Float;
+
+/// The floats of one register, with the proof that the machine has such registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes<S: Simd, T: Float> {
+    simd: S,
+    pub(crate) vector: T::Vector<S>,
+}
+
+impl<S: Simd, T: Float> Lanes<S, T> {
+    /// How many floats a register holds.
+    pub(crate) const COUNT: usize = size_of::<T::Vector<S>>() / size_of::<T>();
+
+    #[inline(always)]
+    pub(crate) fn new(simd: S, vector: T::Vector<S>) -> Self {
+        Self { simd, vector }
+    }
+
+    #[inline(always)]
+    pub(crate) fn splat(simd: S, value: T) -> Self {
+        Self::new(simd, T::splat(simd, value))
+    }
+
+    #[inline(always)]
+    pub(crate) fn load_part(simd: S, slice: &[T]) -> Self {
+        Self::new(simd, T::load_part(simd, slice))
+    }
+
+    #[inline(always)]
+    pub(crate) fn store_part(self, slice: &mut [T]) {
+        T::store_part(self.simd, slice, self.vector);
+    }
+
+    /// Stores the first lanes, as many as the slice is long.
+    #[inline(always)]
+    pub(crate) fn store(self, slice: &mut [T]) {
+        match T::split_mut::<S>(slice) {
+            ([vector], _) => *vector = self.vector,
+            (_, rest) => T::store_part(self.simd, rest, self.vector),
+        }
+    }
+
+    /// The same number in every lane, beside this vector.
+    #[inline(always)]
+    pub(crate) fn like(self, value: T) -> Self {
+        Self::splat(self.simd, value)
+    }
+
+    #[inline(always)]
+    pub(crate) fn mul_add(self, factor: Self, term: Self) -> Self {
+        let vector = T::mul_add(self.simd, self.vector, factor.vector, term.vector);
+        Self::new(self.simd, vector)
+    }
+
+    #[inline(always)]
+    pub(crate) fn abs(self) -> Self {
+        Self::new(self.simd, T::abs(self.simd, self.vector))
+    }
+
+    #[inline(always)]
+    pub(crate) fn sqrt(self) -> Self {
+        Self::new(self.simd, T::sqrt(self.simd, self.vector))
+    }
+
+    #[inline(always)]
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self::new(self.simd, T::max(self.simd, self.vector, other.vector))
+    }
+
+    /// `chosen` in the lanes where this vector is less than `bound`, else `other`.
+    #[inline(always)]
+    pub(crate) fn if_less(self, bound: Self, chosen: Self, other: Self) -> Self {
+        let mask = T::less(self.simd, self.vector, bound.vector);
+        let vector = T::select(self.simd, mask, chosen.vector, other.vector);
+        Self::new(self.simd, vector)
+    }
+
+    #[inline(always)]
+    pub(crate) fn sum(self) -> T {
+        <T as Float>::sum(self.simd, self.vector)
+    }
+
+    #[inline(always)]
+    pub(crate) fn greatest(self) -> T {
+        T::greatest(self.simd, self.vector)
+    }
+
+    /// This vector times two to the whole number that `rounded` holds beside its rounder.
+    #[inline(always)]
+    pub(crate) fn scale(self, rounded: Self) -> Self {
+        Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))
+    }
+
+    /// The distribution function of the standard normal variable.
+    #[inline(always)]
+    pub(crate) fn normal(self) -> Self {
+        Self::new(self.simd, T::normal(self.simd, self.vector))
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident, $name:ident) => {
+        impl<S: Simd, T: Float> $trait for Lanes<S, T> {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $name(self, other: Self) -> Self {
+                Self::new(self.simd, <T as Float>::$name(self.simd, self.vector, other.vector))
+            }
+        }
+    };
+}
+
+operator!(Add, add);
+operator!(Sub, sub);
+operator!(Mul, mul);
+operator!(Div, div);

@@ -1,0 +1,24 @@
+//! Numbers to numbers: fused kernels for the NumPy backend.
+//!
+//! One source serves `f32` and `f64` ([`Float`]) and every instruction set, which is
+//! chosen when a kernel is called. A kernel fills the slices that it is given, takes a
+//! number of `threads` last, and with more than one works in rayon's current pool. What
+//! it writes depends on its arguments only, the number of threads among them.
+
+pub mod activation;
+pub mod adamw;
+pub mod batch_norm;
+pub mod conv1d;
+pub mod cross_entropy;
+pub mod dropout;
+mod float;
+mod lanes;
+mod machine;
+mod map;
+pub mod max_pool1d;
+mod parallel;
+mod scratch;
+pub mod softmax;
+mod special;
+
+pub use float::Float;

@@ -1,0 +1,44 @@
+//! Cutting a kernel's output into pieces, and filling them side by side.
+
+use rayon::prelude::*;
+
+/// Fills an output in chunks of `size`, each told its number. One thread takes them in
+/// order and leaves rayon alone.
+pub(crate) fn chunks<T: Send>(
+    out: &mut [T],
+    size: usize,
+    threads: usize,
+    fill: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let size = size.max(1);
+    if threads <= 1 || out.len() <= size {
+        out.chunks_mut(size).enumerate().for_each(|(number, chunk)| fill(number, chunk));
+    } else {
+        out.par_chunks_mut(size).enumerate().for_each(|(number, chunk)| fill(number, chunk));
+    }
+}
+
+/// Fills two outputs in step: chunk for chunk, of `sizes`.
+pub(crate) fn chunk_pairs<T: Send, U: Send>(
+    outs: (&mut [T], &mut [U]),
+    sizes: (usize, usize),
+    threads: usize,
+    fill: impl Fn(usize, &mut [T], &mut [U]) + Sync,
+) {
+    let sizes = (sizes.0.max(1), sizes.1.max(1));
+    let fill = |(number, (first, second)): (usize, (&mut [T], &mut [U]))| fill(number, first, second);
+    if threads <= 1 || outs.0.len() <= sizes.0 {
+        outs.0.chunks_mut(sizes.0).zip(outs.1.chunks_mut(sizes.1)).enumerate().for_each(fill);
+    } else {
+        let seconds = outs.1.par_chunks_mut(sizes.1);
+        outs.0.par_chunks_mut(sizes.0).zip(seconds).enumerate().for_each(fill);
+    }
+}
+
+/// How many rows of `width` numbers make a chunk that is worth a thread's waking.
+pub(crate) fn rows_per_chunk(width: usize) -> usize {
+    (CHUNK / width.max(1)).max(1)
+}
+
+/// Numbers in a chunk of cheap work: half of a first-level cache.
+pub(crate) const CHUNK: usize = 4096;

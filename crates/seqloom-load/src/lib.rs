@@ -1,0 +1,5 @@
+//! The order in which a loader visits its records.
+
+pub mod order;
+
+pub use order::Permutation;

@@ -1,0 +1,180 @@
+//! A permutation of `0..n` without a table.
+//!
+//! A Feistel network shuffles the numbers of the smallest power of two that
+//! holds `n`; a number that lands beyond `n` is shuffled again until it does
+//! not ("cycle walking"), which leaves a permutation of `0..n`. Any position is
+//! computed alone, so a loader resumes anywhere at once.
+
+use seqloom_core::{Error, Key, Result};
+
+/// Even, so that the two halves end with the widths they began with.
+const ROUNDS: usize = 12;
+
+/// A pseudo-random permutation of `0..n`, chosen by a key.
+#[derive(Clone, Debug)]
+pub struct Permutation {
+    n: u64,
+    high_bits: u32,
+    low_bits: u32,
+    round_keys: [u64; ROUNDS],
+}
+
+impl Permutation {
+    /// The permutation of `0..n` that belongs to `key`.
+    pub fn new(n: u64, key: Key) -> Self {
+        let bits = (u64::BITS - n.saturating_sub(1).leading_zeros()).max(2);
+        Self {
+            n,
+            high_bits: bits / 2,
+            low_bits: bits - bits / 2,
+            round_keys: round_keys(key),
+        }
+    }
+
+    /// The number at `index`, or nothing beyond the end.
+    pub fn at(&self, index: u64) -> Option<u64> {
+        if index >= self.n {
+            return None;
+        }
+        let mut number = self.shuffle(index);
+        while number >= self.n {
+            number = self.shuffle(number);
+        }
+        Some(number)
+    }
+
+    /// The number at `index`; beyond the end an error.
+    pub fn get(&self, index: u64) -> Result<u64> {
+        self.at(index).ok_or_else(|| Error::OutOfRange {
+            message: format!("index {index} is out of range for {} records", self.n),
+        })
+    }
+
+    /// Fills `out`, which has room for all numbers, with all of them in order.
+    pub fn fill(&self, out: &mut [i64]) -> Result<()> {
+        if u64::try_from(out.len()) != Ok(self.n) {
+            return Err(Error::argument(format!(
+                "out must hold {} numbers, it holds {}",
+                self.n,
+                out.len()
+            )));
+        }
+        for (index, number) in (0..).zip(out) {
+            *number = i64::try_from(self.get(index)?).unwrap_or(i64::MAX);
+        }
+        Ok(())
+    }
+
+    /// One pass through the network, over all numbers of its width.
+    fn shuffle(&self, number: u64) -> u64 {
+        let (mut high_bits, mut low_bits) = (self.high_bits, self.low_bits);
+        let (mut high, mut low) = (number >> low_bits, number & mask(low_bits));
+        for key in self.round_keys {
+            (high, low) = (low, high ^ (mix(low.wrapping_add(key)) & mask(high_bits)));
+            (high_bits, low_bits) = (low_bits, high_bits);
+        }
+        (high << low_bits) | low
+    }
+}
+
+/// One 64-bit number a round, all from the key.
+fn round_keys(key: Key) -> [u64; ROUNDS] {
+    let mut count = 0;
+    [(); ROUNDS].map(|()| {
+        let [high, low] = key.words([count, 0]);
+        count += 1;
+        (u64::from(high) << 32) | u64::from(low)
+    })
+}
+
+const fn mask(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+/// The finaliser of `SplitMix64`: every bit of the input moves every bit out.
+const fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(n: u64, key: [u32; 2]) -> Vec<u64> {
+        let order = Permutation::new(n, Key(key));
+        (0..n).filter_map(|index| order.at(index)).collect()
+    }
+
+    fn is_permutation(mut numbers: Vec<u64>, n: u64) -> bool {
+        numbers.sort_unstable();
+        numbers.into_iter().eq(0..n)
+    }
+
+    #[test]
+    fn every_small_size_is_a_permutation() {
+        for n in 0..600 {
+            assert!(is_permutation(all(n, [1, 2]), n), "{n}");
+        }
+    }
+
+    #[test]
+    fn nothing_lies_beyond_the_end() {
+        assert_eq!(Permutation::new(5, Key([0, 0])).at(5), None);
+        assert_eq!(Permutation::new(0, Key([0, 0])).at(0), None);
+    }
+
+    #[test]
+    fn the_largest_sizes_stay_inside() {
+        for n in [1 << 32, (1 << 32) + 1, i64::MAX.unsigned_abs()] {
+            let order = Permutation::new(n, Key([3, 4]));
+            assert!(
+                [0, 1, n / 2, n - 1]
+                    .map(|i| order.at(i))
+                    .iter()
+                    .all(|x| x.is_some_and(|x| x < n))
+            );
+        }
+    }
+
+    #[test]
+    fn each_number_comes_first_equally_often() {
+        let mut seen = [0_i32; 10];
+        for key in 0..10_000 {
+            let first = Permutation::new(10, Key([key, 0])).at(0).unwrap();
+            seen[usize::try_from(first).unwrap()] += 1;
+        }
+        // Six standard deviations of a count of mean 1,000.
+        assert!(
+            seen.iter().all(|count| (count - 1_000).abs() < 180),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn all_orders_of_four_come_equally_often() {
+        let mut seen = std::collections::HashMap::new();
+        for key in 0..24_000 {
+            *seen.entry(all(4, [key, 5])).or_insert(0_i32) += 1;
+        }
+        assert_eq!(seen.len(), 24);
+        assert!(
+            seen.values().all(|count| (count - 1_000).abs() < 180),
+            "{seen:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_size_and_key_is_a_permutation(n in 0_u64..5_000, a: u32, b: u32) {
+            prop_assert!(is_permutation(all(n, [a, b]), n));
+        }
+
+        #[test]
+        fn another_key_is_another_order(a: u32, b: u32) {
+            prop_assert_ne!(all(200, [a, b]), all(200, [a, b ^ 1]));
+        }
+    }
+}

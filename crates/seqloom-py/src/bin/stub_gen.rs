@@ -1,0 +1,15 @@
+//! Writes the stub of the extension module from its Rust source (`make stubs`).
+//!
+//! `StubInfo::generate` would make `_native/__init__.pyi`, a folder beside the `.so`
+//! of the same name; one file at the path given is what a reader looks for.
+
+use std::{env, fs};
+
+fn main() -> pyo3_stub_gen::Result<()> {
+    let path = env::args_os().nth(1).unwrap_or("/dev/stdout".into());
+    let info = _native::stub_info()?;
+    let stub = info.modules[&info.default_module_name].format_with_config(false);
+    // A strict type checker asks what the path gives.
+    fs::write(path, stub.replace("os.PathLike ", "os.PathLike[str] "))?;
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! Counter-based random numbers.
+
+use numpy::PyReadwriteArray1;
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_core::Key;
+
+use crate::pool;
+
+/// The two words of Threefry-2x32-20 for a key and a counter.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn threefry(key0: u32, key1: u32, count0: u32, count1: u32) -> (u32, u32) {
+    Key([key0, key1]).words([count0, count1]).into()
+}
+
+/// Fills `out` with random words, in the order of jax's `threefry_2x32`.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn random_bits(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    mut out: PyReadwriteArray1<'_, u32>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    pool::run(py, 1, || Key([key0, key1]).fill(out))
+}

@@ -1,0 +1,37 @@
+//! How often each letter occurs.
+
+use std::borrow::Cow;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_core::Ragged;
+use seqloom_encode::count;
+
+use crate::pool;
+
+/// How often each of the 256 bytes occurs.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn count_letters<'py>(
+    py: Python<'py>,
+    data: PyReadonlyArray1<'py, u8>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let data = data.as_slice()?;
+    let counts = pool::run(py, 1, || Ok(count::letters(data)))?;
+    Ok(counts.to_vec().into_pyarray(py))
+}
+
+/// How many letters of each record are among `letters`, whatever their case.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn count_letters_per_record<'py>(
+    py: Python<'py>,
+    data: PyReadonlyArray1<'py, u8>,
+    offsets: PyReadonlyArray1<'py, i64>,
+    letters: Cow<'py, [u8]>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
+    let counts = pool::run(py, 1, || Ok(count::per_record(&Ragged::new(data, offsets)?, &letters)))?;
+    Ok(counts.into_pyarray(py))
+}

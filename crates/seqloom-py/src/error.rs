@@ -1,0 +1,54 @@
+//! Every error of the pure crates, as a class of `seqloom.errors`.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+use seqloom_core::Error;
+
+/// The exception that an error becomes.
+pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    raise(py, error).unwrap_or_else(|failure| failure)
+}
+
+/// A fault of seqloom itself: a panic that did not cross the border.
+pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
+    let message = format!("seqloom failed ({message}): please report it");
+    build(py, "InternalError", &message, &PyDict::new(py)).unwrap_or_else(|error| error)
+}
+
+fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let details = PyDict::new(py);
+    let class = match error {
+        Error::Missing { .. } => "MissingFileError",
+        Error::File { .. } => "FileError",
+        Error::Format { path, fault } => {
+            details.set_item("path", path.as_os_str())?;
+            details.set_item("record", fault.record)?;
+            details.set_item("line", fault.line)?;
+            details.set_item("byte", fault.byte)?;
+            "FormatError"
+        }
+        Error::Letter { record, position, letter, expected } => {
+            details.set_item("record", record)?;
+            details.set_item("position", position)?;
+            details.set_item("letter", char::from(*letter))?;
+            details.set_item("expected", &**expected)?;
+            "LetterError"
+        }
+        Error::OutOfRange { .. } => "OutOfRangeError",
+        _ => "ArgumentError",
+    };
+    build(py, class, &error.to_string(), &details)
+}
+
+fn build(py: Python<'_>, class: &str, message: &str, details: &Bound<'_, PyDict>) -> PyResult<PyErr> {
+    let class = errors(py)?.getattr(class)?.cast_into::<PyType>()?;
+    Ok(PyErr::from_value(class.call((message,), Some(details))?))
+}
+
+/// `seqloom.errors`, imported once.
+fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static ERRORS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let module = ERRORS.get_or_try_init(py, || py.import("seqloom.errors").map(|module| module.into_any().unbind()))?;
+    Ok(module.bind(py))
+}

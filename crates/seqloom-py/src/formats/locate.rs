@@ -1,0 +1,16 @@
+//! Where in a file a letter stands.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+
+use crate::pool;
+
+/// The line (from 1) and the byte (from 0) of a letter, by reading the file again.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn locate(py: Python<'_>, path: PathBuf, record: u64, position: u64) -> PyResult<(u64, u64)> {
+    let place = pool::run(py, 1, || seqloom_formats::locate(&path, record, position))?;
+    Ok((place.line, place.byte))
+}

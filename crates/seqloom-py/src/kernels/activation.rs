@@ -1,0 +1,58 @@
+//! The border of `seqloom_kernels::activation`.
+
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_kernels::activation;
+
+use super::floats::{Floats, by_dtype};
+use super::pool;
+
+macro_rules! unary {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[gen_stub_pyfunction(module = "seqloom._rust._native")]
+        #[pyfunction]
+        pub(crate) fn $name(
+            py: Python<'_>,
+            x: Floats<'_>,
+            out: Floats<'_>,
+            threads: usize,
+        ) -> PyResult<()> {
+            by_dtype!(x, T => {
+                let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
+                let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
+                pool::run(py, threads, || activation::$name(x, out, threads))
+            })
+        }
+    };
+}
+
+macro_rules! binary {
+    ($name:ident, $other:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[gen_stub_pyfunction(module = "seqloom._rust._native")]
+        #[pyfunction]
+        pub(crate) fn $name(
+            py: Python<'_>,
+            grad: Floats<'_>,
+            $other: Floats<'_>,
+            out: Floats<'_>,
+            threads: usize,
+        ) -> PyResult<()> {
+            let shape = grad.shape();
+            by_dtype!(grad, T => {
+                let (grad, other) = (grad.read::<T>("grad", shape)?, $other.read::<T>(stringify!($other), shape)?);
+                let mut out = out.write::<T>("out", shape)?;
+                let (grad, other, out) = (grad.as_slice()?, other.as_slice()?, out.as_slice_mut()?);
+                pool::run(py, threads, || activation::$name(grad, other, out, threads))
+            })
+        }
+    };
+}
+
+unary!(relu, "Fills `out` with `max(x, 0)`.");
+unary!(gelu, "Fills `out` with the exact gelu of x.");
+unary!(sigmoid, "Fills `out` with `1 / (1 + exp(-x))`.");
+binary!(relu_grad, output, "Fills `out` with relu's gradient, from relu's output.");
+binary!(gelu_grad, x, "Fills `out` with gelu's gradient, from gelu's input.");
+binary!(sigmoid_grad, output, "Fills `out` with the sigmoid's gradient, from its output.");

@@ -1,0 +1,76 @@
+//! The border of `seqloom_kernels::adamw`.
+
+use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_kernels::Float;
+use seqloom_kernels::adamw::{self as kernel, Step, Tensor};
+
+use super::floats::{Floats, by_dtype};
+use super::pool;
+
+/// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands lists over by value")]
+pub(crate) fn adamw(
+    py: Python<'_>,
+    params: Vec<Floats<'_>>,
+    grads: Vec<Floats<'_>>,
+    first: Vec<Floats<'_>>,
+    second: Vec<Floats<'_>>,
+    lr: f64,
+    beta1: f64,
+    beta2: f64,
+    eps: f64,
+    decays: Vec<f64>,
+    step: i32,
+    threads: usize,
+) -> PyResult<()> {
+    let counts = [grads.len(), first.len(), second.len(), decays.len()];
+    if counts != [params.len(); 4] {
+        let message = format!("adamw: expected {} of each, got {counts:?} grads, first, second, decays", params.len());
+        return Err(PyValueError::new_err(message));
+    }
+    let step = Step { rate: lr, betas: (beta1, beta2), epsilon: eps, number: step };
+    for (index, param) in params.iter().enumerate() {
+        by_dtype!(param, T => {
+            let arrays = [param, &first[index], &second[index], &grads[index]];
+            let mut slot = Slot::<T>::borrow(arrays)?;
+            let tensor = slot.tensor(decays[index])?;
+            pool::run(py, threads, || kernel::adamw(step, tensor, threads))?;
+        });
+    }
+    Ok(())
+}
+
+/// A parameter's four arrays, held while they change.
+struct Slot<'py, T: numpy::Element> {
+    changed: [PyReadwriteArrayDyn<'py, T>; 3],
+    grad: PyReadonlyArrayDyn<'py, T>,
+}
+
+impl<'py, T: numpy::Element + Float> Slot<'py, T> {
+    fn borrow([param, first, second, grad]: [&Floats<'py>; 4]) -> PyResult<Self> {
+        let shape = param.shape();
+        let changed = [
+            param.write("params", shape)?,
+            first.write("first", shape)?,
+            second.write("second", shape)?,
+        ];
+        Ok(Self { changed, grad: grad.read("grads", shape)? })
+    }
+
+    fn tensor(&mut self, decay: f64) -> PyResult<Tensor<'_, T>> {
+        let [param, first, second] = &mut self.changed;
+        Ok(Tensor {
+            param: param.as_slice_mut()?,
+            first: first.as_slice_mut()?,
+            second: second.as_slice_mut()?,
+            grad: self.grad.as_slice()?,
+            decay,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! The border of `seqloom_kernels::batch_norm`.
+
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Places};
+
+use super::floats::{self, Floats, by_dtype};
+use super::pool;
+
+/// Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
+/// fills, over the places where `mask` (n, l) is above zero; the others become zero.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+pub(crate) fn batch_norm(
+    py: Python<'_>,
+    x: Floats<'_>,
+    mask: Option<Floats<'_>>,
+    weight: Floats<'_>,
+    bias: Floats<'_>,
+    eps: f64,
+    out: Floats<'_>,
+    mean: Floats<'_>,
+    variance: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [batch, channels, length] = x.axes("x")?;
+    by_dtype!(x, T => {
+        let x = x.read::<T>("x", x.shape())?;
+        let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
+        let places = Places { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let weight = weight.read::<T>("weight", &[channels])?;
+        let bias = bias.read::<T>("bias", &[channels])?;
+        let mut out = out.write::<T>("out", &[batch, channels, length])?;
+        let mut mean = mean.write::<T>("mean", &[channels])?;
+        let mut variance = variance.write::<T>("variance", &[channels])?;
+        let affine = Affine { weight: weight.as_slice()?, bias: bias.as_slice()?, epsilon: eps };
+        let outs = [out.as_slice_mut()?, mean.as_slice_mut()?, variance.as_slice_mut()?];
+        let x = x.as_slice()?;
+        pool::run(py, threads, || kernel::normalise(places, x, affine, outs, threads))
+    })
+}
+
+/// Fills the gradients of a batch normalisation's input, weight and bias.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+pub(crate) fn batch_norm_grad(
+    py: Python<'_>,
+    x: Floats<'_>,
+    grad: Floats<'_>,
+    mask: Option<Floats<'_>>,
+    weight: Floats<'_>,
+    mean: Floats<'_>,
+    variance: Floats<'_>,
+    eps: f64,
+    out_x: Floats<'_>,
+    out_weight: Floats<'_>,
+    out_bias: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [batch, channels, length] = x.axes("x")?;
+    by_dtype!(x, T => {
+        let x = x.read::<T>("x", x.shape())?;
+        let grad = grad.read::<T>("grad", &[batch, channels, length])?;
+        let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
+        let places = Places { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let [weight, mean, variance] = [
+            weight.read::<T>("weight", &[channels])?,
+            mean.read::<T>("mean", &[channels])?,
+            variance.read::<T>("variance", &[channels])?,
+        ];
+        let [mut out_x, mut out_weight, mut out_bias] = [
+            out_x.write::<T>("out_x", &[batch, channels, length])?,
+            out_weight.write::<T>("out_weight", &[channels])?,
+            out_bias.write::<T>("out_bias", &[channels])?,
+        ];
+        let (weight, mean, variance) = (weight.as_slice()?, mean.as_slice()?, variance.as_slice()?);
+        let normal = Normal { weight, mean, variance, epsilon: eps };
+        let outs = [out_x.as_slice_mut()?, out_weight.as_slice_mut()?, out_bias.as_slice_mut()?];
+        let pair = (x.as_slice()?, grad.as_slice()?);
+        pool::run(py, threads, || kernel::gradients(places, pair, normal, outs, threads))
+    })
+}
+
+/// Fills `out` with `x * scale + shift` by channel, zero where `mask` (n, l) is not above
+/// zero: a batch normalisation whose statistics are known.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+pub(crate) fn scale_shift(
+    py: Python<'_>,
+    x: Floats<'_>,
+    mask: Option<Floats<'_>>,
+    scale: Floats<'_>,
+    shift: Floats<'_>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [batch, channels, length] = x.axes("x")?;
+    by_dtype!(x, T => {
+        let x = x.read::<T>("x", x.shape())?;
+        let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
+        let places = Places { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let (scale, shift) = (scale.read::<T>("scale", &[channels])?, shift.read::<T>("shift", &[channels])?);
+        let mut out = out.write::<T>("out", &[batch, channels, length])?;
+        let lines = (scale.as_slice()?, shift.as_slice()?);
+        let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
+        pool::run(py, threads, || kernel::scale_shift(places, x, lines, out, threads))
+    })
+}

@@ -1,0 +1,34 @@
+//! The border of `seqloom_kernels::dropout`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_core::key::Key;
+
+use super::floats::{Floats, by_dtype};
+use super::pool;
+
+/// Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+pub(crate) fn dropout(
+    py: Python<'_>,
+    x: Floats<'_>,
+    key0: u32,
+    key1: u32,
+    rate: f64,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    if !(0.0..1.0).contains(&rate) {
+        let message = format!("rate: expected a share from 0 to 1 (excluded), got {rate}");
+        return Err(PyValueError::new_err(message));
+    }
+    let key = Key([key0, key1]);
+    by_dtype!(x, T => {
+        let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
+        let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
+        pool::run(py, threads, || seqloom_kernels::dropout::dropout(key, rate, x, out, threads))
+    })
+}

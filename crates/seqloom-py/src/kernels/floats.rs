@@ -1,0 +1,147 @@
+//! Arrays of either float type at the border: asked once which, then checked.
+
+use numpy::{
+    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
+    PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods, dtype,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3_stub_gen::{PyStubType, TypeInfo};
+
+/// Runs a block with `$T` standing for the float type of an array.
+macro_rules! by_dtype {
+    ($array:expr, $T:ident => $body:block) => {
+        match $array.width() {
+            $crate::kernels::floats::Width::Single => {
+                type $T = f32;
+                $body
+            }
+            $crate::kernels::floats::Width::Double => {
+                type $T = f64;
+                $body
+            }
+        }
+    };
+}
+pub(super) use by_dtype;
+
+/// A C-contiguous array of float32 or of float64.
+pub(crate) struct Floats<'py> {
+    array: Bound<'py, PyUntypedArray>,
+    width: Width,
+}
+
+/// Which of the two float types.
+#[derive(Clone, Copy)]
+pub(super) enum Width {
+    Single,
+    Double,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Floats<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let array = object.cast::<PyUntypedArray>()?.to_owned();
+        let found = array.dtype();
+        let width = if found.is_equiv_to(&dtype::<f32>(object.py())) {
+            Width::Single
+        } else if found.is_equiv_to(&dtype::<f64>(object.py())) {
+            Width::Double
+        } else {
+            let message = format!("expected an array of float32 or float64, got one of {found}");
+            return Err(PyTypeError::new_err(message));
+        };
+        Ok(Self { array, width })
+    }
+}
+
+impl PyStubType for Floats<'_> {
+    fn type_output() -> TypeInfo {
+        PyArrayDyn::<f32>::type_output() | PyArrayDyn::<f64>::type_output()
+    }
+}
+
+impl<'py> Floats<'py> {
+    pub(super) fn width(&self) -> Width {
+        self.width
+    }
+
+    /// The sizes of an array of `N` axes.
+    pub(super) fn axes<const N: usize>(&self, name: &str) -> PyResult<[usize; N]> {
+        let shape = self.array.shape();
+        <[usize; N]>::try_from(shape).map_err(|_| {
+            PyValueError::new_err(format!("{name}: expected {N} axes, got shape {shape:?}"))
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.array.len()
+    }
+
+    /// The numbers of an array of this shape, to be read.
+    pub(super) fn read<T: Element>(
+        &self,
+        name: &str,
+        shape: &[usize],
+    ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+        self.typed::<T>(name, shape)?.try_readonly().map_err(|error| unusable(name, error))
+    }
+
+    /// The numbers of an array of this shape, to be written.
+    pub(super) fn write<T: Element>(
+        &self,
+        name: &str,
+        shape: &[usize],
+    ) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
+        self.typed::<T>(name, shape)?.try_readwrite().map_err(|error| unusable(name, error))
+    }
+
+    /// The shape, whatever it is.
+    pub(super) fn shape(&self) -> &[usize] {
+        self.array.shape()
+    }
+
+    fn typed<T: Element>(&self, name: &str, shape: &[usize]) -> PyResult<&Bound<'py, PyArrayDyn<T>>> {
+        check(name, &self.array, shape)?;
+        self.array.cast::<PyArrayDyn<T>>().map_err(|_| {
+            let expected = dtype::<T>(self.array.py());
+            let found = self.array.dtype();
+            PyTypeError::new_err(format!("{name}: expected {expected}, got {found}"))
+        })
+    }
+}
+
+/// Refuses an array of another shape, or one with gaps.
+pub(super) fn check(name: &str, array: &Bound<'_, PyUntypedArray>, shape: &[usize]) -> PyResult<()> {
+    if array.shape() != shape {
+        let found = array.shape();
+        let message = format!("{name}: expected shape {shape:?}, got {found:?}");
+        return Err(PyValueError::new_err(message));
+    }
+    if !array.is_c_contiguous() {
+        let message = format!("{name}: expected a C-contiguous array; numpy.ascontiguousarray makes one");
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(())
+}
+
+fn unusable(name: &str, error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{name}: {error}"))
+}
+
+/// Reads an array that may be absent.
+pub(super) fn read_if<'py, T: Element>(
+    array: Option<&Floats<'py>>,
+    name: &str,
+    shape: &[usize],
+) -> PyResult<Option<PyReadonlyArrayDyn<'py, T>>> {
+    array.map(|array| array.read(name, shape)).transpose()
+}
+
+/// The numbers of an array that may be absent.
+pub(super) fn slice_if<'a, T: Element>(
+    array: Option<&'a PyReadonlyArrayDyn<'_, T>>,
+) -> PyResult<Option<&'a [T]>> {
+    Ok(array.map(|array| array.as_slice()).transpose()?)
+}

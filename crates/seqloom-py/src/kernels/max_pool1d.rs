@@ -1,0 +1,68 @@
+//! The border of `seqloom_kernels::max_pool1d`.
+
+use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_kernels::max_pool1d::{self as kernel, Window};
+
+use super::floats::{self, Floats, by_dtype};
+use super::pool;
+
+/// Fills the greatest number under every window of x (n, c, l) and its place in its row.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+pub(crate) fn max_pool1d(
+    py: Python<'_>,
+    x: Floats<'_>,
+    kernel: usize,
+    stride: usize,
+    padding: usize,
+    out: Floats<'_>,
+    mut indices: PyReadwriteArray3<'_, i64>,
+    threads: usize,
+) -> PyResult<()> {
+    let [batch, channels, length] = x.axes("x")?;
+    let window = Window { length, kernel, stride, padding };
+    let shape = [batch, channels, out_length(&window)?];
+    floats::check("indices", indices.as_untyped(), &shape)?;
+    by_dtype!(x, T => {
+        let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", &shape)?);
+        let (x, out, indices) = (x.as_slice()?, out.as_slice_mut()?, indices.as_slice_mut()?);
+        pool::run(py, threads, || kernel::max_pool1d(&window, x, out, indices, threads))
+    })
+}
+
+fn out_length(window: &Window) -> PyResult<usize> {
+    let Window { length, kernel, stride, padding } = *window;
+    let sound = kernel > 0 && stride > 0 && padding * 2 <= kernel;
+    window.out_length().filter(|_| sound).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "max_pool1d: expected a kernel within the padded row, a stride above 0 and a padding of at most \
+             half the kernel, got length {length}, kernel {kernel}, stride {stride}, padding {padding}"
+        ))
+    })
+}
+
+/// Fills `out` (n, c, l) with the gradient of the input of a max pool.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn max_pool1d_grad(
+    py: Python<'_>,
+    grad: Floats<'_>,
+    indices: PyReadonlyArray3<'_, i64>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [batch, channels, width] = grad.axes("grad")?;
+    let [_, _, length] = out.axes("out")?;
+    floats::check("indices", indices.as_untyped(), grad.shape())?;
+    by_dtype!(grad, T => {
+        let grad = grad.read::<T>("grad", grad.shape())?;
+        let mut out = out.write::<T>("out", &[batch, channels, length])?;
+        let (grad, indices, out) = (grad.as_slice()?, indices.as_slice()?, out.as_slice_mut()?);
+        let lengths = (length, width);
+        pool::run(py, threads, || kernel::max_pool1d_grad(lengths, grad, indices, out, threads))
+    })
+}

@@ -1,0 +1,74 @@
+//! The border of `seqloom_kernels::softmax` and `seqloom_kernels::cross_entropy`.
+
+use numpy::{PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_kernels::cross_entropy::Problem;
+
+use super::floats::{self, Floats, by_dtype};
+use super::pool;
+
+macro_rules! by_row {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[gen_stub_pyfunction(module = "seqloom._rust._native")]
+        #[pyfunction]
+        pub(crate) fn $name(
+            py: Python<'_>,
+            x: Floats<'_>,
+            out: Floats<'_>,
+            threads: usize,
+        ) -> PyResult<()> {
+            let [rows, width] = x.axes("x")?;
+            by_dtype!(x, T => {
+                let x = x.read::<T>("x", &[rows, width])?;
+                let mut out = out.write::<T>("out", &[rows, width])?;
+                let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
+                pool::run(py, threads, || seqloom_kernels::softmax::$name(x, width, out, threads))
+            })
+        }
+    };
+}
+
+by_row!(softmax, "Fills `out` (n, k) with the probabilities of the rows of x (n, k).");
+by_row!(log_softmax, "Fills `out` (n, k) with the logarithms of those probabilities.");
+
+/// Fills the rows' losses, each times its class's weight, and their gradients by the
+/// logits.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+pub(crate) fn cross_entropy(
+    py: Python<'_>,
+    logits: Floats<'_>,
+    labels: PyReadonlyArray1<'_, i64>,
+    weights: Option<Floats<'_>>,
+    out_loss: Floats<'_>,
+    out_grad: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, classes] = logits.axes("logits")?;
+    floats::check("labels", labels.as_untyped(), &[rows])?;
+    let labels = within(labels.as_slice()?, classes)?;
+    by_dtype!(logits, T => {
+        let logits = logits.read::<T>("logits", &[rows, classes])?;
+        let weights = floats::read_if::<T>(weights.as_ref(), "weights", &[classes])?;
+        let mut loss = out_loss.write::<T>("out_loss", &[rows])?;
+        let mut grad = out_grad.write::<T>("out_grad", &[rows, classes])?;
+        let weights = floats::slice_if(weights.as_ref())?;
+        let problem = Problem { logits: logits.as_slice()?, labels, weights, classes };
+        let (loss, grad) = (loss.as_slice_mut()?, grad.as_slice_mut()?);
+        pool::run(py, threads, || seqloom_kernels::cross_entropy::cross_entropy(problem, loss, grad, threads))
+    })
+}
+
+fn within(labels: &[i64], classes: usize) -> PyResult<&[i64]> {
+    let foreign = |&&label: &&i64| usize::try_from(label).map_or(true, |label| label >= classes);
+    match labels.iter().find(foreign) {
+        None => Ok(labels),
+        Some(label) => Err(PyValueError::new_err(format!(
+            "labels: expected classes from 0 to {classes} (excluded), got {label}"
+        ))),
+    }
+}

@@ -1,0 +1,51 @@
+//! The border between Python and Rust: every function here unpacks, lets go of
+//! the interpreter, calls one function of a pure crate, and wraps the answer.
+
+use pyo3::prelude::*;
+
+mod core;
+mod encode;
+mod error;
+mod formats;
+mod kernels;
+mod load;
+mod pool;
+
+/// What the stub generator knows about this module; `stub_gen` writes it down.
+pub fn stub_info() -> pyo3_stub_gen::Result<pyo3_stub_gen::StubInfo> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    pyo3_stub_gen::StubInfo::from_pyproject_toml(format!("{root}/pyproject.toml"))
+}
+
+/// The compiled half of seqloom, seen from Python as `seqloom._rust._native`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::core::key::{random_bits, threefry};
+    #[pymodule_export]
+    use super::core::version;
+    #[pymodule_export]
+    use super::encode::count::{count_letters, count_letters_per_record};
+    #[pymodule_export]
+    use super::encode::one_hot::OneHotTable;
+    #[pymodule_export]
+    use super::formats::locate::locate;
+    #[pymodule_export]
+    use super::formats::reader::SequenceReader;
+    #[pymodule_export]
+    use super::kernels::activation::{gelu, gelu_grad, relu, relu_grad, sigmoid, sigmoid_grad};
+    #[pymodule_export]
+    use super::kernels::adamw::adamw;
+    #[pymodule_export]
+    use super::kernels::batch_norm::{batch_norm, batch_norm_grad, scale_shift};
+    #[pymodule_export]
+    use super::kernels::conv1d::{conv1d, conv1d_input_grad, conv1d_weight_grad};
+    #[pymodule_export]
+    use super::kernels::dropout::dropout;
+    #[pymodule_export]
+    use super::kernels::max_pool1d::{max_pool1d, max_pool1d_grad};
+    #[pymodule_export]
+    use super::kernels::softmax::{cross_entropy, log_softmax, softmax};
+    #[pymodule_export]
+    use super::load::order::{permutation, permuted};
+}

@@ -1,0 +1,3 @@
+//! The border of `seqloom-load`.
+
+pub(crate) mod order;

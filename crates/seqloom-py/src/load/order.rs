@@ -1,0 +1,30 @@
+//! The order of an epoch.
+
+use numpy::PyReadwriteArray1;
+use pyo3::prelude::*;
+use pyo3_stub_gen::derive::gen_stub_pyfunction;
+use seqloom_core::Key;
+use seqloom_load::Permutation;
+
+use crate::pool;
+
+/// Fills `out` with the permutation of `range(n)` that belongs to the key.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn permutation(
+    py: Python<'_>,
+    n: u64,
+    key0: u32,
+    key1: u32,
+    mut out: PyReadwriteArray1<'_, i64>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).fill(out))
+}
+
+/// One number of the same permutation.
+#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[pyfunction]
+pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
+    pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
+}

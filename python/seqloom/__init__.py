@@ -1,0 +1,48 @@
+"""Biological data from file to model: ``import seqloom as sl``."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from seqloom import errors
+from seqloom._key import Key
+
+if TYPE_CHECKING:
+    from seqloom import (
+        data,
+        encode,
+        infer,
+        io,
+        models,
+        nn,
+        optim,
+        record,
+        tensor,
+        train,
+    )
+
+__all__ = [
+    "Key",
+    "data",
+    "encode",
+    "errors",
+    "infer",
+    "io",
+    "models",
+    "nn",
+    "optim",
+    "record",
+    "tensor",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a package on first use, so that ``import seqloom`` stays quick."""
+    if name not in __all__:
+        raise AttributeError(f"module 'seqloom' has no attribute {name!r}")
+    return import_module(f"seqloom.{name}")
+
+
+def __dir__() -> list[str]:
+    """Lists the public names, loaded or not."""
+    return __all__

@@ -1,0 +1,143 @@
+"""Rows of unequal length in one flat array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from seqloom.errors import OutOfRangeError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged:
+    """Rows end to end in ``data``; row i lies from ``offsets[i]`` to ``offsets[i + 1]``.
+
+    Args:
+        data: All rows' bytes, uint8.
+        offsets: Where rows start and stop, int64, one more than there are rows.
+
+    Raises:
+        ShapeError: The offsets do not cover the data.
+
+    Examples:
+        >>> rows = Ragged.from_list([b"ACGT", b"", b"GG"])
+        >>> len(rows), rows.lengths.tolist(), bytes(rows[2])
+        (3, [4, 0, 2], b'GG')
+    """
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        covered = self.offsets.size and self.offsets[0] == 0
+        if not covered or self.offsets[-1] != self.data.size:
+            raise ShapeError(
+                f"offsets do not cover the data, which has {self.data.size} bytes"
+            )
+
+    @staticmethod
+    def from_list(rows: Iterable[bytes | str]) -> Ragged:
+        """Joins byte strings (or ASCII texts) into one array.
+
+        Args:
+            rows: The rows.
+
+        Returns:
+            A copy of them, end to end.
+
+        Raises:
+            UnicodeEncodeError: A text holds a letter that is not ASCII.
+
+        Examples:
+            >>> Ragged.from_list(["AC", "G"]).to_list()
+            [b'AC', b'G']
+        """
+        parts = [row.encode("ascii") if isinstance(row, str) else row for row in rows]
+        data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
+        return Ragged(data, offsets_of(np.fromiter(map(len, parts), np.int64, len(parts))))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each row."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.uint8]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ragged: ...
+    def __getitem__(self, index: int | slice) -> NDArray[np.uint8] | Ragged:
+        if isinstance(index, slice):
+            return self._rows(*index.indices(len(self)))
+        if not -len(self) <= index < len(self):
+            raise OutOfRangeError(f"row {index} of {len(self)}")
+        row = index % len(self)
+        return self.data[self.offsets[row] : self.offsets[row + 1]]
+
+    def _rows(self, start: int, stop: int, step: int) -> Ragged:
+        """Takes neighbouring rows without a copy, other rows with one."""
+        if step != 1:
+            return self.take(np.arange(start, stop, step))
+        offsets = self.offsets[start : max(start, stop) + 1]
+        return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        bounds: list[int] = self.offsets.tolist()
+        return (self.data[a:b] for a, b in pairwise(bounds))
+
+    def take(self, indices: ArrayLike) -> Ragged:
+        """Copies some rows, in the order asked for.
+
+        Args:
+            indices: Which rows; one may stand there twice.
+
+        Returns:
+            The rows, end to end.
+
+        Raises:
+            OutOfRangeError: There is no such row.
+
+        Examples:
+            >>> Ragged.from_list([b"A", b"CC", b"GGG"]).take([2, 0]).to_list()
+            [b'GGG', b'A']
+        """
+        rows = np.asarray(indices, np.int64)
+        if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
+            raise OutOfRangeError(f"rows {rows.min()} to {rows.max()} of {len(self)}")
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        offsets = offsets_of(lengths)
+        places = np.arange(int(offsets[-1]))
+        places += np.repeat(starts - offsets[:-1], lengths)
+        return Ragged(self.data[places], offsets)
+
+    def to_list(self) -> list[bytes]:
+        """Copies the rows as byte strings.
+
+        Returns:
+            One for each row.
+
+        Examples:
+            >>> Ragged.from_list(["AC", "G"]).to_list()
+            [b'AC', b'G']
+        """
+        whole = self.data.tobytes()
+        bounds: list[int] = self.offsets.tolist()
+        return [whole[a:b] for a, b in pairwise(bounds)]
+
+
+def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Sums lengths up to where rows start and stop."""
+    offsets = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

@@ -1,0 +1,52 @@
+"""The commands, and what becomes of an error."""
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, Parameter
+
+from seqloom.cli._demo import demo
+from seqloom.cli._evaluate import evaluate
+from seqloom.cli._exit import guard
+from seqloom.cli._inspect import inspect
+from seqloom.cli._machine import version
+from seqloom.cli._predict import predict
+from seqloom.cli._train import train
+
+TRACEBACK = "--traceback"
+
+app = App(
+    name="seqloom",
+    help="Biological data from file to model.",
+    help_epilogue=(
+        "Every command takes --traceback: where in the code an error arose. "
+        "Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C."
+    ),
+    version=version,
+    default_parameter=Parameter(negative=""),
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+for place, command in enumerate((demo, inspect, train, predict, evaluate)):
+    app.command(command, sort_key=place)
+
+
+def main(tokens: Sequence[str] | None = None) -> None:
+    """Runs one command and leaves the interpreter.
+
+    Args:
+        tokens: The words of the command line; None: those that the program was called with.
+
+    Raises:
+        SystemExit: Always: 0 done, 2 bad input, 130 stopped.
+
+    Examples:
+        >>> main(["inspect", "none.fa"])
+        Traceback (most recent call last):
+        ...
+        SystemExit: 2
+    """
+    words = list(sys.argv[1:] if tokens is None else tokens)
+    with_traceback = TRACEBACK in words
+    rest = [word for word in words if word != TRACEBACK]
+    raise SystemExit(guard(app, rest, with_traceback=with_traceback))

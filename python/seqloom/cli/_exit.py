@@ -1,0 +1,60 @@
+"""From what went wrong to one or two lines and an exit code."""
+
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from seqloom.errors import SeqloomError
+
+BAD_INPUT = 2
+STOPPED = 130
+
+
+def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
+    """Runs a command line and gives its exit code; a fault of ours shows its trace."""
+    try:
+        app(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        return _refuse(f"{error}\n{_where_help_is(words)}", with_traceback=with_traceback)
+    except (SeqloomError, OSError, MemoryError) as error:
+        return _refuse(_spell(error), with_traceback=with_traceback)
+    except KeyboardInterrupt as stop:
+        return _stop(str(stop), words)
+    return 0
+
+
+def _refuse(message: str, *, with_traceback: bool) -> int:
+    """Prints what is wrong."""
+    if with_traceback:
+        traceback.print_exc()
+    sys.stderr.write(f"error: {message}\n")
+    return BAD_INPUT
+
+
+def _where_help_is(words: Sequence[str]) -> str:
+    """Names the help of the command that was meant."""
+    named = [word for word in words[:1] if not word.startswith("-")]
+    return f"{shlex.join(['seqloom', *named, '--help'])} lists the options"
+
+
+def _spell(error: BaseException) -> str:
+    """Spells an error of Python's own without its number."""
+    if (
+        isinstance(error, OSError)
+        and error.strerror
+        and not isinstance(error, SeqloomError)
+    ):
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return "\n".join((str(error) or type(error).__name__, *getattr(error, "__notes__", ())))
+
+
+def _stop(message: str, words: Sequence[str]) -> int:
+    """Says what is left of a run that was stopped, and how it goes on."""
+    sys.stderr.write(f"\n{message or 'stopped'}\n")
+    if words[:1] == ["train"] and message:
+        kept = [word for word in words if word not in {"--overwrite", "--resume"}]
+        sys.stderr.write(shlex.join(["seqloom", *kept, "--resume"]) + "\n")
+    return STOPPED

@@ -1,0 +1,23 @@
+"""Logistic regression on the one-hot letters: what a network has to beat."""
+
+from seqloom.nn import Linear, Module
+from seqloom.tensor import Tensor
+
+
+class Logistic(Module):
+    """One number for each letter at each place and class, and nothing else.
+
+    Args:
+        inputs: Numbers a record: the encoder's width times the places.
+        outputs: The classes.
+    """
+
+    head: Linear
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        self.head = Linear(inputs, outputs)
+
+    def logits(self, x: Tensor, *, mask: object = None, key: object = None) -> Tensor:
+        """Gives the outputs ``(batch, class)`` of windows ``(batch, channel, place)``."""
+        del mask, key  # windows have one length, and nothing is drawn
+        return self.head(x.reshape(x.shape[0], -1))

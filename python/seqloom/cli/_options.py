@@ -1,0 +1,147 @@
+"""Options that several commands share, each group a value."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+
+LABELS = Group("Labels", sort_key=1)
+PARTS = Group("Parts", sort_key=2)
+LEARNING = Group("Learning", sort_key=3)
+MACHINE = Group("Machine", sort_key=4)
+
+# A flag is off; an option for files takes all words up to the next option.
+Flag = Annotated[bool, Parameter(show_default=False)]
+Files = Annotated[tuple[Path, ...], Parameter(consume_multiple=True, show_default=False)]
+
+
+@Parameter(name="*", group=LABELS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions:
+    """Says where labels come from.
+
+    Args:
+        labels: Tables of labels (TSV, CSV or white space), joined to the sequences by id.
+        id_column: The tables' column of ids.
+        label_column: The tables' column of labels; once for each of several columns.
+        label_from_header: Or a regular expression: its group, in the header, is the label.
+        unlabelled: A sequence without a label: an error, or left out and counted.
+    """
+
+    labels: Files = ()
+    id_column: str = "id"
+    label_column: Annotated[tuple[str, ...], Parameter(show_default=lambda _: "label")] = ()
+    label_from_header: str | None = None
+    unlabelled: Literal["error", "skip"] = "error"
+
+    def to_keywords(self, *, columns: tuple[str, ...] = ("label",)) -> dict[str, Any]:
+        """Spells the options as `SequenceDataset` takes them."""
+        columns = self.label_column or columns  # those that were named, if any were
+        return {
+            "labels": list(self.labels) or None,
+            "id_column": self.id_column,
+            "label_column": columns[0] if len(columns) == 1 else columns,
+            "label_from_header": self.label_from_header,
+            "unlabelled": self.unlabelled,
+        }
+
+
+@Parameter(name="*", group=LABELS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions(LabelOptions):
+    """Says what sequences and labels are, too.
+
+    Args:
+        task: What labels are; auto takes text and whole numbers for classes.
+        alphabet: What sequences are made of; auto decides on all letters of FILES.
+    """
+
+    task: Literal["auto", "classify", "regress", "multilabel"] = "auto"
+    alphabet: Literal["auto", "dna", "rna", "protein"] = "auto"
+
+
+@Parameter(name="*", group=PARTS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOptions:
+    """Says which sequences choose the epoch, and which judge the result.
+
+    Args:
+        valid: Sequence files to choose the epoch by.
+        valid_share: Or this share of FILES, cut off first; 0: keep the last epoch.
+        folds: Or cross-validation: train so many times, each time without another part.
+        test: Sequence files to score once, after training.
+    """
+
+    valid: Files = ()
+    valid_share: Annotated[float | None, Parameter(show_default=lambda _: "0.1")] = None
+    folds: int | None = None
+    test: Files = ()
+
+
+@Parameter(name="*", group=LEARNING)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningOptions:
+    """Says how to learn.
+
+    Args:
+        epochs: How often every sequence is seen.
+        batch_size: The sequences of a step.
+        lr: The highest learning rate.
+        class_weight: Let every class count the same in sum.
+        early_stop: Stop after so many epochs without a lower validation loss.
+        seed: Decides the first weights, the order, the dropout and the parts.
+    """
+
+    epochs: int = 20
+    batch_size: int = 64
+    lr: float = 1e-3
+    class_weight: Literal["balanced"] | None = None
+    early_stop: int | None = None
+    seed: int = 0
+
+    def to_keywords(self) -> dict[str, Any]:
+        """Spells the options as `seqloom.train.fit` takes them."""
+        return asdict(self)
+
+
+@Parameter(name="*", group=MACHINE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineOptions:
+    """Says what computes.
+
+    Args:
+        backend: What computes, and where.
+        threads: Threads to use; otherwise as many as the machine allows.
+    """
+
+    backend: str = "numpy"
+    threads: int | None = None
+
+    def to_keywords(self) -> dict[str, Any]:
+        """Spells the options as the packages take them."""
+        return {"backend": self.backend, "num_threads": self.threads}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderOptions:
+    """Says where a run goes.
+
+    Args:
+        out: The run folder: model, scores, pictures and report.html.
+        resume: Go on with the run in OUT from its last finished epoch.
+        overwrite: Replace the run in OUT.
+    """
+
+    out: Path
+    resume: Flag = False
+    overwrite: Flag = False
+
+
+# What a command line without any of these options means.
+LABEL_DEFAULTS = LabelOptions()
+DATA_DEFAULTS = DataOptions()
+PART_DEFAULTS = PartOptions()
+LEARNING_DEFAULTS = LearningOptions()
+MACHINE_DEFAULTS = MachineOptions()

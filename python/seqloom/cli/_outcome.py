@@ -1,0 +1,133 @@
+"""What the demo found, for the terminal, the report and another program."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from seqloom._files import write_atomic
+from seqloom.report import Table, Tile, wilson_interval, write_report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.cli._splice import Splice
+    from seqloom.train import Part, Run
+
+# Radial basis functions, the best of the StatLog study on this split.
+PUBLISHED = 0.959
+# The numbers beside the report; also the mark of a folder that the next demo may replace.
+RESULTS = "demo.json"
+WORST = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Holds the accuracies on the test windows.
+
+    Args:
+        accuracy: The network's.
+        interval: Its 95 % interval.
+        linear: Logistic regression's.
+        unshared: The network's, on windows that stand in the test part alone.
+        tests: How many test windows there are.
+        shared: How many of them stand among the training windows too.
+        seconds: How long the network trained.
+    """
+
+    accuracy: float
+    interval: tuple[float, float]
+    linear: float
+    unshared: float
+    tests: int
+    shared: int
+    seconds: float
+
+    def tiles(self) -> tuple[Tile, ...]:
+        """Spells the figures, the network's first."""
+        low, high = map(_percent, self.interval)
+        unseen = f"{self.tests - self.shared:,} windows that training never saw"
+        return (
+            Tile(
+                "test accuracy",
+                _percent(self.accuracy),
+                note=f"95 % interval {low} to {high}",
+            ),
+            Tile("published", _percent(PUBLISHED), note="the best of the StatLog study"),
+            Tile("logistic regression", _percent(self.linear), note="on the same one-hot"),
+            Tile("without shared windows", _percent(self.unshared), note=unseen),
+        )
+
+    def note(self) -> str:
+        """Says how many windows stand in both parts of the official split."""
+        return (
+            f"{self.shared:,} of the {self.tests:,} test windows also stand in the "
+            "official training part."
+        )
+
+
+def compare(run: "Run", linear: "Run", splice: "Splice") -> Outcome:
+    """Compares the network with the linear model, and with itself on unseen windows."""
+    right = _is_right(_tested(run))
+    hits, tests = int(right.sum()), right.size
+    return Outcome(
+        accuracy=hits / tests,
+        interval=wilson_interval(hits, tests),
+        linear=float(_is_right(_tested(linear)).mean()),
+        unshared=float(right[~splice.is_shared].mean()),
+        tests=tests,
+        shared=int(splice.is_shared.sum()),
+        seconds=round(sum(row["seconds"] for row in run.history), 1),
+    )
+
+
+def publish(run: "Run", outcome: Outcome, folder: Path) -> Path:
+    """Writes the run's report anew with the comparison, and the numbers beside it."""
+    report = replace(
+        run.report,
+        title="Primate splice junctions",
+        tiles=outcome.tiles(),
+        notes=(*run.report.notes, outcome.note()),
+        tables=(*run.report.tables, _worst_mistakes(_tested(run))),
+    )
+    write_atomic(folder / RESULTS, (json.dumps(asdict(outcome), indent=2) + "\n").encode())
+    return write_report(folder, report)
+
+
+def is_demo(folder: Path) -> bool:
+    """Says whether a folder holds an earlier demo."""
+    return (folder / RESULTS).exists()
+
+
+def _worst_mistakes(part: "Part") -> Table:
+    """Lists the windows that the network was surest of, and wrong."""
+    scores, classes = part.scores.to_numpy(), part.scores.classes
+    true: list[int] = part.labels.tolist()
+    called: list[int] = scores.argmax(axis=1).tolist()
+    sure = scores.max(axis=1)
+    wrong = np.flatnonzero(~_is_right(part))
+    rows = [
+        (part.scores.ids[i], classes[true[i]], classes[called[i]], float(sure[i]))
+        for i in wrong[np.argsort(-sure[wrong], kind="stable")][:WORST].tolist()
+    ]
+    note = "Of the wrong answers on the test windows, those that the network was surest of."
+    return Table(
+        "Worst mistakes", ("window", "true", "called", "probability"), rows, note=note
+    )
+
+
+def _tested(run: "Run") -> "Part":
+    """Gives the test part, which the demo always has."""
+    return cast("Part", run.test)
+
+
+def _is_right(part: "Part") -> "NDArray[np.bool_]":
+    """Says of each window whether its class was found."""
+    return part.scores.to_numpy().argmax(axis=1) == part.labels
+
+
+def _percent(share: float) -> str:
+    """Spells a share."""
+    return f"{100 * share:.1f} %"

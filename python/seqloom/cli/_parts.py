@@ -1,0 +1,84 @@
+"""Which sequences teach, and which choose the epoch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqloom.cli._options import LabelOptions, PartOptions
+from seqloom.cli._read import read_like
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from seqloom.data import SequenceDataset, Subset
+
+DEFAULT_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Holds what one run learns from, chooses by and writes to."""
+
+    train: "SequenceDataset | Subset"
+    valid: "SequenceDataset | Subset | None"
+    folder: Path
+    title: str = ""
+
+
+def check_parts(options: PartOptions) -> None:
+    """Refuses options that do not go together, before any file is read."""
+    given = {
+        "--valid": bool(options.valid),
+        "--valid-share": options.valid_share is not None,
+        "--folds": options.folds is not None,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+    if options.folds is not None and options.test:
+        raise ArgumentError(
+            "--folds compares settings, --test judges the ones that were chosen: "
+            "give --test to a later run, without --folds"
+        )
+    share = options.valid_share
+    if share is not None and not 0 <= share < 1:
+        raise ArgumentError(f"--valid-share must be at least 0 and below 1, got {share}")
+
+
+def parts_of(
+    whole: "SequenceDataset",
+    options: PartOptions,
+    labels: LabelOptions,
+    *,
+    folder: Path,
+    seed: int,
+) -> Iterator[Part]:
+    """Gives the one run to make, or one for each fold, in a folder of its own."""
+    if options.folds is not None:
+        yield from _folds(whole, options.folds, folder=folder, seed=seed)
+    elif options.valid:
+        yield Part(
+            train=whole, valid=read_like(whole, options.valid, labels), folder=folder
+        )
+    else:
+        yield _cut(whole, options.valid_share, folder=folder, seed=seed)
+
+
+def _folds(whole: "SequenceDataset", k: int, *, folder: Path, seed: int) -> Iterator[Part]:
+    """Leaves each part out once."""
+    from seqloom.data import folds
+
+    for number, (train, valid) in enumerate(folds(whole, k, seed=seed), start=1):
+        title = f"\nfold {number} of {k}"
+        yield Part(train=train, valid=valid, folder=folder / f"fold-{number}", title=title)
+
+
+def _cut(whole: "SequenceDataset", share: float | None, *, folder: Path, seed: int) -> Part:
+    """Cuts the validation share off; a share of 0 leaves nothing to choose by."""
+    from seqloom.data import split
+
+    share = DEFAULT_SHARE if share is None else share
+    if not share:
+        return Part(train=whole, valid=None, folder=folder)
+    train, valid = split(whole, (1 - share, share), seed=seed)
+    return Part(train=train, valid=valid, folder=folder)

@@ -1,0 +1,49 @@
+"""``seqloom predict``: a trained model on new files."""
+
+from pathlib import Path
+
+from seqloom.cli._machine import announce, open_console
+from seqloom.cli._options import MACHINE_DEFAULTS, MachineOptions
+from seqloom.cli._score_bar import score_bar
+from seqloom.errors import FileError
+
+
+def predict(
+    model: Path,
+    files: list[Path],
+    /,
+    *,
+    out: Path,
+    machine: MachineOptions = MACHINE_DEFAULTS,
+) -> None:
+    """Score every sequence once and write a table, in input order.
+
+    The table has the id, then one column a class, named by the class (a label, a value).
+
+    Example: seqloom predict runs/splice new.fa.gz --out scores.tsv
+
+    Args:
+        model: A run folder that `seqloom train` wrote.
+        files: Sequence files.
+        out: The table to write; an older one is replaced.
+        machine: What computes.
+    """
+    from seqloom.infer import predict as score
+    from seqloom.models import load
+
+    console = open_console()
+    announce(console, machine)
+    _check_target(out)
+    trained = load(model, **machine.to_keywords())
+    with score_bar(console) as tell:
+        scores = score(trained, files, num_threads=machine.threads, progress=tell)
+    scores.to_tsv(out)
+    console.print(f"scored {len(scores):,} sequences: {out}")
+
+
+def _check_target(out: Path) -> None:
+    """Finds out before the work, not after it, that a table cannot be written."""
+    if out.is_dir():
+        raise FileError(f"{out}: is a folder; --out names the table to write")
+    if not out.parent.is_dir():
+        raise FileError(f"{out}: there is no folder {out.parent}; make it first")

@@ -1,0 +1,101 @@
+"""Results in a terminal: metrics, the confusion matrix, and where the report lies."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from seqloom.report import Confusion, Tile, wilson_interval
+
+if TYPE_CHECKING:
+    from seqloom.train import Run
+
+Metrics = Mapping[str, float]
+
+
+def show_run(console: Console, run: "Run") -> None:
+    """Prints how the kept weights do, and where everything is."""
+    parts = {"validation": run.valid, "test": run.test}
+    judged = {name: part.metrics for name, part in parts.items() if part is not None}
+    for confusion in run.report.confusions[:1]:
+        show_confusion(console, confusion)
+    if judged:
+        show_metrics(console, judged)
+    chosen = "the lowest validation loss" if run.valid is not None else "the last"
+    console.print(f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}")
+    if run.folder is not None:
+        console.print(f"model  {run.folder}")
+        console.print(f"report {run.folder / 'report.html'}")
+
+
+def show_folds(console: Console, runs: Sequence["Run"]) -> None:
+    """Prints each metric's mean and deviation over the folds."""
+    parts = [run.valid.metrics for run in runs if run.valid is not None]
+    table = _table(
+        "", *(f"fold {i}" for i in range(1, len(parts) + 1)), "mean", "deviation"
+    )
+    for name in parts[0]:
+        values = [metrics[name] for metrics in parts]
+        cells = [_spell(name, value) for value in values]
+        summary = (
+            ("", "") if name == "n" else (f"{fmean(values):.4f}", f"{stdev(values):.4f}")
+        )
+        table.add_row(_title(name), *cells, *summary)
+    console.print(table)
+
+
+def show_metrics(console: Console, parts: Mapping[str, Metrics]) -> None:
+    """Prints a column for each part; accuracy of classes has its interval."""
+    table = _table("", *parts)
+    for name in next(iter(parts.values())):
+        table.add_row(_title(name), *(_spell(name, part[name]) for part in parts.values()))
+        if name == "accuracy":
+            table.add_row("  95 % interval", *map(_interval, parts.values()))
+    console.print(table)
+
+
+def show_confusion(console: Console, confusion: Confusion) -> None:
+    """Prints counts, true classes as rows, and the share of each that was found."""
+    table = _table(confusion.name, *confusion.classes, "found")
+    for place, name in enumerate(confusion.classes):
+        counts = confusion.matrix[place]
+        found = f"{100 * counts[place] / counts.sum():.1f} %" if counts.sum() else "-"
+        table.add_row(name, *(f"{count:,}" for count in counts), found)
+    console.print(table)
+
+
+def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
+    """Prints key figures below each other."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
+    for number, tile in enumerate(tiles):
+        table.add_row(tile.name, tile.value, tile.note, style="" if number else "bold")
+    console.print(table)
+
+
+def _table(first: str, *names: str) -> Table:
+    """Starts a table of numbers with a column of words."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    table.add_column(first)
+    for name in names:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _title(name: str) -> str:
+    """Spells a metric's name."""
+    return "sequences" if name == "n" else name.replace("_", " ")
+
+
+def _spell(name: str, value: float) -> str:
+    """Spells a metric; a number of sequences is whole."""
+    return f"{int(value):,}" if name == "n" else f"{value:.4f}"
+
+
+def _interval(metrics: Metrics) -> str:
+    """Spells the Wilson interval of an accuracy."""
+    total = int(metrics["n"])
+    low, high = wilson_interval(round(metrics["accuracy"] * total), total)
+    return f"{low:.4f} to {high:.4f}"

@@ -1,0 +1,61 @@
+"""The demo's data: primate splice junctions with their official split."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from seqloom.data import SequenceDataset, Subset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splice:
+    """Holds the parts, and which test windows also stand in the training windows."""
+
+    train: "Subset"
+    valid: "Subset"
+    test: "SequenceDataset"
+    is_shared: NDArray[np.bool_]
+
+    def __str__(self) -> str:
+        return (
+            f"primate splice junctions: {len(self.train):,} windows of 60 letters teach, "
+            f"{len(self.valid):,} choose the epoch, {len(self.test):,} judge at the end"
+        )
+
+
+def read_splice(seed: int) -> Splice:
+    """Reads the packaged files and keeps a tenth of the training windows aside."""
+    from seqloom.data import split
+
+    whole = _read("train", classes=None)
+    train, valid = split(whole, (0.9, 0.1), stratify=True, seed=seed)
+    test = _read("test", classes=whole.classes)
+    known = set(_windows("train"))
+    shared = np.array([window in known for window in _windows("test")])
+    return Splice(train=train, valid=valid, test=test, is_shared=shared)
+
+
+def _read(part: str, classes: tuple[str, ...] | None) -> "SequenceDataset":
+    """Reads one part of the official split."""
+    from seqloom import _demo
+    from seqloom.data import SequenceDataset
+    from seqloom.encode import OneHot
+
+    return SequenceDataset(
+        _demo.path(f"{part}.fa.gz"),
+        labels=_demo.path(f"{part}.tsv"),
+        classes=classes,
+        encoder=OneHot("dna"),
+    )
+
+
+def _windows(part: str) -> list[bytes]:
+    """Reads the letters alone."""
+    from seqloom import _demo
+    from seqloom.io import open_sequences
+
+    with open_sequences(_demo.path(f"{part}.fa.gz")) as reader:
+        return [record.sequence for record in reader]

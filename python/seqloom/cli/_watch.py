@@ -1,0 +1,143 @@
+"""What a person sees while a network learns: a line an epoch, and a bar on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from seqloom.train import Plan, Run, Step
+
+COLUMNS = {
+    "epoch": ("epoch", 5),
+    "train_loss": ("loss", 8),
+    "train_accuracy": ("accuracy", 9),
+    "valid_loss": ("valid loss", 11),
+    "valid_accuracy": ("valid accuracy", 15),
+    "valid_r2": ("valid r2", 9),
+}
+
+
+class Speed(ProgressColumn):
+    """Shows samples a second."""
+
+    def render(self, task: Task) -> Text:
+        """Writes the speed, once there is one."""
+        return Text(f"{task.speed:,.0f} samples/s" if task.speed else "")
+
+
+class Watch:
+    """Follows `seqloom.train.fit`; as a context, so that the bar is always taken down.
+
+    Args:
+        console: Where to write.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = _make_bar(console)
+        self._task = self._bar.add_task("", total=None, visible=False, note="")
+        self._plan: Plan | None = None
+        self._lowest = float("inf")
+        self._is_headed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._take_down()
+
+    def on_start(self, plan: Plan) -> None:
+        """Says what begins and shows the bar."""
+        self._plan = plan
+        going_on = f", from epoch {plan.first_epoch} on" if plan.first_epoch > 1 else ""
+        self._console.print(
+            f"{plan.parameters:,} parameters learn from {plan.samples:,} sequences in "
+            f"{plan.batches:,} batches, {plan.epochs:,} times{going_on}"
+        )
+        done = (plan.first_epoch - 1) * plan.samples
+        total = plan.epochs * plan.samples
+        self._bar.reset(self._task, total=total, completed=done, visible=True, note="")
+        if self._console.is_terminal:
+            self._bar.start()
+
+    def on_batch(self, step: Step) -> None:
+        """Moves the bar."""
+        right = "" if step.accuracy is None else f"  accuracy {100 * step.accuracy:.0f} %"
+        note = f"epoch {step.epoch}  loss {step.loss:.4f}{right}"
+        self._bar.update(self._task, advance=step.samples, note=note)
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Prints one line, and marks it where the validation loss is the lowest so far."""
+        shown = {key: look for key, look in COLUMNS.items() if key in row}
+        if not self._is_headed:
+            self._console.print(
+                " ".join(f"{name:>{w}}" for name, w in shown.values()) + "  samples/s"
+            )
+            self._is_headed = True
+        cells = " ".join(
+            f"{_spell(row[key]):>{width}}" for key, (_, width) in shown.items()
+        )
+        self._console.print(f"{cells} {self._speed(row):>10}{self._mark(row)}")
+
+    def on_end(self, run: Run) -> None:
+        """Takes the bar down."""
+        del run  # part of the protocol
+        self._take_down()
+
+    def _take_down(self) -> None:
+        """Stops the bar where there is one; elsewhere rich would print an empty line."""
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def _speed(self, row: dict[str, Any]) -> str:
+        """Gives an epoch's samples a second, its validation included."""
+        samples = self._plan.samples if self._plan else 0
+        return f"{samples / max(row['seconds'], 1e-9):,.0f}"
+
+    def _mark(self, row: dict[str, Any]) -> str:
+        """Says whether this epoch is the best so far."""
+        loss = row.get("valid_loss")
+        if loss is None or loss >= self._lowest:
+            return ""
+        self._lowest = loss
+        return "  best"
+
+
+def _make_bar(console: Console) -> Progress:
+    """Makes the bar; it vanishes when it is done."""
+    return Progress(
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[note]}", markup=False),
+        Speed(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        auto_refresh=True,
+    )
+
+
+def _spell(value: float | None) -> str:
+    """Spells a number of a row."""
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.4f}"

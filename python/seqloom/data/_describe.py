@@ -1,0 +1,59 @@
+"""A dataset in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SHOWN = 10
+
+
+def describe(
+    lengths: NDArray[np.int64], labels: Any, *, task: str | None, classes: tuple[str, ...]
+) -> str:
+    """Writes how many sequences there are, how long, and of which classes."""
+    noun = "sequence" if lengths.size == 1 else "sequences"
+    head = f"{lengths.size:,} {noun}{_of(lengths)}"
+    tail = "" if task is None else _labels(labels, task, classes)
+    return f"{head}; {tail}" if tail else head
+
+
+def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:
+    """Counts how many sequences each class has."""
+    if task == "classify":
+        numbers = np.bincount(labels, minlength=len(classes))
+    elif task == "multilabel":
+        numbers = np.asarray(labels).sum(axis=0, dtype=np.int64)
+    else:
+        return {}
+    return dict(zip(classes, numbers.tolist(), strict=True))
+
+
+def _of(lengths: NDArray[np.int64]) -> str:
+    """Writes the lengths."""
+    if not lengths.size:
+        return ""
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    return (
+        f" of {shortest:,}" if shortest == longest else f" of {shortest:,} to {longest:,}"
+    )
+
+
+def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
+    """Writes the classes with their numbers, or the values with their range."""
+    if task == "regress":
+        columns = np.asarray(labels).reshape(-1, len(classes)).T
+        parts = [
+            f"{name} {column.min():.4g} to {column.max():.4g}"
+            for name, column in zip(classes, columns, strict=True)
+            if column.size
+        ]
+    else:
+        counts = class_counts(labels, task, classes)
+        parts = [f"{name} {n:,}" for name, n in counts.items()]
+    rest = len(parts) - _SHOWN
+    return ", ".join(parts[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")

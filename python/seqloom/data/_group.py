@@ -1,0 +1,64 @@
+"""Splitting so that no group is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data._order import permutation
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from seqloom._key import Key
+    from seqloom.data._sequence_dataset import SequenceDataset
+    from seqloom.data._subset import Subset
+
+
+def group_numbers(
+    dataset: SequenceDataset | Subset, groups: ArrayLike | Mapping[str, Any]
+) -> NDArray[np.int64]:
+    """Numbers the groups that sequences belong to."""
+    if isinstance(groups, Mapping):
+        groups = _looked_up(dataset, groups)
+    names = np.asarray(groups)
+    if names.shape != (len(dataset),):
+        raise ArgumentError(
+            f"groups must name one group for each of {len(dataset):,} sequences, "
+            f"got shape {names.shape}"
+        )
+    return np.unique(names, return_inverse=True)[1]
+
+
+def _looked_up(dataset: SequenceDataset | Subset, groups: Mapping[str, Any]) -> list[str]:
+    """Finds the group of each id."""
+    ids = dataset.ids
+    if missing := [name for name in ids if name not in groups]:
+        raise ArgumentError(
+            f"groups has no entry for {len(missing):,} ids: {missing[0]!r}, ..."
+        )
+    return [str(groups[name]) for name in ids]
+
+
+def deal_groups(
+    groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
+) -> NDArray[np.int64]:
+    """Deals whole groups, large ones first, each to the part that lacks most of it."""
+    counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
+    np.add.at(counts, (groups, classes), 1)
+    if len(counts) < len(shares):
+        raise ArgumentError(f"{len(counts)} groups cannot fill {len(shares)} parts")
+    shuffled = permutation(len(counts), key)
+    order = shuffled[np.argsort(-counts[shuffled].sum(axis=1), kind="stable")]
+    lacking = np.outer(shares, counts.sum(axis=0))
+    weights = 1 / np.maximum(counts.sum(axis=0), 1)
+    part_of = np.zeros(len(counts), np.int64)
+    for group in order:
+        # How much nearer to what it should have each part would come.
+        gain = ((2 * lacking - counts[group]) * counts[group] * weights).sum(axis=1)
+        part_of[group] = gain.argmax()
+        lacking[part_of[group]] -= counts[group]
+    return part_of[groups]

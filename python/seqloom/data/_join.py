@@ -1,0 +1,82 @@
+"""Which sequence has which label, and what is left over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import LabelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data._columns import Columns
+    from seqloom.data._source import Source
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Which sequences have a label.
+
+    Args:
+        kept: Their positions, in order.
+        report: What was left out, in numbers with up to three examples.
+
+    Examples:
+        >>> Joined(np.array([0, 2]), {"unlabelled": 1}).kept.tolist()
+        [0, 2]
+    """
+
+    kept: NDArray[np.int64]
+    report: dict[str, Any]
+
+
+def join(
+    columns: Columns, ids: list[str], source: Source, *, task: str, skip: bool
+) -> Joined:
+    """Finds the sequences that have a label."""
+    _check_distinct(columns, ids)
+    empty = task == "multilabel" and len(source.names) == 1
+    cells = map(source.cells.get, ids)
+    has_label = np.array([row is not None and (empty or "" not in row) for row in cells])
+    bare: list[int] = np.flatnonzero(~has_label).tolist()
+    if bare and not (skip and has_label.any()):
+        raise _unlabelled(columns, ids, source, bare=bare)
+    known = set(ids)
+    left = [name for name in source.cells if name not in known]
+    report = {
+        "unlabelled": len(bare),
+        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
+        "labels_without_sequence": len(left),
+        "labels_without_sequence_examples": left[:_EXAMPLES],
+    }
+    return Joined(np.flatnonzero(has_label), report)
+
+
+def _check_distinct(columns: Columns, ids: list[str]) -> None:
+    """Refuses an id that two sequences bear: which of them would a label be for."""
+    if len(set(ids)) == len(ids):
+        return
+    first: dict[str, int] = {}
+    for i, name in enumerate(ids):
+        if (before := first.setdefault(name, i)) != i:
+            places = [columns.place(at) for at in (before, i)]
+            where = " and ".join(f"record {record} of {path}" for path, record in places)
+            raise LabelError(f"id {name!r} stands twice: {where}; labels need distinct ids")
+
+
+def _unlabelled(
+    columns: Columns, ids: list[str], source: Source, *, bare: list[int]
+) -> LabelError:
+    """Says which sequences have no label."""
+    names = ", ".join(ids[i] for i in bare[:_EXAMPLES])
+    more = ", ..." if len(bare) > _EXAMPLES else ""
+    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    return LabelError(
+        f"{columns.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
+        f"label in {source.what}: {names}{more}{'' if len(bare) == len(ids) else way_out}"
+    )

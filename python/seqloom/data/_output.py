@@ -1,0 +1,56 @@
+"""What kind of arrays a loader hands out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def converter(output: str, *, pin_memory: bool) -> Callable[[Any], Any]:
+    """Chooses what is done to a batch before it is handed out."""
+    if output == "torch":
+        return _torch_converter(pin_memory=pin_memory)
+    if output != "numpy":
+        raise ArgumentError(f'output must be "numpy" or "torch", got {output!r}')
+    if pin_memory:
+        raise ArgumentError('pin_memory=True needs output="torch": only torch pins memory')
+    return lambda batch: batch
+
+
+def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
+    """Wraps arrays as tensors of the same memory."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(
+            'output="torch" needs torch: pip install seqloom[torch]'
+        ) from error
+
+    def tensor(array: np.ndarray[Any, Any]) -> Any:
+        """Wraps one array."""
+        wrapped: Any = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
+        return wrapped.pin_memory() if pin_memory else wrapped
+
+    return lambda batch: _converted(batch, tensor)
+
+
+def _converted(batch: Any, tensor: Callable[[Any], Any]) -> Any:
+    """Goes through dicts, lists and tuples down to arrays of numbers."""
+    kind = type(batch)
+    if issubclass(kind, np.ndarray):
+        return tensor(batch) if batch.dtype.kind in "biufc" else batch
+    if issubclass(kind, dict):
+        return {key: _converted(batch[key], tensor) for key in batch}
+    return _converted_rows(batch, tensor) if issubclass(kind, (list, tuple)) else batch
+
+
+def _converted_rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
+    """Keeps the kind of a list, a tuple or a named tuple."""
+    values = [_converted(value, tensor) for value in rows]
+    return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)

@@ -1,0 +1,150 @@
+"""Where labels come from: tables, a dict, or the headers themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from seqloom.data._path import expand
+from seqloom.data._table import read_table
+from seqloom.errors import ArgumentError, LabelError
+from seqloom.io._record import header_id, header_text
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from seqloom.data._columns import Columns
+    from seqloom.data._table import Table
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Labels as text, by id.
+
+    Args:
+        what: What to call the place they come from.
+        names: What the cells of a label are called.
+        cells: Id to label.
+        tables: The tables that were read, to name lines in errors.
+
+    Examples:
+        >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
+        "a dict, id 'x'"
+    """
+
+    what: str
+    names: Cells
+    cells: dict[str, Cells]
+    tables: list[Table] = field(default_factory=list["Table"])
+
+    def place(self, name: str) -> str:
+        """Says where the label of an id stands."""
+        for table in self.tables:
+            if name in table.ids:
+                line = table.lines[table.ids.index(name)]
+                return f"{table.path}, line {line}, id {name!r}"
+        return f"{self.what}, id {name!r}"
+
+
+def choose_source(
+    columns: Columns,
+    labels: Any,
+    label_from_header: str | re.Pattern[str] | None,
+    *,
+    id_column: str,
+    label_column: str | Sequence[str],
+) -> Source | None:
+    """Takes labels from where the caller says."""
+    names = (label_column,) if isinstance(label_column, str) else tuple(label_column)
+    if not names:
+        raise ArgumentError("label_column names no column")
+    if label_from_header is not None:
+        if labels is not None:
+            raise ArgumentError("give labels or label_from_header, not both")
+        return header_source(label_from_header, columns, names)
+    if labels is None:
+        return None
+    if isinstance(labels, Mapping):
+        return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    return table_source(labels, id_column, names)
+
+
+def table_source(
+    labels: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    id_column: str,
+    columns: Cells,
+) -> Source:
+    """Reads labels from tables."""
+    tables = [read_table(path, id_column, columns) for path in expand(labels)]
+    cells: dict[str, Cells] = {}
+    for table in tables:
+        cells.update(zip(table.ids, table.rows, strict=True))
+    if len(cells) < sum(len(table.ids) for table in tables):
+        _check_agreement(tables)
+    return Source(", ".join(table.path for table in tables), columns, cells, tables)
+
+
+def _check_agreement(tables: list[Table]) -> None:
+    """Finds an id that stands twice with two values; the same value twice is no harm."""
+    seen: dict[str, tuple[Cells, str, int]] = {}
+    for table in tables:
+        for name, row, line in zip(table.ids, table.rows, table.lines, strict=True):
+            first, path, where = seen.setdefault(name, (row, table.path, line))
+            if first != row:
+                raise LabelError(
+                    f"{table.path}, line {line}: id {name!r} has the label {_shown(row)}, "
+                    f"but {path}, line {where} says {_shown(first)}"
+                )
+
+
+def _shown(cells: Cells) -> str:
+    """Quotes a label."""
+    return repr(", ".join(cells))
+
+
+def dict_source(labels: Mapping[str, Any], columns: Cells) -> Source:
+    """Takes labels from a dict."""
+    cells = {name: _as_cells(value) for name, value in labels.items()}
+    widths = {len(row) for row in cells.values()} or {1}
+    if len(widths) > 1:
+        raise LabelError(
+            f"labels have {min(widths)} to {max(widths)} values; give all as many"
+        )
+    width = widths.pop()
+    if width != len(columns):
+        columns = tuple(f"{columns[0]}_{i}" for i in range(width))
+    return Source("the dict of labels", columns, cells)
+
+
+def _as_cells(value: Any) -> Cells:
+    """Writes one label as text; several names are one cell, several numbers several."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (str(int(value)) if isinstance(value, bool) else str(value),)
+    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    if all(isinstance(item, str) for item in items):
+        return (";".join(items),)
+    return tuple(str(item) for item in items)
+
+
+def header_source(pattern: str | re.Pattern[str], columns: Columns, names: Cells) -> Source:
+    """Takes labels out of the headers of the sequences."""
+    try:
+        search = re.compile(pattern).search
+    except re.error as error:
+        raise ArgumentError(f"{pattern!r} is no regular expression: {error}") from error
+    headers = columns.headers.to_list()
+    ids = (header_text(header_id(header)) for header in headers)
+    found = zip(ids, map(search, map(header_text, headers)), strict=True)
+    cells = {name: (_group(match),) for name, match in found if match}
+    return Source(f"headers searched for {pattern!r}", names[:1], cells)
+
+
+def _group(match: re.Match[str]) -> str:
+    """Picks the part of a match that is the label."""
+    named = match.groupdict().get("label")
+    return named or next((group for group in match.groups() if group), match[0])

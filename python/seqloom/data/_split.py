@@ -1,0 +1,174 @@
+"""Cutting a dataset into parts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.data._group import deal_groups, group_numbers
+from seqloom.data._order import permutation
+from seqloom.data._subset import Subset
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from seqloom.data._sequence_dataset import SequenceDataset
+
+    Groups = ArrayLike | Mapping[str, Any]
+
+
+def split(
+    dataset: SequenceDataset | Subset,
+    shares: Sequence[float],
+    *,
+    stratify: bool = True,
+    groups: Groups | None = None,
+    seed: int = 0,
+) -> tuple[Subset, ...]:
+    """Cuts a dataset into parts that have no sequence in common.
+
+    Sizes are the shares of the whole to the nearest sequence (largest remainder), and each
+    part keeps the order of the whole. What falls where depends on the seed alone.
+
+    Args:
+        dataset: What to cut.
+        shares: The share of each part; together 1.
+        stratify: Gives each part its share of every class, where labels are classes.
+        groups: A group for each sequence, or a dict from id to group (chromosome, family,
+            donor): a group is never cut, so sizes are as near as its groups allow.
+        seed: Which of the many ways to cut.
+
+    Returns:
+        The parts; they share the classes of the whole.
+
+    Raises:
+        ArgumentError: Shares do not sum to 1, a part would be empty, or groups do not fit.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.data import SequenceDataset
+        >>> _ = Path("a.fa").write_text("".join(f">s{i}\\nACGT\\n" for i in range(10)))
+        >>> train, valid = split(SequenceDataset("a.fa"), (0.8, 0.2), seed=1)
+        >>> (
+        ...     len(train),
+        ...     len(valid),
+        ...     sorted(train.ids + valid.ids) == sorted(train.dataset.ids),
+        ... )
+        (8, 2, True)
+    """
+    if not shares or min(shares) <= 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
+        raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(shares)}")
+    parts = _deal(dataset, list(shares), groups, stratify=stratify, seed=seed)
+    return tuple(Subset(dataset, np.flatnonzero(parts == i)) for i in range(len(shares)))
+
+
+def folds(
+    dataset: SequenceDataset | Subset,
+    k: int,
+    *,
+    stratify: bool = True,
+    groups: Groups | None = None,
+    seed: int = 0,
+) -> list[tuple[Subset, Subset]]:
+    """Cuts a dataset into k parts, each of which is once the one to validate by.
+
+    Args:
+        dataset: What to cut.
+        k: How many parts, 2 or more.
+        stratify: Gives each part its share of every class, where labels are classes.
+        groups: A group for each sequence, or a dict from id to group; none is cut.
+        seed: Which of the many ways to cut.
+
+    Returns:
+        Pairs of what to train on and what to validate by.
+
+    Raises:
+        ArgumentError: ``k`` is below 2, a part would be empty, or groups do not fit.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.data import SequenceDataset
+        >>> _ = Path("a.fa").write_text("".join(f">s{i}\\nACGT\\n" for i in range(10)))
+        >>> [(len(t), len(v)) for t, v in folds(SequenceDataset("a.fa"), 3)]
+        [(6, 4), (7, 3), (7, 3)]
+    """
+    if k < 2:  # noqa: PLR2004 - two is what a fold means
+        raise ArgumentError(f"folds need k of 2 or more, got {k}")
+    parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
+    return [
+        (
+            Subset(dataset, np.flatnonzero(parts != i)),
+            Subset(dataset, np.flatnonzero(parts == i)),
+        )
+        for i in range(k)
+    ]
+
+
+def _deal(
+    dataset: SequenceDataset | Subset,
+    shares: list[float],
+    groups: Groups | None,
+    *,
+    stratify: bool,
+    seed: int,
+) -> NDArray[np.int64]:
+    """Gives each sequence the number of its part."""
+    key = Key(seed).fold("split")
+    classes = _strata(dataset) if stratify else np.zeros(len(dataset), np.int64)
+    if groups is None:
+        parts = _deal_each(classes, shares, key)
+    else:
+        parts = deal_groups(group_numbers(dataset, groups), classes, shares, key=key)
+    sizes = np.bincount(parts, minlength=len(shares))
+    if not sizes.all():
+        raise ArgumentError(
+            f"part {sizes.argmin() + 1} of {len(shares)} would be empty: "
+            f"{len(dataset):,} sequences for shares {', '.join(f'{s:.3g}' for s in shares)}"
+        )
+    return parts
+
+
+def _strata(dataset: SequenceDataset | Subset) -> NDArray[np.int64]:
+    """Takes the classes to balance; numbers and several labels are not balanced."""
+    labels = dataset.labels
+    if labels is None or dataset.task != "classify":
+        return np.zeros(len(dataset), np.int64)
+    return labels
+
+
+def _deal_each(
+    classes: NDArray[np.int64], shares: list[float], key: Key
+) -> NDArray[np.int64]:
+    """Deals sequence by sequence: exact sizes, and every class within one of its share."""
+    # Sequences stand shuffled, class after class. A part takes its number from those left
+    # at even steps, so that any stretch of them, and so each class, gives its share.
+    shuffled = permutation(classes.size, key)
+    left = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    parts = np.zeros(classes.size, np.int64)
+    for part, size in enumerate(_sizes(classes.size, shares)):
+        taken = _even_steps(left.size, size)
+        parts[left[taken]] = part
+        left = left[~taken]
+    return parts
+
+
+def _sizes(n: int, shares: list[float]) -> list[int]:
+    """Rounds shares of n to whole numbers that sum to n, by largest remainder."""
+    exact = [n * share for share in shares]
+    sizes = [math.floor(size + 1e-9) for size in exact]
+    by_remainder = sorted(range(len(shares)), key=lambda i: sizes[i] - exact[i])
+    for i in by_remainder[: n - sum(sizes)]:
+        sizes[i] += 1
+    return sizes
+
+
+def _even_steps(n: int, k: int) -> NDArray[np.bool_]:
+    """Marks k of n places at even distances."""
+    steps = np.arange(n + 1) * k // max(n, 1)
+    return np.diff(steps) > 0

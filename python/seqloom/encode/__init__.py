@@ -1,0 +1,5 @@
+"""Sequences to numbers, by a declared policy."""
+
+from seqloom.encode._one_hot import OneHot
+
+__all__ = ["OneHot"]

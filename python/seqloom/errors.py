@@ -1,0 +1,143 @@
+"""What seqloom raises: one tree, and every branch is also a builtin's.
+
+SeqloomError
+├── ArgumentError (ValueError)             an argument of a call makes no sense
+├── BackendError (ValueError)              a backend is unknown, absent, or two are mixed
+├── ConfigError (ValueError)               a configuration cannot be read or does not fit
+├── FileError (OSError)                    a file cannot be read or written
+│   └── MissingFileError (FileNotFoundError)
+├── FormatError (ValueError)               a file does not hold what it should
+│   └── LetterError                        a letter outside the alphabet
+├── GradientError (RuntimeError)           a gradient is asked for where there is none
+├── InternalError (RuntimeError)           a fault of seqloom itself
+├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
+├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
+├── MissingExtraError (ImportError)        a library that an extra would install
+├── OutOfRangeError (IndexError)           an index beyond the size
+├── RecordError (ValueError)               a model record that does not fit the module
+├── RunFolderError (FileExistsError)       an output folder that may not be written
+└── ShapeError (ValueError)                arrays whose shapes do not go together
+"""
+
+from __future__ import annotations
+
+
+class SeqloomError(Exception):
+    """Everything that seqloom raises about its input."""
+
+
+class ArgumentError(SeqloomError, ValueError):
+    """An argument of a call makes no sense."""
+
+
+class BackendError(SeqloomError, ValueError):
+    """A backend is unknown, absent, or two are mixed."""
+
+
+class ConfigError(SeqloomError, ValueError):
+    """A configuration cannot be read or does not fit."""
+
+
+class FileError(SeqloomError, OSError):
+    """A file cannot be read or written."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file does not exist."""
+
+
+class FormatError(SeqloomError, ValueError):
+    """A file does not hold what it should.
+
+    Args:
+        message: What is wrong, where, and what to do about it.
+        path: The file.
+        record: Which record of the file, counted from 0.
+        line: Which line of the text, counted from 1.
+        byte: Which byte of the decompressed text, counted from 0.
+
+    Examples:
+        >>> FormatError("no header", path="a.fa", line=1).line
+        1
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        record: int | None = None,
+        line: int | None = None,
+        byte: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.record = record
+        self.line = line
+        self.byte = byte
+
+
+class LetterError(FormatError):
+    """A letter outside the alphabet; the place is added as it becomes known.
+
+    Args:
+        message: What is wrong, where, and what to do about it.
+        record: Which record of the call (or of the file, where ``path`` is known).
+        position: Which letter of the record, counted from 0.
+        letter: The letter that was met.
+        expected: The letters that are allowed.
+
+    Examples:
+        >>> LetterError("J is no base", record=0, position=4, letter="J").letter
+        'J'
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        record: int | None = None,
+        position: int | None = None,
+        letter: str | None = None,
+        expected: str | None = None,
+    ) -> None:
+        super().__init__(message, record=record)
+        self.position = position
+        self.letter = letter
+        self.expected = expected
+
+
+class GradientError(SeqloomError, RuntimeError):
+    """A gradient is asked for where there is none."""
+
+
+class InternalError(SeqloomError, RuntimeError):
+    """A fault of seqloom itself: please report it."""
+
+
+class LabelError(SeqloomError, ValueError):
+    """Labels are missing, double, or of the wrong kind."""
+
+
+class MemoryLimitError(SeqloomError, MemoryError):
+    """A request is larger than the memory it may use."""
+
+
+class MissingExtraError(SeqloomError, ImportError):
+    """A library is missing that an extra would install."""
+
+
+class OutOfRangeError(SeqloomError, IndexError):
+    """An index lies beyond the size."""
+
+
+class RecordError(SeqloomError, ValueError):
+    """A model record does not fit the module."""
+
+
+class RunFolderError(SeqloomError, FileExistsError):
+    """An output folder may not be written."""
+
+
+class ShapeError(SeqloomError, ValueError):
+    """Arrays whose shapes do not go together."""

@@ -1,0 +1,97 @@
+"""The one evaluation loop: whatever scores a record, it goes through here."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.errors import FormatError, ShapeError
+from seqloom.models import Examples
+from seqloom.nn import Module
+from seqloom.tensor import Tensor
+
+# Called after each batch with the records done and the records in all.
+OnBatch: TypeAlias = Callable[[int, int], None]
+
+# The letters of one evaluation batch, which bound its memory.
+_LETTERS = 1 << 18
+_RECORDS = 256
+
+
+def run_model(
+    model: Module, examples: Examples, *, batch_size: int, on_batch: OnBatch | None = None
+) -> NDArray[np.float32]:
+    """Gives the model's outputs for every record, in order.
+
+    Each batch has the same number of records, because the matrix library rounds another
+    number of rows in another way: the last one is filled up with its last record.
+
+    Args:
+        model: A network with ``logits``; it is left in evaluation mode.
+        examples: Encoded sequences.
+        batch_size: The records of one batch.
+        on_batch: Called after each batch with the records done and in all.
+
+    Returns:
+        An array ``(records, outputs)``.
+    """
+    check_lengths(model, examples)
+    model.eval()
+    parts: list[NDArray[np.float32]] = []
+    for indices, real in _fixed_batches(len(examples), batch_size):
+        parts.append(_outputs(model, examples.batch(indices))[:real])
+        if on_batch is not None:
+            on_batch(int(indices[real - 1]) + 1, len(examples))
+    return np.concatenate(parts)
+
+
+def inputs_of(model: Module, batch: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
+    """Puts a batch's inputs and mask on the model's backend."""
+    backend, mask = model.backend, batch.get("mask")
+    inputs = backend.tensor(batch["inputs"], dtype="float32")
+    return inputs, None if mask is None else backend.tensor(mask)
+
+
+def evaluation_batch_size(examples: Examples) -> int:
+    """Chooses how many records an evaluation batch has, from the longest one."""
+    longest = max(1, int(examples.lengths.max(initial=1)))
+    return max(1, min(_RECORDS, _LETTERS // longest))
+
+
+def check_lengths(model: Module, examples: Examples) -> None:
+    """Refuses sequences that the model cannot read, naming the first.
+
+    Args:
+        model: The network.
+        examples: Encoded sequences.
+
+    Raises:
+        FormatError: There are no sequences, or one is empty.
+        ShapeError: The model is for one length, and a sequence has another.
+    """
+    lengths = examples.lengths
+    if not len(lengths):
+        raise FormatError("there are no sequences to work on")
+    if not lengths.all():
+        raise FormatError(f"the sequence {examples.ids[int(lengths.argmin())]!r} is empty")
+    wanted = getattr(getattr(model, "config", None), "length", None)
+    if wanted is not None and (lengths != wanted).any():
+        first = int((lengths != wanted).argmax())
+        raise ShapeError(
+            f"this model reads sequences of {wanted} letters, but {examples.ids[first]!r} "
+            f"has {lengths[first]}; train one with SequenceCNNConfig(length=None) for any"
+        )
+
+
+def _fixed_batches(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Gives each batch's positions, always as many, and how many of them are real."""
+    for start in range(0, total, size):
+        indices = np.minimum(np.arange(start, start + size), total - 1)
+        yield indices, min(size, total - start)
+
+
+def _outputs(model: Any, batch: dict[str, Any]) -> NDArray[np.float32]:
+    """Runs the model on one batch."""
+    inputs, mask = inputs_of(model, batch)
+    return np.asarray(model.logits(inputs, mask=mask), np.float32)

@@ -1,0 +1,143 @@
+"""Predicting and judging with a trained model."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from seqloom._threads import limit_blas, thread_count
+from seqloom.data import SequenceDataset
+from seqloom.errors import ConfigError, LabelError
+from seqloom.infer._loop import OnBatch, run_model
+from seqloom.infer._scores import Scores
+from seqloom.models import Examples, Trained, load
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+def predict(
+    model: Trained | Path,
+    data: Examples | Path | Sequence[Path],
+    *,
+    num_threads: int | None = None,
+    progress: OnBatch | None = None,
+) -> Scores:
+    """Scores every record once, in input order.
+
+    Args:
+        model: A trained model, or its run folder.
+        data: Sequence files, or a dataset that has the model's encoder.
+        num_threads: The threads to use; default: what the machine allows.
+        progress: Called after each batch with the records done and in all.
+
+    Returns:
+        One row a record: the classes' probabilities, the labels' probabilities
+        (multilabel), or values in the labels' own units (regress).
+
+    Examples:
+        >>> import seqloom as sl
+        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
+        >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
+        >>> run = sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=1)
+        >>> scores = sl.infer.predict(run.trained, "a.fa")
+        >>> scores.ids, scores.classes, scores.to_numpy().shape
+        (['a', 'b'], ('no', 'yes'), (2, 2))
+    """
+    threads = thread_count(num_threads)
+    trained = model if isinstance(model, Trained) else load(model, num_threads=threads)
+    with limit_blas(threads):
+        return score(trained, _examples(trained, data), progress=progress)
+
+
+def evaluate(
+    model: Trained | Path,
+    data: Examples,
+    *,
+    num_threads: int | None = None,
+    progress: OnBatch | None = None,
+) -> dict[str, float]:
+    """Says how good a model is on records whose labels are known.
+
+    Args:
+        model: A trained model, or its run folder.
+        data: A dataset with labels and the model's encoder and classes.
+        num_threads: The threads to use; default: what the machine allows.
+        progress: Called after each batch with the records done and in all.
+
+    Returns:
+        ``n``, then accuracy, balanced_accuracy, mcc, auroc, auprc; for a regression r2,
+        pearson, spearman, rmse.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
+        >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
+        >>> run = sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=1)
+        >>> sl.infer.evaluate(run.trained, data)["n"]
+        2
+    """
+    threads = thread_count(num_threads)
+    trained = model if isinstance(model, Trained) else load(model, num_threads=threads)
+    check_labels(trained, data)
+    with limit_blas(threads):
+        return measure(trained, data, score(trained, data, progress=progress))
+
+
+def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:
+    """Scores a dataset, on as many threads as the caller allows."""
+    size = trained.batch_size
+    logits = run_model(trained.model, data, batch_size=size, on_batch=progress)
+    return Scores(data.ids, trained.classes, trained.task.activate(logits))
+
+
+def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
+    """Compares scores with the labels."""
+    metrics = trained.task.measure(np.asarray(data.labels), scores.to_numpy())
+    return {"n": len(scores), **metrics}
+
+
+def check_labels(trained: Trained, data: Examples) -> None:
+    """Refuses a dataset that has no labels, or others than the model's.
+
+    Args:
+        trained: The model.
+        data: The dataset.
+
+    Raises:
+        ConfigError: Its encoder is another.
+        LabelError: It has no labels, or those of another task or other classes.
+    """
+    _check_encoder(trained, data)
+    if data.labels is None:
+        raise LabelError("the dataset has no labels to compare with; give it labels=")
+    if data.task != trained.task.name:
+        raise LabelError(
+            f"the model's task is {trained.task.name}, but the labels were read for "
+            f"{data.task}; give SequenceDataset task={trained.task.name!r}"
+        )
+    if tuple(data.classes) != trained.classes:
+        raise LabelError(
+            f"the model's classes are {', '.join(trained.classes)}, the dataset's "
+            f"{', '.join(data.classes)}; give SequenceDataset classes=model.classes"
+        )
+
+
+def _examples(trained: Trained, data: Examples | Path | Sequence[Path]) -> Examples:
+    """Opens files with the model's encoder; checks a dataset's."""
+    if not hasattr(data, "batch"):
+        return SequenceDataset(cast("Path", data), encoder=cast("Any", trained.encoder))
+    examples = cast("Examples", data)
+    _check_encoder(trained, examples)
+    return examples
+
+
+def _check_encoder(trained: Trained, data: Examples) -> None:
+    """Refuses a dataset with another encoder."""
+    if data.encoder != trained.encoder:
+        raise ConfigError(
+            f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
+            "give SequenceDataset encoder=model.encoder"
+        )

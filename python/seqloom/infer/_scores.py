@@ -1,0 +1,111 @@
+"""Scores: what a model says of each record, in input order."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom._files import write_atomic
+from seqloom.errors import FormatError, MissingFileError, ShapeError
+
+
+class Scores:
+    """One row a record and one column an output.
+
+    Args:
+        ids: The records' names, in input order.
+        classes: The columns' names.
+        values: Probabilities or values, ``(records, columns)``.
+
+    Raises:
+        ShapeError: The values are not of that shape.
+
+    Examples:
+        >>> scores = Scores(["a"], ["EI", "IE"], np.array([[0.9, 0.1]]))
+        >>> scores.to_tsv("scores.tsv")
+        >>> print(open("scores.tsv").read(), end="")
+        id	EI	IE
+        a	0.9	0.1
+    """
+
+    __slots__ = ("_values", "classes", "ids")
+
+    def __init__(
+        self, ids: Sequence[str], classes: Sequence[str], values: NDArray[np.floating]
+    ) -> None:
+        self.ids = list(ids)
+        self.classes = tuple(classes)
+        self._values = np.asarray(values, np.float32)
+        if self._values.shape != (len(self.ids), len(self.classes)):
+            raise ShapeError(
+                f"values of shape {self._values.shape} are not {len(self.ids)} records "
+                f"by {len(self.classes)} columns"
+            )
+
+    def to_numpy(self) -> NDArray[np.float32]:
+        """Copies the scores into an array.
+
+        Returns:
+            A new array ``(records, columns)``.
+
+        Examples:
+            >>> Scores(["a"], ["gc"], np.array([[0.5]])).to_numpy().shape
+            (1, 1)
+        """
+        return self._values.copy()
+
+    def to_tsv(self, path: str | os.PathLike[str]) -> None:
+        """Writes a table, whole or not at all, that reads back to the same bits.
+
+        Args:
+            path: The file; an older one is replaced.
+
+        Examples:
+            >>> Scores(["a"], ["gc"], np.array([[1 / 3]])).to_tsv("gc.tsv")
+            >>> print(open("gc.tsv").read(), end="")
+            id	gc
+            a	0.33333334
+        """
+        write_atomic(path, "".join(self._lines()).encode())
+
+    @classmethod
+    def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":
+        """Reads what `to_tsv` wrote.
+
+        Args:
+            path: The file.
+
+        Returns:
+            Equal scores, bit for bit.
+
+        Raises:
+            FormatError: It is not such a table.
+            MissingFileError: There is no such file.
+
+        Examples:
+            >>> Scores(["a"], ["gc"], np.array([[1 / 3]])).to_tsv("gc.tsv")
+            >>> Scores.read_tsv("gc.tsv").to_numpy().tolist()
+            [[0.3333333432674408]]
+        """
+        if not Path(path).exists():
+            raise MissingFileError(f"{path}: no such file")
+        lines = Path(path).read_text("utf-8").split("\n")[:-1]
+        head, *rows = (line.split("\t") for line in lines or [""])
+        if head[0] != "id" or any(len(row) != len(head) for row in rows):
+            raise FormatError(f"{path}: not a table of scores", path=str(path))
+        values = np.array([row[1:] for row in rows], np.float64).reshape(len(rows), -1)
+        return cls([row[0] for row in rows], head[1:], values)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Scores of {len(self):,} records: {', '.join(self.classes)}"
+
+    def _lines(self) -> Iterator[str]:
+        """Gives the table's lines; each number is the shortest text that reads back."""
+        yield "\t".join(["id", *self.classes]) + "\n"
+        for name, row in zip(self.ids, self._values, strict=True):
+            yield "\t".join([name, *map(str, row)]) + "\n"

@@ -1,0 +1,142 @@
+"""What a sequence file holds, as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBin:
+    """How many sequences are from ``start`` to ``stop`` letters long, both included.
+
+    Args:
+        start: The shortest that counts.
+        stop: The longest that counts.
+        records: How many there are.
+
+    Examples:
+        >>> LengthBin(1, 10, 3).records
+        3
+    """
+
+    start: int
+    stop: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a sequence file holds.
+
+    Args:
+        path: The file.
+        format: ``"fasta"``.
+        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``.
+        file_bytes: Its size on disk.
+        records: How many sequences it has.
+        letters: How many letters they have together.
+        shortest: The length of the shortest sequence.
+        median: The median length.
+        mean: The mean length.
+        longest: The length of the longest sequence.
+        histogram: How the lengths are spread.
+        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``; None where that cannot be told.
+        outside: Letters that are no plain member of the alphabet, and how many.
+        lower_case: How many letters are lower case.
+        gc: The share of G and C among plain bases; None where it is no DNA or RNA.
+        duplicate_ids: How many records bear an id that stood before.
+        duplicate_examples: Up to three such ids.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.io import inspect
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nGG\\n")
+        >>> inspect("a.fa").records
+        2
+    """
+
+    path: str
+    format: str
+    compression: str
+    file_bytes: int
+    records: int
+    letters: int
+    shortest: int
+    median: float
+    mean: float
+    longest: int
+    histogram: tuple[LengthBin, ...]
+    alphabet: str | None
+    outside: dict[str, int]
+    lower_case: int
+    gc: float | None
+    duplicate_ids: int
+    duplicate_examples: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Turns the summary into what JSON knows.
+
+        Returns:
+            The fields by name.
+
+        Examples:
+            >>> import json
+            >>> from pathlib import Path
+            >>> from seqloom.io import inspect
+            >>> _ = Path("a.fa").write_text(">a\\nACGT\\n")
+            >>> json.loads(json.dumps(inspect("a.fa").to_dict()))["histogram"]
+            [{'start': 4, 'stop': 4, 'records': 1}]
+        """
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
+
+    def facts(self) -> dict[str, str]:
+        """Writes the summary as a table of words.
+
+        Returns:
+            What a row is about, and its text.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import inspect
+            >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nGG\\n")
+            >>> inspect("a.fa").facts()["lengths"]
+            '2 to 4, median 3, mean 3.0'
+        """
+        facts = {
+            "file": f"{self.path} ({self.file_bytes:,} bytes)",
+            "format": self.format,
+            "compression": self.compression,
+            "records": f"{self.records:,}",
+            "letters": f"{self.letters:,}",
+            "lengths": self._lengths(),
+            "alphabet": self.alphabet or "unclear",
+            "outside": _outside(self.outside),
+            "lower case": f"{self.lower_case:,}",
+        }
+        if self.gc is not None:
+            facts["GC"] = f"{self.gc:.1%}"
+        facts["same id"] = _same_ids(self.duplicate_ids, self.duplicate_examples)
+        return facts
+
+    def _lengths(self) -> str:
+        """Writes the lengths in one line."""
+        if self.shortest == self.longest:
+            return f"all {self.shortest:,}"
+        return (
+            f"{self.shortest:,} to {self.longest:,}, median {self.median:,.0f}, "
+            f"mean {self.mean:,.1f}"
+        )
+
+
+def _outside(letters: dict[str, int]) -> str:
+    """Writes letters with their numbers."""
+    return ", ".join(f"{letter} {n:,}" for letter, n in letters.items()) or "none"
+
+
+def _same_ids(number: int, examples: tuple[str, ...]) -> str:
+    """Writes how many ids stood before, and which."""
+    return f"{number:,} ({', '.join(examples)})" if number else "none"

@@ -1,0 +1,55 @@
+"""What models, evaluation and training ask of a dataset."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Examples(Protocol):
+    """Encoded sequences by position, with or without labels.
+
+    `seqloom.data.SequenceDataset` is one, each of its subsets too, and whatever else has
+    these names.
+    """
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The records' names."""
+        ...
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of letters of each record."""
+        ...
+
+    @property
+    def encoder(self) -> Any:
+        """What turns letters into numbers; None where nothing does."""
+        ...
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """An entry a record, or None."""
+        ...
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The classes' or the labels' names."""
+        ...
+
+    @property
+    def task(self) -> str | None:
+        """What the labels are: ``"classify"``, ``"regress"`` or ``"multilabel"``."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def batch(self, indices: Any) -> dict[str, Any]:
+        """The records at some positions, as arrays by name."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Names the content of the files and labels."""
+        ...

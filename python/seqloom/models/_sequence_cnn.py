@@ -1,0 +1,248 @@
+"""A convolutional network over encoded sequences, of one length or of any."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.models._examples import Examples
+from seqloom.nn import (
+    BatchNorm1d,
+    Config,
+    Conv1d,
+    Dropout,
+    Linear,
+    MaxPool1d,
+    Module,
+    functional as F,
+)
+from seqloom.tensor import Tensor, apply
+
+# From so many letters on, a fixed window is worth pooling.
+_WORTH_POOLING = 16
+
+
+@dataclass(frozen=True)
+class SequenceCNNConfig(Config):
+    """Settings of a `SequenceCNN`.
+
+    Args:
+        channels: Numbers a letter: the encoder's width.
+        outputs: Numbers a record: the classes, or the labels.
+        length: The one length of all sequences: the head then knows each position. None:
+            any length; the head sees each feature's mean and maximum.
+        widths: The features of each convolution.
+        kernel_size: The letters that a convolution sees at once, an odd number.
+        pools: How many places become one after each convolution; 1 keeps all. Only for
+            one length; default: all 1.
+        dropout: The share of the head's features that is left out in training.
+
+    Raises:
+        ArgumentError: A number makes no sense, or they do not go together.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> config = SequenceCNNConfig(channels=4, outputs=3, widths=(8,))
+        >>> config.init("numpy").number_of_parameters
+        355
+    """
+
+    channels: int
+    outputs: int
+    length: int | None = None
+    widths: tuple[int, ...] = (32, 32, 32)
+    kernel_size: int = 9
+    pools: tuple[int, ...] = ()
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        sizes = {"channels": self.channels, "outputs": self.outputs}
+        sizes["widths"] = min(self.widths, default=0)
+        sizes["pools"] = min(self.pools, default=1)
+        sizes["length"] = 1 if self.length is None else self.places
+        for name, size in sizes.items():
+            if size < 1:
+                raise ArgumentError(
+                    f"{name} is too small for a network: {getattr(self, name)}"
+                )
+        if self.kernel_size % 2 != 1 or self.kernel_size < 1:
+            raise ArgumentError(f"kernel_size must be odd, got {self.kernel_size}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+        if self.pools and (self.length is None or len(self.pools) != len(self.widths)):
+            raise ArgumentError("pools needs a length, and one number for each of widths")
+
+    @property
+    def places(self) -> int:
+        """The places that a fixed window has after the last convolution."""
+        left = self.length or 0
+        for pool in self.pools:
+            left //= max(pool, 1)
+        return left
+
+    @classmethod
+    def for_data(cls, train: Examples) -> Self:
+        """Chooses settings for a training part.
+
+        Sequences of one length get a head that knows each position; its settings were
+        chosen by cross-validation (benchmarks/).
+
+        Args:
+            train: Encoded sequences with labels.
+
+        Returns:
+            Settings that fit its encoder, labels and lengths.
+
+        Raises:
+            ArgumentError: The training part has no encoder or no labels.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
+            >>> _ = open("a.tsv", "w").write("id\\tlabel\\na\\tyes\\nb\\tno\\n")
+            >>> data = sl.data.SequenceDataset(
+            ...     "a.fa", labels="a.tsv", encoder=sl.encode.OneHot("dna")
+            ... )
+            >>> config = SequenceCNNConfig.for_data(data)
+            >>> config.channels, config.outputs, config.length
+            (4, 2, 4)
+        """
+        if train.encoder is None:
+            raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
+        if train.labels is None:
+            raise ArgumentError("the dataset has no labels; give it labels=")
+        lengths = np.unique(train.lengths)
+        config = cls(channels=train.encoder.width, outputs=len(train.classes))
+        if len(lengths) != 1:
+            return config
+        return replace(config, **_for_windows(int(lengths[0]), train.task))
+
+    def build(self) -> "SequenceCNN":
+        """Makes the network, not yet bound to a backend.
+
+        Returns:
+            A network in training mode.
+
+        Examples:
+            >>> config = SequenceCNNConfig(channels=4, outputs=3)
+            >>> config.build().config == config
+            True
+        """
+        return SequenceCNN(self)
+
+
+class SequenceCNN(Module):
+    """Convolutions with batch normalisation, then one linear layer.
+
+    Places beyond a sequence's end are zero in every layer and are in no mean or maximum,
+    so that a record's score does not depend on its neighbours' lengths.
+
+    Args:
+        config: Its settings.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> model = SequenceCNNConfig(channels=4, outputs=3).init("numpy").eval()
+        >>> x = model.backend.tensor(np.zeros((2, 4, 30), np.float32))
+        >>> model.logits(x).shape
+        (2, 3)
+    """
+
+    config: SequenceCNNConfig
+    blocks: list["Block"]
+    dropout: Dropout
+    head: Linear
+
+    def __init__(self, config: SequenceCNNConfig) -> None:
+        self.config = config
+        befores = (config.channels, *config.widths[:-1])
+        pools = config.pools or (1,) * len(config.widths)
+        sizes = zip(befores, config.widths, pools, strict=True)
+        self.blocks = [Block(*size, kernel_size=config.kernel_size) for size in sizes]
+        self.dropout = Dropout(config.dropout)
+        places = 2 if config.length is None else config.places
+        self.head = Linear(places * config.widths[-1], config.outputs)
+
+    def logits(
+        self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
+    ) -> Tensor:
+        """Gives the outputs before any softmax or sigmoid.
+
+        Args:
+            x: Encoded sequences ``(batch, channel, place)``, zero beyond their ends.
+            mask: ``(batch, place)``, 1 on a sequence and 0 beyond its end; None: all 1.
+            key: What dropout draws from; needed in training mode only.
+
+        Returns:
+            A tensor ``(batch, output)``.
+
+        Raises:
+            ShapeError: The channels or the length are not those of the settings.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> model = SequenceCNNConfig(channels=4, outputs=3, length=30).init("numpy")
+            >>> model.eval().logits(
+            ...     model.backend.tensor(np.zeros((2, 4, 30), np.float32))
+            ... ).shape
+            (2, 3)
+        """
+        mask = _check(self.config, x, mask)
+        for block in self.blocks:
+            x = block(x, mask)  # (batch, channel, place)
+        return self.head(self.dropout(self._summarise(x, mask), key=key))
+
+    def _summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Brings the places of each record to a fixed number of features."""
+        if self.config.length is not None:
+            return x.reshape(x.shape[0], -1)  # (batch, channel * place)
+        return apply("concat", [F.masked_mean(x, mask), F.masked_max(x, mask)], axis=1)
+
+
+class Block(Module):
+    """A convolution, batch normalisation, GELU and, if asked for, pooling."""
+
+    conv: Conv1d
+    norm: BatchNorm1d
+    pool: MaxPool1d | None
+
+    def __init__(self, before: int, after: int, pool: int, *, kernel_size: int) -> None:
+        # The normalisation has a shift of its own, so the convolution needs no bias.
+        self.conv = Conv1d(before, after, kernel_size, padding="same", bias=False)
+        self.norm = BatchNorm1d(after)
+        self.pool = MaxPool1d(pool) if pool > 1 else None
+
+    def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Gives the features ``(batch, channel, place)``, zero where the mask is."""
+        x = F.gelu(self.norm(self.conv(x), mask=mask))
+        return x if self.pool is None else self.pool(x)
+
+
+def _for_windows(length: int, task: str | None) -> dict[str, Any]:
+    """Gives the settings for windows of one length."""
+    # Half of the features left out helps to tell classes apart, but blurs a number.
+    dropout = {} if task == "regress" else {"dropout": 0.5}
+    pools = (1, 2, 2) if length >= _WORTH_POOLING else ()
+    return {"length": length, "kernel_size": 5, "pools": pools, **dropout}
+
+
+def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:
+    """Refuses inputs that are not of the settings' shape; one length needs no mask."""
+    _, channels, length = x.shape
+    if channels != config.channels:
+        raise ShapeError(
+            f"this model reads {config.channels} numbers a letter, got {channels}; "
+            "encode with the encoder that it was trained with"
+        )
+    if config.length is None:
+        return mask
+    is_padded = mask is not None and not mask.numpy().all()
+    if length != config.length or is_padded:
+        found = "shorter ones" if is_padded else str(length)
+        raise ShapeError(
+            f"this model reads sequences of {config.length} letters, got {found}; "
+            "train one with SequenceCNNConfig(length=None) for any length"
+        )
+    return None

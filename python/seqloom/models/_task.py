@@ -1,0 +1,196 @@
+"""What a model's outputs mean: the loss, the activation, the metrics and the header."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom._config import Config
+from seqloom.nn import functional as F
+from seqloom.nn._metrics import (
+    accuracy,
+    auprc,
+    auroc,
+    balanced_accuracy,
+    mcc,
+    pearson,
+    r2,
+    spearman,
+)
+from seqloom.tensor import Tensor
+
+Labels: TypeAlias = NDArray[np.int64] | NDArray[np.float32]
+Scores: TypeAlias = NDArray[np.float32]
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Task(Config, ABC):
+    """Base of the tasks: one output of the model a column of the predictions.
+
+    Args:
+        columns: The header of the predictions: the classes' or the labels' names.
+    """
+
+    columns: tuple[str, ...]
+    name: ClassVar[str]
+
+    @abstractmethod
+    def loss(self, logits: Tensor, labels: Labels) -> Tensor:
+        """Gives what training makes small, as a tensor that holds one number."""
+
+    @abstractmethod
+    def activate(self, logits: Scores) -> Scores:
+        """Turns the model's outputs into what a person reads."""
+
+    @abstractmethod
+    def decide(self, scores: Scores) -> Labels | None:
+        """Turns scores into labels; None where scores are the answer."""
+
+    @abstractmethod
+    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+        """Says how good scores are, higher is better unless the name says otherwise."""
+
+
+@dataclass(frozen=True)
+class Classify(Task):
+    """One class for each record: softmax and cross-entropy.
+
+    Args:
+        columns: The classes' names.
+        weights: What a record of each class counts in the loss; None: all the same.
+
+    Examples:
+        >>> import numpy as np
+        >>> task = Classify(("EI", "IE"))
+        >>> task.activate(np.zeros((1, 2), np.float32)).tolist()
+        [[0.5, 0.5]]
+    """
+
+    weights: tuple[float, ...] | None = None
+    name: ClassVar[str] = "classify"
+
+    def loss(self, logits: Tensor, labels: Labels) -> Tensor:
+        """Gives the cross-entropy, a weighted mean over the records."""
+        weights = None if self.weights is None else np.asarray(self.weights, np.float32)
+        return F.cross_entropy(logits, labels, weight=weights)
+
+    def activate(self, logits: Scores) -> Scores:
+        """Gives the probabilities of the classes, a softmax."""
+        wide = logits.astype(np.float64)
+        powers = np.exp(wide - wide.max(axis=1, keepdims=True))
+        return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+
+    def decide(self, scores: Scores) -> NDArray[np.int64]:
+        """Gives the likeliest class."""
+        return scores.argmax(axis=1)
+
+    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+        """Gives the metrics; the areas are of the second class where there are two."""
+        size, guess = len(self.columns), self.decide(scores)
+        areas = (labels, scores) if size > 2 else (labels, scores[:, 1])  # noqa: PLR2004 - two classes
+        return {
+            "accuracy": accuracy(labels, guess),
+            "balanced_accuracy": balanced_accuracy(labels, guess, size=size),
+            "mcc": mcc(labels, guess, size=size),
+            "auroc": auroc(*areas),
+            "auprc": auprc(*areas),
+        }
+
+
+@dataclass(frozen=True)
+class Regress(Task):
+    """Numbers for each record: squared error of labels that were standardised.
+
+    Args:
+        columns: The labels' names.
+        mean: The training part's mean of each label.
+        deviation: The training part's standard deviation of each label.
+
+    Examples:
+        >>> import numpy as np
+        >>> task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
+        >>> task.activate(np.ones((1, 1), np.float32)).tolist()
+        [[0.6000000238418579]]
+    """
+
+    mean: tuple[float, ...] = (0.0,)
+    deviation: tuple[float, ...] = (1.0,)
+    name: ClassVar[str] = "regress"
+
+    def loss(self, logits: Tensor, labels: Labels) -> Tensor:
+        """Gives the mean squared error, in standard deviations of the training part."""
+        values = labels.reshape(len(labels), -1)
+        scaled = (values - np.asarray(self.mean)) / np.asarray(self.deviation)
+        return F.mse_loss(logits, scaled.astype(np.float32))
+
+    def activate(self, logits: Scores) -> Scores:
+        """Brings the outputs back to the labels' own units."""
+        wide = logits.astype(np.float64) * np.asarray(self.deviation)
+        return (wide + np.asarray(self.mean)).astype(np.float32)
+
+    def decide(self, scores: Scores) -> None:
+        """Gives None: the scores are the answer."""
+
+    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+        """Gives the metrics, each a mean over the labels; a lower `rmse` is better."""
+        values = labels.reshape(scores.shape)
+        return {
+            "r2": r2(values, scores),
+            "pearson": pearson(values, scores),
+            "spearman": spearman(values, scores),
+            "rmse": float(np.sqrt(np.square(values.astype(np.float64) - scores).mean())),
+        }
+
+
+@dataclass(frozen=True)
+class Multilabel(Task):
+    """Any number of labels for each record: a sigmoid and binary cross-entropy each.
+
+    Args:
+        columns: The labels' names.
+
+    Examples:
+        >>> import numpy as np
+        >>> Multilabel(("TATA", "CAAT")).activate(np.zeros((1, 2), np.float32)).tolist()
+        [[0.5, 0.5]]
+    """
+
+    name: ClassVar[str] = "multilabel"
+
+    def loss(self, logits: Tensor, labels: Labels) -> Tensor:
+        """Gives the binary cross-entropy, a mean over records and labels."""
+        return F.binary_cross_entropy_with_logits(logits, labels.astype(np.float32))
+
+    def activate(self, logits: Scores) -> Scores:
+        """Gives the probability of each label."""
+        wide = logits.astype(np.float64)
+        power = np.exp(-np.abs(wide))  # at most 1: no output is too large
+        return (np.where(wide < 0, power, 1.0) / (1 + power)).astype(np.float32)
+
+    def decide(self, scores: Scores) -> NDArray[np.int64]:
+        """Gives 1 for each label that is likelier there than not."""
+        return (scores > _HALF).astype(np.int64)
+
+    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+        """Gives the metrics: accuracy over all answers, the others over labels."""
+        guess = self.decide(scores)
+        pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
+        return {
+            "accuracy": accuracy(labels, guess),
+            "balanced_accuracy": _mean(
+                [balanced_accuracy(*pair, size=2) for pair in pairs]
+            ),
+            "mcc": _mean([mcc(*pair, size=2) for pair in pairs]),
+            "auroc": auroc(labels, scores),
+            "auprc": auprc(labels, scores),
+        }
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Gives the plain mean."""
+    return fmean(values)

@@ -1,0 +1,67 @@
+"""Settings of a network: what it is, apart from what it has learned."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from seqloom._config import Config as PlainConfig
+from seqloom._key import Key
+
+if TYPE_CHECKING:
+    from seqloom.nn._module import Module
+    from seqloom.tensor import Backend
+
+
+_FIRST_KEY = Key(0)
+
+
+class Config(PlainConfig, ABC):
+    """Base of a network's settings: a frozen dataclass that builds the network.
+
+    A subclass writes ``build``, which makes the module from the fields; `init` also says
+    where its numbers live.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import seqloom as sl
+        >>> @dataclass(frozen=True)
+        ... class HeadConfig(sl.nn.Config):
+        ...     width: int = 8
+        ...
+        ...     def build(self):
+        ...         return sl.nn.Linear(self.width, 2)
+        >>> HeadConfig(width=4).init("numpy", sl.Key(0)).number_of_parameters
+        10
+    """
+
+    @abstractmethod
+    def build(self) -> Any:
+        """Makes the module, not yet bound to a backend.
+
+        Returns:
+            A new module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> type(sl.models.SequenceCNNConfig(channels=4, outputs=2).build()).__name__
+            'SequenceCNN'
+        """
+
+    def init(self, backend: Backend | str = "numpy", key: Key = _FIRST_KEY) -> Any:
+        """Makes the module on a backend.
+
+        Args:
+            backend: A backend or its name.
+            key: Each parameter is made, on first use, from ``key.fold(its path)``.
+
+        Returns:
+            A new module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.models.SequenceCNNConfig(channels=4, outputs=2).init("numpy").backend
+            numpy
+        """
+        module: Module = self.build()
+        return module.bind(backend, key)

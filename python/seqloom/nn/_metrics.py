@@ -1,0 +1,261 @@
+"""How good predictions are: NumPy functions of the true labels and the scores."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqloom.errors import ShapeError
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def confusion_matrix(
+    labels: ArrayLike, predicted: ArrayLike, *, size: int
+) -> NDArray[np.int64]:
+    """Counts each pair of a true and a predicted class.
+
+    Args:
+        labels: The true classes, from 0 to ``size - 1``.
+        predicted: The predicted classes, as many.
+        size: The number of classes.
+
+    Returns:
+        An array of shape ``(size, size)``: a row a true class, a column a predicted one.
+
+    Raises:
+        ShapeError: The two differ in length.
+
+    Examples:
+        >>> confusion_matrix([0, 0, 1], [0, 1, 1], size=2).tolist()
+        [[1, 1], [0, 1]]
+    """
+    true, guess = np.asarray(labels, np.int64), np.asarray(predicted, np.int64)
+    if true.shape != guess.shape:
+        raise ShapeError(
+            f"{len(true)} labels, but {len(guess)} predictions: expected as many"
+        )
+    return np.bincount(true * size + guess, minlength=size * size).reshape(size, size)
+
+
+def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Gives the share of predictions that are right.
+
+    Args:
+        labels: The true classes, or a 0/1 table of labels.
+        predicted: The predicted ones, in the same shape.
+
+    Returns:
+        A share from 0 to 1; NaN for no labels.
+
+    Examples:
+        >>> accuracy([0, 1, 1, 2], [0, 1, 1, 1])
+        0.75
+    """
+    right = np.asarray(labels) == np.asarray(predicted)
+    return float(right.mean()) if right.size else float("nan")
+
+
+def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
+    """Gives the mean over the classes of the share that was found of each.
+
+    Args:
+        labels: The true classes, from 0 to ``size - 1``.
+        predicted: The predicted classes, as many.
+        size: The number of classes; one without a label does not count.
+
+    Returns:
+        A share from 0 to 1; NaN for no labels.
+
+    Examples:
+        >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0], size=2)
+        0.5
+    """
+    counts = confusion_matrix(labels, predicted, size=size)
+    seen = counts.sum(axis=1)
+    found = counts.diagonal()[seen > 0] / seen[seen > 0]
+    return float(found.mean()) if found.size else float("nan")
+
+
+def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
+    """Gives Matthews's correlation of true and predicted classes, for any number of them.
+
+    Args:
+        labels: The true classes, from 0 to ``size - 1``.
+        predicted: The predicted classes, as many.
+        size: The number of classes.
+
+    Returns:
+        From -1 to 1; 0 where either holds a single class.
+
+    Examples:
+        >>> mcc([0, 1, 2, 2], [0, 1, 2, 2], size=3)
+        1.0
+    """
+    counts = confusion_matrix(labels, predicted, size=size).astype(np.float64)
+    true, guess, total = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
+    both = counts.trace() * total - true @ guess
+    scale = np.sqrt(total**2 - true @ true) * np.sqrt(total**2 - guess @ guess)
+    return float(both / scale) if scale else 0.0
+
+
+def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Gives the area under the receiver operating characteristic.
+
+    Args:
+        labels: 0/1 labels ``(n,)`` for scores ``(n,)``, classes ``(n,)`` for scores
+            ``(n, classes)``, or a 0/1 table in the scores' shape.
+        scores: The higher, the likelier.
+
+    Returns:
+        From 0 to 1, the plain mean over the columns that have both answers; NaN where
+        none has.
+
+    Examples:
+        >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        0.75
+    """
+    return _mean_over_columns(_auroc, labels, scores)
+
+
+def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Gives the area under the precision-recall curve, as average precision.
+
+    Args:
+        labels: As for `auroc`.
+        scores: The higher, the likelier.
+
+    Returns:
+        From 0 to 1, the plain mean over the columns that have both answers; NaN where
+        none has.
+
+    Examples:
+        >>> round(auprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
+        0.8333
+    """
+    return _mean_over_columns(_average_precision, labels, scores)
+
+
+def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Gives the share of the labels' variance that the predictions explain.
+
+    Args:
+        labels: The true values, ``(n,)`` or ``(n, columns)``.
+        predicted: The predicted ones, in the same shape.
+
+    Returns:
+        At most 1, the plain mean over the columns; NaN where the labels do not vary.
+
+    Examples:
+        >>> r2([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
+        0.5
+    """
+    return _mean_over_columns(_r2, labels, predicted)
+
+
+def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Gives Pearson's correlation.
+
+    Args:
+        labels: The true values, ``(n,)`` or ``(n, columns)``.
+        predicted: The predicted ones, in the same shape.
+
+    Returns:
+        From -1 to 1, the plain mean over the columns; NaN where either does not vary.
+
+    Examples:
+        >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 6)
+        1.0
+    """
+    return _mean_over_columns(_pearson, labels, predicted)
+
+
+def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Gives Spearman's correlation: Pearson's of the ranks, ties sharing their mean rank.
+
+    Args:
+        labels: The true values, ``(n,)`` or ``(n, columns)``.
+        predicted: The predicted ones, in the same shape.
+
+    Returns:
+        From -1 to 1, the plain mean over the columns; NaN where either does not vary.
+
+    Examples:
+        >>> round(spearman([1.0, 2.0, 3.0], [1.0, 8.0, 9.0]), 6)
+        1.0
+    """
+    return _mean_over_columns(_spearman, labels, predicted)
+
+
+def _mean_over_columns(
+    measure: Callable[[Floats, Floats], float], labels: ArrayLike, scores: ArrayLike
+) -> float:
+    """Measures each column and gives the mean of those where the measure is defined."""
+    guess = np.asarray(scores, np.float64)
+    true = _columns_of(np.asarray(labels, np.float64), guess)
+    columns = [
+        measure(*pair) for pair in zip(true.T, guess.reshape(true.shape).T, strict=True)
+    ]
+    defined = [value for value in columns if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else float("nan")
+
+
+def _columns_of(labels: Floats, scores: Floats) -> Floats:
+    """Brings labels to a column a score: classes become one 0/1 column each."""
+    if labels.shape == scores.shape:
+        return labels.reshape(len(labels), -1)
+    if labels.shape == scores.shape[:1]:
+        columns = np.arange(scores.shape[1], dtype=np.float64)
+        return np.equal(labels[:, None], columns).astype(np.float64)
+    raise ShapeError(f"labels of shape {labels.shape} do not fit scores of {scores.shape}")
+
+
+def _auroc(labels: Floats, scores: Floats) -> float:
+    """Gives the share of (positive, negative) pairs in the right order; a tie is half."""
+    positives = int(labels.sum())
+    negatives = len(labels) - positives
+    if not positives or not negatives:
+        return float("nan")
+    above = _ranks(scores)[labels > 0].sum() - positives * (positives + 1) / 2
+    return float(above / (positives * negatives))
+
+
+def _average_precision(labels: Floats, scores: Floats) -> float:
+    """Sums precision times the step in recall over the distinct scores, highest first."""
+    order = np.argsort(-scores, kind="stable")
+    hits, last = np.cumsum(labels[order]), np.append(np.diff(scores[order]) != 0, True)
+    if not len(hits) or hits[-1] in {0, len(hits)}:
+        return float("nan")
+    found = hits[last]
+    precision = found / (np.flatnonzero(last) + 1)
+    return float(precision @ np.diff(found, prepend=0.0) / hits[-1])
+
+
+def _r2(labels: Floats, predicted: Floats) -> float:
+    """Gives 1 minus the squared error over the squared distance from the mean."""
+    spread = np.square(labels - labels.mean()).sum() if len(labels) else 0.0
+    return (
+        float(1 - np.square(labels - predicted).sum() / spread) if spread else float("nan")
+    )
+
+
+def _pearson(labels: Floats, predicted: Floats) -> float:
+    """Gives the cosine of the two columns' distances from their means."""
+    if not len(labels):
+        return float("nan")
+    left, right = labels - labels.mean(), predicted - predicted.mean()
+    scale = np.linalg.norm(left) * np.linalg.norm(right)
+    return float(left @ right / scale) if scale else float("nan")
+
+
+def _spearman(labels: Floats, predicted: Floats) -> float:
+    """Gives Pearson's correlation of the ranks."""
+    return _pearson(_ranks(labels), _ranks(predicted))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return ((2 * last - count + 1) / 2)[place]

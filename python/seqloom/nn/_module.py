@@ -1,0 +1,281 @@
+"""Module: what a network is made of, registered by its annotations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
+
+from seqloom.errors import ArgumentError, RecordError
+from seqloom.nn._stored import Param, Stored
+from seqloom.record import Record
+from seqloom.tensor import Tensor, backend as find_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from seqloom._key import Key
+    from seqloom.tensor._backend import Backend
+
+
+_PLAIN = (int, float, str, type(None))
+
+
+@dataclass_transform(eq_default=False)
+class Module:
+    """Base of layers and networks.
+
+    A subclass annotates its fields: modules, `Param`, `Buffer`, lists, tuples and dicts of
+    those are its parts; anything else is plain data. The constructor is made from the
+    annotations unless it writes one. Methods may have any name and signature.
+
+    Attributes:
+        training: Whether dropout and batch norm behave as in training.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> class Net(sl.nn.Module):
+        ...     hidden: sl.nn.Linear
+        ...     head: sl.nn.Linear
+        ...
+        ...     def logits(self, x):
+        ...         return self.head(sl.nn.functional.relu(self.hidden(x)))
+        >>> net = Net(sl.nn.Linear(4, 8), sl.nn.Linear(8, 2)).bind("numpy", sl.Key(0))
+        >>> net.number_of_parameters
+        58
+    """
+
+    training: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in vars(cls).get("__annotations__", {}):
+            if hasattr(Module, name) and name != "training":
+                raise ArgumentError(
+                    f"{cls.__name__}.{name} hides Module.{name}; choose another name"
+                )
+        dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _field_names(type(self)) and _parts(value):
+            raise ArgumentError(
+                f"{type(self).__name__}.{name} holds parameters but is not annotated, so "
+                "they would be neither trained nor saved; "
+                f"add `{name}: {type(value).__name__}` to the class"
+            )
+        object.__setattr__(self, name, value)
+
+    # What it is made of -------------------------------------------------------------------
+
+    def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
+        """Its modules, parameters and buffers with their paths, itself excluded.
+
+        Args:
+            kind: Only parts of this class.
+
+        Yields:
+            Pairs of path and part, parents first, each part once.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> [path for path, _ in sl.nn.Linear(2, 1).named()]
+            ['weight', 'bias']
+        """
+        seen: set[int] = set()
+        found: list[tuple[str, Any]] = []
+        _walk(self, "", found)
+        for path, part in found:
+            if id(part) not in seen and isinstance(part, kind):
+                seen.add(id(part))
+                yield path, part
+
+    def parameters(self, pattern: str = "*") -> list[tuple[str, Param]]:
+        """Its parameters with their paths.
+
+        Args:
+            pattern: Only paths that match, such as ``"conv.*"``.
+
+        Returns:
+            Pairs of path and parameter; a shared one once, under its first path.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.nn.Linear(2, 1).parameters("b*")
+            [('bias', Param(1,))]
+        """
+        return [
+            (path, part) for path, part in self.named(Param) if fnmatchcase(path, pattern)
+        ]
+
+    @property
+    def number_of_parameters(self) -> int:
+        """How many numbers are learned."""
+        return sum(_count(param.shape) for _, param in self.parameters())
+
+    @property
+    def backend(self) -> Backend:
+        """The backend that it is bound to."""
+        for _, part in self.named(Stored):
+            return part.bound_backend
+        raise RecordError(
+            f"{type(self).__name__} has no parameters, so it is on no backend"
+        )
+
+    # Its state ----------------------------------------------------------------------------
+
+    def bind(self, backend: Backend | str, key: Key) -> Self:
+        """Says where its numbers live and from which key they are made.
+
+        Args:
+            backend: A backend or its name.
+            key: Each parameter is made from ``key.fold(its path)``, so the order of first
+                use does not matter.
+
+        Returns:
+            This module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).backend
+            numpy
+        """
+        found = find_backend(backend) if isinstance(backend, str) else backend
+        for path, part in self.named(Stored):
+            part.bind(path, found, key.fold(path))
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Puts it and all below it into training mode.
+
+        Args:
+            mode: False for evaluation mode.
+
+        Returns:
+            This module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.nn.Dropout(0.5).train().training
+            True
+        """
+        for module in (self, *(part for _, part in self.named(Module))):
+            object.__setattr__(module, "training", mode)
+        return self
+
+    def eval(self) -> Self:
+        """Puts it and all below it into evaluation mode.
+
+        Returns:
+            This module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.nn.Dropout(0.5).eval().training
+            False
+        """
+        return self.train(mode=False)
+
+    def to_record(self) -> Record:
+        """Its parameters and buffers by path, as they are now.
+
+        Returns:
+            A record; later steps do not change it.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> list(sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to_record())
+            ['weight', 'bias']
+        """
+        return Record({path: part.value.numpy() for path, part in self.named(Stored)})
+
+    def load_record(self, record: Mapping[str, Any]) -> Self:
+        """Takes its numbers from a record, which must fit exactly.
+
+        Args:
+            record: What `to_record` gave.
+
+        Returns:
+            This module.
+
+        Raises:
+            RecordError: A path is missing, left over, or of another shape; all are named.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> one = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+            >>> other = (
+            ...     sl.nn.Linear(2, 1).bind("numpy", sl.Key(1)).load_record(one.to_record())
+            ... )
+            >>> bool((one.weight.numpy() == other.weight.numpy()).all())
+            True
+        """
+        mine = dict(self.named(Stored))
+        if problems := list(_misfits(mine, record)):
+            raise RecordError(
+                f"the record does not fit {type(self).__name__}: " + "; ".join(problems)
+            )
+        for path, part in mine.items():
+            part.assign(record[path])
+        return self
+
+    def __repr__(self) -> str:
+        values = {name: getattr(self, name) for name in _field_names(type(self))}
+        inside = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return f"{type(self).__name__}({inside})"
+
+
+def _field_names(module: type[Module]) -> Mapping[str, Any]:
+    """The annotated fields of a class and those above it."""
+    return getattr(module, "__dataclass_fields__", {})
+
+
+def _walk(module: Module, prefix: str, found: list[tuple[str, Any]]) -> None:
+    """Collects all parts below a module, parents first; each step walks, so it is quick."""
+    held = vars(module)
+    for name in _field_names(type(module)):
+        if name in held:
+            _collect(held[name], prefix + name, found)
+
+
+def _collect(value: Any, path: str, found: list[tuple[str, Any]]) -> None:
+    """Collects what a field holds: a part and those below it, or those in its containers."""
+    if isinstance(value, _PLAIN):
+        return
+    if isinstance(value, (Stored, Tensor)):
+        found.append((path, value))
+    elif isinstance(value, Module):
+        found.append((path, value))
+        _walk(value, f"{path}.", found)
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            _collect(item, f"{path}.{key}", found)
+    elif isinstance(value, (list, tuple)):
+        for place, item in enumerate(cast("list[Any]", value)):
+            _collect(item, f"{path}.{place}", found)
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """The parts that a value is or holds."""
+    found: list[tuple[str, Any]] = []
+    _collect(value, "", found)
+    return found
+
+
+def _misfits(mine: Mapping[str, Stored], record: Mapping[str, Any]) -> Iterator[str]:
+    """What keeps a record from fitting, one sentence each."""
+    for path, part in mine.items():
+        if path not in record:
+            yield f"{path} is missing"
+        elif tuple(record[path].shape) != part.shape:
+            yield f"{path} has shape {tuple(record[path].shape)}, expected {part.shape}"
+    for path in record:
+        if path not in mine:
+            yield f"{path} is not in the module"
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    """How many numbers a shape holds."""
+    total = 1
+    for size in shape:
+        total *= size
+    return total

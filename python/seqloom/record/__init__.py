@@ -1,0 +1,6 @@
+"""What a model keeps, apart from how it is written."""
+
+from seqloom.record._record import Record, load
+from seqloom.record._safetensors import LazyArray, Safetensors
+
+__all__ = ["LazyArray", "Record", "Safetensors", "load"]

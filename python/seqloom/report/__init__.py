@@ -1,0 +1,18 @@
+"""What a person reads after a run: pictures and one HTML file, from names and numbers."""
+
+from seqloom.report._interval import wilson_interval
+from seqloom.report._tables import class_table
+from seqloom.report._values import Confusion, Curve, Report, Scatter, Table, Tile
+from seqloom.report._write import write_report
+
+__all__ = [
+    "Confusion",
+    "Curve",
+    "Report",
+    "Scatter",
+    "Table",
+    "Tile",
+    "class_table",
+    "wilson_interval",
+    "write_report",
+]

@@ -1,0 +1,58 @@
+"""The learning curve: a panel a quantity, the chosen epoch marked."""
+
+from collections.abc import Sequence
+from itertools import cycle
+
+from seqloom.report._theme import Axes, Figure, Theme, dress, figure
+from seqloom.report._values import Curve
+
+# One epoch is a point, and two are hardly a line.
+FEWEST_FOR_A_LINE = 3
+
+
+def draw_curves(curves: Sequence[Curve], best_epoch: int | None, theme: Theme) -> Figure:
+    """Draws the panels side by side."""
+    whole = figure(5.2 * len(curves), 3.5, theme)
+    for axes, curve in zip(
+        whole.subplots(1, len(curves), squeeze=False)[0], curves, strict=True
+    ):
+        dress(axes, theme, curve.name)
+        axes.set_xlabel("epoch", fontsize=9)
+        _draw_lines(axes, curve, theme)
+        if best_epoch is not None:
+            _mark(axes, curve, theme, epoch=best_epoch)
+    return whole
+
+
+def _draw_lines(axes: Axes, curve: Curve, theme: Theme) -> None:
+    """Draws each series; the first is quiet, so that the later ones stand out."""
+    from matplotlib.ticker import MaxNLocator
+
+    for (name, values), colour in zip(
+        curve.series.items(), cycle(theme.lines), strict=False
+    ):
+        epochs = range(1, len(values) + 1)
+        marker = "o" if len(values) < FEWEST_FOR_A_LINE else None
+        axes.plot(epochs, values, marker=marker, color=colour, label=name, lw=2)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="best")
+
+
+def _mark(axes: Axes, curve: Curve, theme: Theme, *, epoch: int) -> None:
+    """Marks the epoch whose weights were kept, on the line that chose it."""
+    values = list(curve.series.values())[-1]
+    colour = theme.lines[(len(curve.series) - 1) % len(theme.lines)]
+    point = (epoch, values[epoch - 1])
+    axes.axvline(epoch, color=theme.quiet, lw=1, ls=(0, (3, 3)), zorder=1)
+    axes.plot(*point, "o", ms=8, mfc=colour, mec=theme.paper, mew=1.5)
+    late = epoch > len(values) / 2
+    axes.annotate(
+        f"epoch {epoch}, kept",
+        point,
+        xytext=(-10 if late else 10, 10),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        color=theme.ink,
+        fontsize=9,
+        bbox={"boxstyle": "round,pad=0.2", "fc": theme.paper, "ec": "none", "alpha": 0.85},
+    )

@@ -1,0 +1,95 @@
+"""Values as HTML: every name that came from a file is escaped here."""
+
+import math
+import struct
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from seqloom.report._theme import DOTS_PER_INCH, Picture
+from seqloom.report._values import Cell, Table, Tile
+
+# Fractions between these are set with four decimals, so that a column lines up.
+PLAIN_FROM, PLAIN_TO = 0.001, 1000.0
+
+
+def show_tiles(tiles: Sequence[Tile]) -> str:
+    """Shows key figures side by side."""
+    return f'<ul class="tiles">{"".join(map(_show_tile, tiles))}</ul>'
+
+
+def show_notes(notes: Sequence[str]) -> str:
+    """Shows what must not be missed."""
+    return f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>'
+
+
+def show_table(table: Table, *, caption: bool) -> str:
+    """Shows a table; ``caption`` says whether its title stands inside it."""
+    title = f"<caption>{escape(table.title)}</caption>" if caption else ""
+    numeric = [
+        _is_numeric([row[i] for row in table.rows]) for i in range(len(table.columns))
+    ]
+    head = _show_row("th", table.columns, numeric)
+    body = "".join(_show_row("td", row, numeric) for row in table.rows)
+    inside = f"{title}<thead>{head}</thead><tbody>{body}</tbody>"
+    return f'<div class="scroll"><table>{inside}</table></div>'
+
+
+def show_facts(facts: Mapping[str, str]) -> str:
+    """Shows names and values as a list of terms."""
+    terms = (
+        f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items()
+    )
+    return f"<dl>{''.join(terms)}</dl>"
+
+
+def show_picture(picture: Picture) -> str:
+    """Embeds the light and the dark drawing; the page's colours choose."""
+    width, height = (side * 96 // DOTS_PER_INCH for side in _size(picture.light))
+    dark = f'<source srcset="{_uri(picture.dark)}" media="(prefers-color-scheme: dark)">'
+    shape = f'width="{width}" height="{height}" alt="{escape(picture.words)}"'
+    return f'<picture>{dark}<img src="{_uri(picture.light)}" {shape}></picture>'
+
+
+def _show_tile(tile: Tile) -> str:
+    """Shows one key figure."""
+    note = f"<span>{escape(tile.note)}</span>" if tile.note else ""
+    name, value = escape(tile.name), escape(tile.value)
+    return f"<li><span>{name}</span><strong>{value}</strong>{note}</li>"
+
+
+def _is_numeric(cells: Sequence[Cell]) -> bool:
+    """Says whether a column holds numbers only."""
+    return bool(cells) and not any(isinstance(cell, str) for cell in cells)
+
+
+def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
+    """Shows one row, numbers to the right."""
+    shown = (
+        f"<{tag}{' class=number' if right else ''}>{escape(_spell(cell))}</{tag}>"
+        for cell, right in zip(cells, numeric, strict=True)
+    )
+    return f"<tr>{''.join(shown)}</tr>"
+
+
+def _spell(cell: Cell) -> str:
+    """Spells a cell: thousands apart, four digits of a fraction, a dash for NaN."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if math.isnan(cell):
+        return "\N{EN DASH}"
+    plain = cell == 0.0 or PLAIN_FROM <= abs(cell) < PLAIN_TO
+    return f"{cell:.4f}" if plain else f"{cell:.4g}"
+
+
+def _size(png: bytes) -> tuple[int, int]:
+    """Reads width and height from a PNG's first chunk."""
+    width, height = struct.unpack_from(">II", png, 16)
+    return width, height
+
+
+def _uri(png: bytes) -> str:
+    """Spells a picture as a data URI."""
+    return f"data:image/png;base64,{b64encode(png).decode()}"

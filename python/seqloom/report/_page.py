@@ -1,0 +1,108 @@
+"""The page: one HTML file that needs nothing but itself."""
+
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+
+from seqloom.report._confusion import MOST_WITH_FIGURES
+from seqloom.report._html import (
+    show_facts,
+    show_notes,
+    show_picture,
+    show_table,
+    show_tiles,
+)
+from seqloom.report._pictures import Pictures
+from seqloom.report._tables import class_table, confusion_table, curve_table, scatter_table
+from seqloom.report._theme import Picture
+from seqloom.report._values import Confusion, Report, Table
+
+# The policy forbids what is not in the file, so a browser proves that nothing is missing.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+NO_PICTURES = (
+    "No pictures: matplotlib is not installed. The tables below hold the same numbers; "
+    "pip install 'seqloom[plot]' adds the pictures."
+)
+
+
+def render(report: Report, pictures: Pictures) -> str:
+    """Puts the page together."""
+    style = files("seqloom.report").joinpath("_style.css").read_text("utf-8")
+    body = "\n".join((*_head(report, pictures), *_sections(report, pictures)))
+    return PAGE.format(policy=POLICY, title=escape(report.title), style=style, body=body)
+
+
+def _head(report: Report, pictures: Pictures) -> Iterator[str]:
+    """Shows what comes before the first section."""
+    yield f"<h1>{escape(report.title)}</h1>"
+    if report.lead:
+        yield f'<p class="lead">{escape(report.lead)}</p>'
+    if report.tiles:
+        yield show_tiles(report.tiles)
+    notes = (*report.notes, *(() if pictures.drawable else (NO_PICTURES,)))
+    if notes:
+        yield show_notes(notes)
+
+
+def _sections(report: Report, pictures: Pictures) -> Iterator[str]:
+    """Shows the sections from the result to the small print."""
+    drawn = pictures.confusions or [None] * len(report.confusions)
+    matrices = list(map(_show_confusion, report.confusions, drawn))
+    yield from matrices[:1]
+    if report.scatters:
+        inside = _with_table(pictures.scatter, scatter_table(report.scatters))
+        yield _section("True against predicted", inside)
+    if report.curves:
+        yield _section(
+            "Learning curve", _with_table(pictures.curve, curve_table(report.curves))
+        )
+    yield from matrices[1:]
+    yield from map(_show_extra, report.tables)
+    if report.facts:
+        yield _section("The run", show_facts(report.facts))
+
+
+def _show_extra(table: Table) -> str:
+    """Shows one of the report's own tables."""
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return _section(table.title, note + show_table(table, caption=False))
+
+
+def _section(title: str, inside: str) -> str:
+    """Frames one part of the page."""
+    return f"<section><h2>{escape(title)}</h2>{inside}</section>"
+
+
+def _show_confusion(confusion: Confusion, picture: Picture | None) -> str:
+    """Shows the matrix beside the table of classes."""
+    left = f"<div>{_with_table(picture, confusion_table(confusion))}</div>"
+    right = f"<div>{show_table(class_table(confusion), caption=True)}</div>"
+    shape = "pair" if len(confusion.classes) <= MOST_WITH_FIGURES else "stack"
+    inside = f'<div class="{shape}">{left}{right}</div>'
+    return _section(f"Confusion matrix, {confusion.name}", inside)
+
+
+def _with_table(picture: Picture | None, table: Table) -> str:
+    """Shows a picture with its numbers folded away, or the numbers alone."""
+    if picture is None:
+        return show_table(table, caption=True)
+    inside = show_table(table, caption=False)
+    summary = f"<summary>{escape(table.title)}, as a table</summary>"
+    return f"{show_picture(picture)}<details>{summary}{inside}</details>"

@@ -1,0 +1,1 @@
+"""The backends: one file for each array library."""

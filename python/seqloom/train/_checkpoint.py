@@ -1,0 +1,100 @@
+"""Where a run stands after an epoch, and the one file that brings it back there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqloom.errors import RecordError, RunFolderError
+from seqloom.nn import Module
+from seqloom.optim import Optimizer
+from seqloom.record import Record, load
+
+_VERSION = 1
+
+
+@dataclass(slots=True)
+class State:
+    """What changes from epoch to epoch.
+
+    Attributes:
+        model: The network, with the newest weights.
+        optimizer: Its optimiser, which also counts the steps of the schedule.
+        history: The finished epochs' numbers.
+        best_epoch: The epoch whose weights are to be kept, from 1; 0 before the first.
+        best: Those weights.
+    """
+
+    model: Module
+    optimizer: Optimizer
+    history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    best_epoch: int = 0
+    best: Record = field(default_factory=lambda: Record({}))
+
+    @property
+    def epoch(self) -> int:
+        """The number of finished epochs."""
+        return len(self.history)
+
+
+def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
+    """Writes the state whole or not at all.
+
+    Args:
+        path: The file.
+        state: Where the run stands.
+        identity: What the run is of: data and settings.
+    """
+    parts = state.model.to_record().with_prefix("model.")
+    parts |= state.optimizer.to_record().with_prefix("optimizer.")
+    if state.best_epoch != state.epoch:
+        parts |= state.best.with_prefix("best.")
+    facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
+    facts |= {"best_epoch": state.best_epoch}
+    Record(parts, metadata={**parts.metadata, **facts}).save(path)
+
+
+def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
+    """Brings a state to where `save_checkpoint` wrote it.
+
+    Args:
+        path: The file.
+        state: A state of the same network and optimiser; it is changed.
+        identity: What this run is of.
+
+    Raises:
+        RecordError: The file is not a checkpoint, or one of a newer version.
+        RunFolderError: It is of other data or settings; the first that differs is named.
+    """
+    record = load(path)
+    facts = record.metadata
+    if facts.get("version") != _VERSION:
+        raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
+    _check_same(path, facts["identity"], identity)
+    state.model.load_record(record.under("model."))
+    state.optimizer.load_record(record.under("optimizer."))
+    state.history, state.best_epoch = facts["history"], facts["best_epoch"]
+    state.best = _in_memory(record.under("best.")) or state.model.to_record()
+
+
+def _check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses to go on with something else than what was begun."""
+    for name, value in now.items():
+        if saved.get(name) != value:
+            raise RunFolderError(
+                f"{path}: this run was begun with {name} {_shown(saved.get(name))}, not "
+                f"{_shown(value)}; resume with the same, or begin anew (overwrite)"
+            )
+
+
+def _shown(value: object) -> str:
+    """Shortens a value for a message."""
+    text = str(value)
+    return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line
+
+
+def _in_memory(record: Record) -> Record:
+    """Reads all arrays now, because the file will be replaced."""
+    return Record({path: np.asarray(array) for path, array in record.items()})

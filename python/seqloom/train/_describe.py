@@ -1,0 +1,124 @@
+"""From a training part to its task: which labels there are and what each counts."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.errors import ArgumentError, LabelError
+from seqloom.models import Classify, Examples, Multilabel, Regress, Task
+
+ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
+
+
+def describe(train: Examples, *, task: str, class_weight: ClassWeight) -> Task:
+    """Finds the task of a training part, and refuses labels that cannot teach it.
+
+    Args:
+        train: The training part.
+        task: Its name, or ``"auto"`` for what the labels are.
+        class_weight: As `fit` takes it.
+
+    Returns:
+        The task, with what it needs of the training part.
+
+    Raises:
+        ArgumentError: The task is unknown, or class weights are given where there are no
+            classes.
+        LabelError: There are no labels, they are of another task, or all are the same.
+    """
+    name = _name_of(train, task)
+    if class_weight is not None and name != Classify.name:
+        raise ArgumentError(f"class_weight is for classes, but the task is {name}")
+    if name == Classify.name:
+        return _classify(train, class_weight)
+    return _regress(train) if name == Regress.name else _multilabel(train)
+
+
+def _name_of(train: Examples, task: str) -> str:
+    """Gives the task's name, if the labels are of it."""
+    known = (Classify.name, Regress.name, Multilabel.name)
+    if task not in {"auto", *known}:
+        raise ArgumentError(f"task must be one of auto, {', '.join(known)}, got {task!r}")
+    if train.labels is None or train.task is None:
+        raise LabelError("the training part has no labels; give SequenceDataset labels=")
+    if task not in {"auto", train.task}:
+        raise LabelError(
+            f"the labels were read for the task {train.task}, not {task}; "
+            f"give SequenceDataset task={task!r} too"
+        )
+    return train.task
+
+
+def _classify(train: Examples, class_weight: ClassWeight) -> Classify:
+    """Counts the classes and weighs them."""
+    counts = np.bincount(_labels(train), minlength=len(train.classes))
+    if np.count_nonzero(counts) < 2:  # noqa: PLR2004 - one class, or none
+        only = train.classes[int(counts.argmax())] if counts.sum() else None
+        raise LabelError(
+            f"every one of the {len(train):,} training labels is {only!r}: "
+            "a classifier needs two classes at least"
+        )
+    return Classify(tuple(train.classes), weights=_weights(train, counts, class_weight))
+
+
+def _weights(
+    train: Examples, counts: NDArray[np.int64], class_weight: ClassWeight
+) -> tuple[float, ...] | None:
+    """Gives one weight a class, in the classes' order."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        return _balanced(counts, class_weight)
+    if isinstance(class_weight, Mapping):
+        class_weight = _in_order(train.classes, class_weight)
+    values = tuple(float(weight) for weight in class_weight)
+    if len(values) != len(counts) or not all(0 <= value < np.inf for value in values):
+        raise ArgumentError(
+            f"class_weight needs {len(counts)} numbers from 0 up, one a class, got {values}"
+        )
+    return values
+
+
+def _balanced(counts: NDArray[np.int64], class_weight: str) -> tuple[float, ...]:
+    """Weighs the classes so that each counts the same in sum."""
+    if class_weight != "balanced":
+        raise ArgumentError(
+            f"class_weight must be 'balanced', numbers or None, got {class_weight!r}"
+        )
+    share = counts.sum() / (len(counts) * np.maximum(counts, 1))
+    return tuple(share.tolist())
+
+
+def _in_order(classes: Sequence[str], weights: Mapping[str, float]) -> Sequence[float]:
+    """Brings weights by name into the classes' order; a class without one counts 1."""
+    if unknown := sorted(set(weights) - set(classes)):
+        raise ArgumentError(
+            f"class_weight names {unknown[0]!r}, which is no class; there are: "
+            f"{', '.join(classes)}"
+        )
+    return [weights.get(name, 1.0) for name in classes]
+
+
+def _regress(train: Examples) -> Regress:
+    """Measures the labels' mean and deviation."""
+    values = _labels(train).astype(np.float64).reshape(len(train), -1)
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    for name, spread in zip(train.classes, deviation, strict=True):
+        if not spread > 0:
+            raise LabelError(f"the training labels {name!r} do not vary: nothing to learn")
+    return Regress(tuple(train.classes), tuple(mean.tolist()), tuple(deviation.tolist()))
+
+
+def _multilabel(train: Examples) -> Multilabel:
+    """Checks that some label divides the records."""
+    shares = _labels(train).mean(axis=0)
+    if not ((shares > 0) & (shares < 1)).any():
+        raise LabelError("every training record has the same labels: nothing to learn")
+    return Multilabel(tuple(train.classes))
+
+
+def _labels(train: Examples) -> NDArray[np.int64] | NDArray[np.float32]:
+    """Gives the labels, which `describe` has seen to be there."""
+    return np.asarray(train.labels)

@@ -1,0 +1,88 @@
+"""The end of a run: the kept weights are judged and everything is written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqloom.models import Trained
+from seqloom.report import Report, write_report
+from seqloom.train._checkpoint import State
+from seqloom.train._parts import Parts
+from seqloom.train._report import left_out, make_report
+from seqloom.train._run import Part, Run, judge
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run whose last epoch is over.
+
+    Attributes:
+        trained: The network with its task.
+        parts: The data.
+        state: Where training ended.
+        settings: The settings, for the report.
+    """
+
+    trained: Trained
+    parts: Parts
+    state: State
+    settings: dict[str, str]
+
+    def finish(self, folder: Path | None) -> Run:
+        """Judges the kept weights and writes everything; doing so twice is harmless."""
+        self.trained.model.load_record(self.state.best).eval()
+        valid, test = (
+            judge(self.trained, it) for it in (self.parts.valid, self.parts.test)
+        )
+        run = Run(
+            trained=self.trained,
+            history=self.state.history,
+            best_epoch=self.state.best_epoch,
+            folder=folder,
+            valid=valid,
+            test=test,
+            report=self._report(valid, test),
+        )
+        if folder is not None:
+            self._write(folder, run)
+        return run
+
+    def _write(self, folder: Path, run: Run) -> None:
+        """Writes the model, the scores and the report."""
+        self.state.best.save(folder / "model.safetensors")
+        for name, part in (("valid", run.valid), ("test", run.test)):
+            if part is not None:
+                part.scores.to_tsv(folder / f"scores-{name}.tsv")
+        write_report(folder, run.report)
+
+    def _report(self, valid: Part | None, test: Part | None) -> Report:
+        """Gathers what the report shows; the test part is the most telling."""
+        pairs = {"test": test, "validation": valid}
+        network, columns = (
+            type(self.trained.model).__name__,
+            ", ".join(self.trained.classes),
+        )
+        return make_report(
+            title="Training run",
+            lead=f"{network} learned {columns} from {len(self.parts.train):,} sequences.",
+            task=self.trained.task,
+            parts={name: part for name, part in pairs.items() if part is not None},
+            history=self.state.history,
+            best_epoch=None if valid is None else self.state.best_epoch,
+            facts=self._facts(),
+            notes=left_out(self.parts.train),
+        )
+
+    def _facts(self) -> dict[str, str]:
+        """Adds the network and the data to the settings."""
+        model = self.trained.model
+        parameters = f"{model.number_of_parameters:,} parameters"
+        sizes = {f"{name} records": f"{len(part):,}" for name, part in self.parts.named()}
+        seconds = sum(row["seconds"] for row in self.state.history)
+        return {
+            "model": f"{type(model).__name__}, {parameters}",
+            "encoder": str(self.trained.encoder),
+            "task": self.trained.task.name,
+            **sizes,
+            **self.settings,
+            "seconds of training": f"{seconds:.1f}",
+        }

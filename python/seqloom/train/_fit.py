@@ -1,0 +1,124 @@
+"""fit: from labelled sequences to a trained model, in one call."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seqloom._threads import limit_blas, thread_count
+from seqloom.models import Examples
+from seqloom.nn import Config, Module
+from seqloom.tensor import Tensor
+from seqloom.train._job import Job
+from seqloom.train._parts import Parts
+from seqloom.train._progress import Progress, Silent
+from seqloom.train._run import Run
+from seqloom.train._settings import Settings
+
+
+def fit(
+    model: Config | Module,
+    train: Examples,
+    valid: Examples | None = None,
+    *,
+    task: str = "auto",
+    epochs: int = 20,
+    batch_size: int = 64,
+    lr: float = 1e-3,
+    weight_decay: float = 0.01,
+    loss: Callable[[Tensor, Any], Tensor] | None = None,
+    class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
+    early_stop: int | None = None,
+    seed: int = 0,
+    backend: str = "numpy",
+    num_threads: int | None = None,
+    test: Examples | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Trains a network with AdamW under a rate that rises, then falls as a cosine.
+
+    The weights that are kept are those of the epoch with the lowest validation loss, or
+    of the last epoch where there is no validation part. With ``out`` the run folder holds
+    ``config.json``, ``model.safetensors``, ``checkpoint/last.safetensors``,
+    ``metrics.jsonl``, ``scores-valid.tsv``, ``scores-test.tsv``, the pictures and
+    ``report.html``; each is whole or absent whenever the run is killed, and a run that goes
+    on from its checkpoint ends with the same weights, bit for bit (on one machine, with
+    the same number of threads).
+
+    Args:
+        model: Settings of a network, or a network. A network is trained where it is; it
+            needs ``logits(inputs, *, mask, key)``, and ``seqloom.models.load`` can make it
+            again only if its settings stand in its ``config``.
+        train: Encoded sequences with labels.
+        valid: Others, to choose the epoch by.
+        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"auto"``: what the
+            labels are.
+        epochs: How often every record is seen.
+        batch_size: The records of a step.
+        lr: The highest learning rate.
+        weight_decay: How much weights shrink; biases and normalisation do not.
+        loss: ``loss(logits, labels)`` instead of the task's own.
+        class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
+            or one number a class.
+        early_stop: Stop after so many epochs without a lower validation loss.
+        seed: Decides the first weights, the order and the dropout.
+        backend: What computes, and where.
+        num_threads: The threads to use; default: what the machine allows.
+        test: Sequences to judge the final model on, once.
+        out: The run folder; None keeps everything in memory.
+        resume: Go on from the last checkpoint in ``out``; without one, begin.
+        overwrite: Replace the run in ``out``.
+        progress: Who watches; None: nobody.
+
+    Returns:
+        The trained model, its history, and how it does on ``valid`` and ``test``.
+
+    Raises:
+        ArgumentError: A number makes no sense, or the network does not fit the data.
+        FileError: The folder cannot be written.
+        GradientError: The loss is no number any more.
+        KeyboardInterrupt: The run was stopped; the message says how to go on.
+        LabelError: The labels cannot teach the task, or differ between the parts.
+        RunFolderError: ``out`` holds something else, or a run of other data or settings.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n>c\\nACGC\\n")
+        >>> labels = {"a": "yes", "b": "no", "c": "no"}
+        >>> encoder = sl.encode.OneHot("dna")
+        >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
+        >>> config = sl.models.SequenceCNNConfig.for_data(data)
+        >>> run = sl.train.fit(config, data, epochs=2, out="run")
+        >>> len(run.history), sl.models.load("run").classes
+        (2, ('no', 'yes'))
+    """
+    settings = Settings(
+        epochs=epochs,
+        batch_size=batch_size,
+        lr=lr,
+        weight_decay=weight_decay,
+        early_stop=early_stop,
+        seed=seed,
+        backend=backend,
+        loss=None if loss is None else _name_of(loss),
+    )
+    job = Job(
+        settings=settings,
+        parts=Parts(train, valid, test),
+        task=task,
+        class_weight=class_weight,
+        loss=loss,
+        threads=thread_count(num_threads),
+        folder=None if out is None else Path(out),
+        progress=progress or Silent(),
+    )
+    with limit_blas(job.threads):
+        return job.run(model, resume=resume, overwrite=overwrite)
+
+
+def _name_of(loss: Callable[..., Any]) -> str:
+    """Names a loss, so that a resumed run can tell another one."""
+    return f"{loss.__module__}.{getattr(loss, '__qualname__', type(loss).__qualname__)}"

@@ -1,0 +1,85 @@
+"""The run folder: what it may be, and what stands in it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from seqloom._files import write_atomic
+from seqloom.errors import FileError, RunFolderError
+
+_FILES = (
+    "config.json",
+    "model.safetensors",
+    "metrics.jsonl",
+    "scores-valid.tsv",
+    "scores-test.tsv",
+    "learning-curve.png",
+    "confusion.png",
+    "scatter.png",
+    "report.html",
+)
+_CHECKPOINTS = "checkpoint"
+
+
+def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
+    """Makes the folder ready for a run; what must not be lost is never touched.
+
+    Args:
+        path: The folder.
+        resume: A run in it may go on.
+        overwrite: A run in it may be replaced. Only a run's own files are removed.
+
+    Raises:
+        FileError: It cannot be made.
+        RunFolderError: It holds something else, or a run that may not be touched.
+    """
+    if path.is_dir() and any(path.iterdir()):
+        _enter(path, resume=resume, overwrite=overwrite)
+    try:
+        (path / _CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot make the run folder: {error.strerror}") from None
+
+
+def checkpoint_path(path: Path) -> Path:
+    """Gives the one checkpoint file of a run."""
+    return path / _CHECKPOINTS / "last.safetensors"
+
+
+def write_history(path: Path, history: list[dict[str, Any]]) -> None:
+    """Writes ``metrics.jsonl``, a line an epoch, in one go: no line is ever cut."""
+    lines = "".join(json.dumps(row) + "\n" for row in history)
+    write_atomic(path / "metrics.jsonl", lines.encode())
+
+
+def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
+    """Goes into a folder that holds something already."""
+    if not (path / "config.json").exists() and not (path / _CHECKPOINTS).is_dir():
+        raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
+    if resume:
+        for left in _unfinished(path):
+            left.unlink()
+    elif overwrite:
+        _remove(path)
+    else:
+        raise RunFolderError(
+            f"{path}: holds a run already; choose another folder, "
+            "resume it (resume=True, --resume) or replace it (overwrite=True, --overwrite)"
+        )
+
+
+def _remove(path: Path) -> None:
+    """Removes a run's own files and no others."""
+    for name in _FILES:
+        (path / name).unlink(missing_ok=True)
+    for left in _unfinished(path):
+        left.unlink()
+    shutil.rmtree(path / _CHECKPOINTS, ignore_errors=True)
+
+
+def _unfinished(path: Path) -> Iterator[Path]:
+    """Finds what a killed writer left under a temporary name."""
+    yield from path.glob(".*.part")
+    yield from path.glob(f"{_CHECKPOINTS}/.*.part")

@@ -1,0 +1,127 @@
+"""One call of `fit`, from its checks to its report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seqloom.models import Trained
+from seqloom.models._trained import save_config
+from seqloom.nn import Config, Module
+from seqloom.optim import AdamW
+from seqloom.record import load
+from seqloom.tensor import Tensor
+from seqloom.train._checkpoint import State, load_checkpoint
+from seqloom.train._describe import ClassWeight
+from seqloom.train._finish import Ended
+from seqloom.train._folder import checkpoint_path, open_folder, write_history
+from seqloom.train._parts import Parts
+from seqloom.train._prepare import identity_of, prepare
+from seqloom.train._progress import Plan, Progress
+from seqloom.train._run import Run
+from seqloom.train._settings import Settings
+from seqloom.train._trainer import Trainer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What one call of `fit` was asked for."""
+
+    settings: Settings
+    parts: Parts
+    task: str
+    class_weight: ClassWeight
+    loss: Callable[[Tensor, Any], Tensor] | None
+    threads: int
+    folder: Path | None
+    progress: Progress
+
+    def run(self, model: Config | Module, *, resume: bool, overwrite: bool) -> Run:
+        """Checks everything, trains, judges and writes."""
+        trained = prepare(
+            model,
+            self.parts,
+            self.settings,
+            task=self.task,
+            class_weight=self.class_weight,
+            threads=self.threads,
+        )
+        if self.folder is not None:
+            open_folder(self.folder, resume=resume, overwrite=overwrite)
+        try:
+            return self._work(trained)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_how_to_go_on(self.folder)) from None
+
+    def _work(self, trained: Trained) -> Run:
+        """Trains to the end and gives the run."""
+        state = State(trained.model, _optimizer(self.settings, trained.model))
+        trainer = self._trainer(trained)
+        if self.folder is not None:
+            _enter(self.folder, state, trainer)
+        self.progress.on_start(self._plan(state, trainer))
+        trainer.run(state)
+        run = Ended(trained, self.parts, state, self._facts()).finish(self.folder)
+        self.progress.on_end(run)
+        return run
+
+    def _trainer(self, trained: Trained) -> Trainer:
+        """Makes the trainer of this run."""
+        return Trainer(
+            trained=trained,
+            train=self.parts.train,
+            valid=self.parts.valid,
+            loss=self.loss or trained.task.loss,
+            settings=self.settings,
+            identity=identity_of(trained, self.parts, self.settings),
+            folder=self.folder,
+            progress=self.progress,
+        )
+
+    def _plan(self, state: State, trainer: Trainer) -> Plan:
+        """Says what is about to be done."""
+        return Plan(
+            first_epoch=state.epoch + 1,
+            epochs=self.settings.epochs,
+            batches=trainer.batches(),
+            samples=len(self.parts.train),
+            backend=state.model.backend.name,
+            threads=self.threads,
+            parameters=state.model.number_of_parameters,
+            folder=self.folder,
+        )
+
+    def _facts(self) -> dict[str, str]:
+        """Gives the settings as the report shows them."""
+        named = {"class weight": self.class_weight, "threads": self.threads}
+        settings = {
+            name.replace("_", " "): it for name, it in self.settings.to_dict().items()
+        }
+        every = settings | named
+        return {name: str(value) for name, value in every.items() if value is not None}
+
+
+def _optimizer(settings: Settings, model: Module) -> AdamW:
+    """Makes the optimiser; what is no matrix (a bias, a normalisation) does not shrink."""
+    flat = tuple(path for path, param in model.parameters() if len(param.shape) == 1)
+    return AdamW(weight_decay=settings.weight_decay, no_decay=flat)
+
+
+def _enter(folder: Path, state: State, trainer: Trainer) -> None:
+    """Takes up a checkpoint, if there is one, and makes the folder agree with it."""
+    checkpoint = checkpoint_path(folder)
+    if checkpoint.exists():
+        load_checkpoint(checkpoint, state, trainer.identity)
+    save_config(folder, trainer.trained)
+    write_history(folder, state.history)
+
+
+def _how_to_go_on(folder: Path | None) -> str:
+    """Says what a stopped run has left."""
+    if folder is None:
+        return "stopped; nothing was kept, because no run folder was given"
+    checkpoint = checkpoint_path(folder)
+    if not checkpoint.exists():
+        return f"stopped in the first epoch; nothing is saved in {folder} yet"
+    epochs = len(load(checkpoint).metadata["history"])
+    return f"stopped; {folder} keeps {epochs} epochs: go on with resume=True (--resume)"

@@ -1,0 +1,126 @@
+"""Checks of a run's network and data, before any work."""
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.errors import ArgumentError, RecordError, SeqloomError
+from seqloom.infer._loop import check_lengths, evaluation_batch_size
+from seqloom.infer._predict import check_labels
+from seqloom.models import Examples, Task, Trained
+from seqloom.models._trained import config_of
+from seqloom.nn import Config, Module
+from seqloom.tensor import backend as find_backend
+from seqloom.train._describe import ClassWeight, describe
+from seqloom.train._parts import Parts
+from seqloom.train._settings import Settings
+
+
+def prepare(
+    model: Config | Module,
+    parts: Parts,
+    settings: Settings,
+    *,
+    task: str,
+    class_weight: ClassWeight,
+    threads: int,
+) -> Trained:
+    """Makes the network and checks that the data fit it.
+
+    Args:
+        model: Settings of a network, or a network.
+        parts: The data.
+        settings: The numbers of the run.
+        task: The task's name or ``"auto"``.
+        class_weight: As `fit` takes it.
+        threads: How many threads compute.
+
+    Returns:
+        The network, not yet trained, with its encoder and its task.
+
+    Raises:
+        ArgumentError: The training part has no encoder, the network does not fit, or an
+            early stop is asked for without a validation part.
+    """
+    if settings.early_stop is not None and parts.valid is None:
+        raise ArgumentError("early_stop needs a validation part: fit(model, train, valid)")
+    if parts.train.encoder is None:
+        raise ArgumentError(
+            'the training part has no encoder; give it encoder=OneHot("dna")'
+        )
+    described = describe(parts.train, task=task, class_weight=class_weight)
+    network = _network(model, settings, threads)
+    _check_outputs(network, described)
+    size = evaluation_batch_size(parts.train)
+    trained = Trained(network, parts.train.encoder, described, size)
+    for name, part in parts.named():
+        _check_part(trained, name, part)
+    return trained
+
+
+def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str, Any]:
+    """Names everything that a resumed run must share with the one it goes on from."""
+    config = config_of(trained.model)
+    shapes = [(path, param.shape) for path, param in trained.model.parameters()]
+    facts = {
+        **settings.to_dict(),
+        "model": shapes if config is None else config.to_dict(),
+        "encoder": trained.encoder.to_dict(),
+        "task": trained.task.to_dict(),
+        "training data": _fingerprint(parts.train),
+        "validation data": None if parts.valid is None else _fingerprint(parts.valid),
+    }
+    return json.loads(json.dumps(facts))
+
+
+def _network(model: object, settings: Settings, threads: int) -> Module:
+    """Makes the network, or takes the one that is given."""
+    backend = find_backend(settings.backend, num_threads=threads)
+    if isinstance(model, Config):
+        return model.init(backend, Key(settings.seed))
+    if not isinstance(model, Module):
+        raise ArgumentError(f"model must be a Config or a Module, got {model!r}")
+    return model if _is_bound(model) else model.bind(backend, Key(settings.seed))
+
+
+def _is_bound(model: Module) -> bool:
+    """Says whether a network has a backend already."""
+    try:
+        return bool(model.backend)
+    except RecordError:
+        return False
+
+
+def _check_outputs(network: Module, task: Task) -> None:
+    """Refuses a network that has no outputs, or not as many as there are classes."""
+    if not hasattr(network, "logits"):
+        raise ArgumentError(
+            f"{type(network).__name__} has no method logits(x, *, mask, key)"
+        )
+    outputs = getattr(config_of(network), "outputs", None)
+    if outputs is not None and outputs != len(task.columns):
+        raise ArgumentError(
+            f"the network has {outputs} outputs, the {task.name} task needs "
+            f"{len(task.columns)}: {', '.join(task.columns)}"
+        )
+
+
+def _check_part(trained: Trained, name: str, part: Examples) -> None:
+    """Refuses a part that the network cannot read or be judged on."""
+    try:
+        check_labels(trained, part)
+        check_lengths(trained.model, part)
+    except SeqloomError as error:
+        error.add_note(f"in the {name} part")
+        raise
+
+
+def _fingerprint(part: Examples) -> str:
+    """Names the records of a part, in order, with their labels."""
+    digest = hashlib.blake2b(part.fingerprint().encode(), digest_size=16)
+    digest.update("\n".join(part.ids).encode())
+    digest.update(np.ascontiguousarray(part.labels).tobytes())
+    return digest.hexdigest()

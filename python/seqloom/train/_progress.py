@@ -1,0 +1,100 @@
+"""What a training run tells the one who watches it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is about to be done.
+
+    Attributes:
+        first_epoch: The first epoch of this call, from 1; more than 1 on resume.
+        epochs: The last epoch at most.
+        batches: The batches of an epoch.
+        samples: The records of an epoch.
+        backend: What computes, and where.
+        threads: How many threads compute.
+        parameters: How many numbers are learned.
+        folder: The run folder, if there is one.
+
+    Examples:
+        >>> plan = Plan(
+        ...     first_epoch=1, epochs=2, batches=3, samples=192, backend="numpy", threads=2,
+        ...     parameters=355, folder=None,
+        ... )  # fmt: skip
+        >>> plan.epochs
+        2
+    """
+
+    first_epoch: int
+    epochs: int
+    batches: int
+    samples: int
+    backend: str
+    threads: int
+    parameters: int
+    folder: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One training step that was made.
+
+    Attributes:
+        epoch: Its epoch, from 1.
+        batch: Its batch in the epoch, from 1.
+        samples: The records in it.
+        loss: Their loss, before the step.
+        accuracy: The share of right answers among them; None for a regression.
+
+    Examples:
+        >>> Step(1, 1, 64, 0.7, 0.5).samples
+        64
+    """
+
+    epoch: int
+    batch: int
+    samples: int
+    loss: float
+    accuracy: float | None
+
+
+class Progress(Protocol):
+    """Watches a training run; `fit` calls it, on the thread that trains.
+
+    Each method may raise ``KeyboardInterrupt`` to stop the run.
+    """
+
+    def on_start(self, plan: Plan) -> None:
+        """Begins: the data and settings are checked, the folder is made."""
+        ...
+
+    def on_batch(self, step: Step) -> None:
+        """Hears of one step."""
+        ...
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Hears of one epoch, saved by now: its line of ``metrics.jsonl``."""
+        ...
+
+    def on_end(self, run: Any) -> None:
+        """Ends: everything is written."""
+        ...
+
+
+class Silent:
+    """Watches without a word."""
+
+    def on_start(self, plan: Plan) -> None:
+        """Does nothing."""
+
+    def on_batch(self, step: Step) -> None:
+        """Does nothing."""
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Does nothing."""
+
+    def on_end(self, run: Any) -> None:
+        """Does nothing."""

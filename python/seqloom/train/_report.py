@@ -1,0 +1,129 @@
+"""From a run to the plain numbers and names of its report."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from seqloom.models import Classify, Examples, Task
+from seqloom.nn._metrics import confusion_matrix
+from seqloom.report import Confusion, Curve, Report, Scatter, Tile, wilson_interval
+from seqloom.train._run import Part
+
+_SHARES = {"accuracy", "balanced_accuracy"}
+_NAMES = {
+    "loss": "loss",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "mcc": "MCC",
+    "auroc": "AUROC",
+    "auprc": "AUPRC",
+    "r2": "r2",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "rmse": "RMSE",
+}
+
+
+def make_report(
+    *,
+    title: str,
+    lead: str,
+    task: Task,
+    parts: dict[str, Part],
+    history: list[dict[str, Any]],
+    best_epoch: int | None,
+    facts: dict[str, str],
+    notes: tuple[str, ...],
+) -> Report:
+    """Makes the report of a run.
+
+    Args:
+        title: Its heading.
+        lead: What was learned from what.
+        task: What the outputs mean.
+        parts: The parts that were judged by name, the most telling first.
+        history: The numbers of each epoch.
+        best_epoch: The epoch that was chosen; None where nothing was.
+        facts: What another person needs to run it again.
+        notes: What the reader must not miss.
+
+    Returns:
+        Plain values; `seqloom.report.write_report` draws them.
+    """
+    return Report(
+        title=title,
+        lead=lead,
+        tiles=tuple(_tiles(parts)),
+        notes=notes,
+        curves=tuple(_curves(history)),
+        best_epoch=best_epoch,
+        confusions=tuple(_confusions(task, parts)),
+        scatters=tuple(_scatters(task, parts)),
+        facts=facts,
+    )
+
+
+def left_out(examples: Examples) -> tuple[str, ...]:
+    """Says in one line each what the dataset did not use."""
+    report: dict[str, Any] = getattr(examples, "report", {})
+    skipped = int(report.get("unlabelled", 0))
+    if not skipped:
+        return ()
+    return (f"{skipped:,} sequences have no label and were left out.",)
+
+
+def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
+    """Gives the key figures of the most telling part."""
+    for name, part in list(parts.items())[:1]:
+        for metric, value in part.metrics.items():
+            if metric in _NAMES:
+                yield _tile(f"{name} {_NAMES[metric]}", metric, value, part=part)
+
+
+def _tile(name: str, metric: str, value: float, *, part: Part) -> Tile:
+    """Gives one key figure; an accuracy of classes has an interval."""
+    if metric not in _SHARES:
+        return Tile(name, f"{value:.3f}")
+    if metric != "accuracy" or part.labels.ndim > 1:
+        return Tile(name, f"{value:.1%}")
+    low, high = wilson_interval(round(value * len(part.labels)), len(part.labels))
+    return Tile(name, f"{value:.1%}", note=f"95 % interval {low:.1%} to {high:.1%}")
+
+
+def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
+    """Gives the loss, and what else a person follows."""
+    for metric in ("loss", "accuracy", "r2"):
+        series = {
+            label: [_value(row.get(f"{key}_{metric}")) for row in history]
+            for label, key in (("training", "train"), ("validation", "valid"))
+            if any(f"{key}_{metric}" in row for row in history)
+        }
+        if series:
+            yield Curve(_NAMES[metric], series)
+
+
+def _value(number: float | None) -> float:
+    """Gives NaN for a number that is not there."""
+    return float("nan") if number is None else number
+
+
+def _confusions(task: Task, parts: dict[str, Part]) -> Iterator[Confusion]:
+    """Counts the classes of each part."""
+    if not isinstance(task, Classify):
+        return
+    for name, part in parts.items():
+        guess = task.decide(part.scores.to_numpy())
+        counts = confusion_matrix(part.labels, guess, size=len(task.columns))
+        yield Confusion(name, task.columns, counts)
+
+
+def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
+    """Sets the values of the most telling part side by side."""
+    if task.name != "regress":
+        return
+    for part in list(parts.values())[:1]:
+        predicted = part.scores.to_numpy()
+        true = np.asarray(part.labels).reshape(predicted.shape)
+        for place, name in enumerate(task.columns):
+            yield Scatter(name, true[:, place], predicted[:, place])

@@ -1,0 +1,182 @@
+"""The training loop: steps to epochs, epochs to checkpoints."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.data import DataLoader, PadCollator
+from seqloom.errors import GradientError
+from seqloom.infer._loop import inputs_of, run_model
+from seqloom.models import Examples, Trained
+from seqloom.nn import Module, value_and_grad
+from seqloom.optim import WarmupCosine
+from seqloom.tensor import Tensor
+from seqloom.train._checkpoint import State, save_checkpoint
+from seqloom.train._folder import checkpoint_path, write_history
+from seqloom.train._progress import Progress, Step
+from seqloom.train._settings import Settings
+
+Loss: TypeAlias = Callable[[Tensor, Any], Tensor]
+# The share of the steps in which the learning rate rises.
+_WARMUP = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trainer:
+    """Trains a network to the end of its run.
+
+    Attributes:
+        trained: The network with its task.
+        train: What it learns from.
+        valid: What its epochs are compared on, if anything.
+        loss: What is made small.
+        settings: The numbers of the run.
+        identity: What the run is of, kept in its checkpoints.
+        folder: The run folder, if there is one.
+        progress: Who watches.
+    """
+
+    trained: Trained
+    train: Examples
+    valid: Examples | None
+    loss: Loss
+    settings: Settings
+    identity: Mapping[str, Any]
+    folder: Path | None
+    progress: Progress
+
+    def run(self, state: State) -> None:
+        """Trains from where the state is to the last epoch, or until nothing improves."""
+        loader = self._loader()
+        total = self.settings.epochs * len(loader)
+        schedule = WarmupCosine(self.settings.lr, round(_WARMUP * total), total)
+        while state.epoch < self.settings.epochs and not self.is_stopped(state):
+            start = time.perf_counter()
+            row = {"epoch": state.epoch + 1, **self._epoch(state, loader, schedule)}
+            row |= self._judge()
+            self._keep(state, row | {"seconds": round(time.perf_counter() - start, 3)})
+
+    def is_stopped(self, state: State) -> bool:
+        """Says whether the validation part has not improved for too long."""
+        patience = self.settings.early_stop
+        return patience is not None and state.epoch - state.best_epoch >= patience
+
+    def batches(self) -> int:
+        """Counts the batches of an epoch."""
+        return math.ceil(len(self.train) / self.settings.batch_size)
+
+    def _loader(self) -> DataLoader:
+        """Makes the loader, whose order depends on the seed and the epoch alone."""
+        return DataLoader(
+            self.train,
+            batch_size=self.settings.batch_size,
+            shuffle=True,
+            seed=self.settings.seed,
+            collate_fn=PadCollator() if np.ptp(self.train.lengths) else None,
+        )
+
+    def _epoch(
+        self, state: State, loader: DataLoader, schedule: WarmupCosine
+    ) -> dict[str, float]:
+        """Makes the steps of one epoch; gives their means and the last learning rate."""
+        state.model.train()
+        loader.set_epoch(state.epoch)
+        follow, steps, rate = value_and_grad(self._loss_of), list[Step](), 0.0
+        for number, batch in enumerate(loader):
+            key = Key(self.settings.seed, state.epoch, number)
+            loss, logits, grads = follow(state.model, batch, key)
+            place = (state.epoch + 1, number + 1)
+            value, right = _finite(loss, *place), self._right(logits, batch["label"])
+            steps.append(Step(*place, len(batch["label"]), value, right))
+            rate = schedule(state.optimizer.step_count)
+            state.optimizer.step(rate, state.model, grads)
+            self.progress.on_batch(steps[-1])
+        return {"lr": rate, **_means(steps)}
+
+    def _loss_of(
+        self, model: Any, batch: dict[str, Any], key: Key
+    ) -> tuple[Tensor, Tensor]:
+        """Runs the network forward."""
+        inputs, mask = inputs_of(model, batch)
+        logits = model.logits(inputs, mask=mask, key=key)
+        return self.loss(logits, batch["label"]), logits
+
+    def _right(self, logits: Tensor, labels: Any) -> float | None:
+        """Gives the share of right answers in a batch."""
+        task = self.trained.task
+        decided = task.decide(task.activate(np.asarray(logits)))
+        return None if decided is None else float((decided == labels).mean())
+
+    def _judge(self) -> dict[str, Any]:
+        """Measures the network on the validation part."""
+        if self.valid is None:
+            return {}
+        trained, labels = self.trained, np.asarray(self.valid.labels)
+        logits = run_model(trained.model, self.valid, batch_size=trained.batch_size)
+        loss = self.loss(trained.model.backend.tensor(logits), labels).item()
+        found = {
+            "loss": loss,
+            **trained.task.measure(labels, trained.task.activate(logits)),
+        }
+        return {f"valid_{name}": _number(value) for name, value in found.items()}
+
+    def _keep(self, state: State, row: dict[str, Any]) -> None:
+        """Ends an epoch: remembers the best weights, then saves where the run stands."""
+        _check_finite(state.model, row)
+        state.history.append(row)
+        if self.valid is None or _is_best(state.history):
+            state.best_epoch, state.best = state.epoch, state.model.to_record()
+        if self.folder is not None:
+            save_checkpoint(checkpoint_path(self.folder), state, self.identity)
+            write_history(self.folder, state.history)
+            if state.best_epoch == state.epoch:
+                state.best.save(self.folder / "model.safetensors")
+        self.progress.on_epoch(row)
+
+
+def _finite(loss: Tensor, epoch: int, batch: int) -> float:
+    """Gives the loss; one that is no number ends the run before the step."""
+    value = float(loss.item())
+    if not math.isfinite(value):
+        raise GradientError(
+            f"epoch {epoch}, batch {batch}: the loss is {value}; "
+            "the last epoch's checkpoint is good, a lower lr may help"
+        )
+    return value
+
+
+def _means(steps: list[Step]) -> dict[str, float]:
+    """Gives the means of an epoch's steps over its records."""
+    samples = sum(step.samples for step in steps)
+    means = {"train_loss": sum(step.loss * step.samples for step in steps) / samples}
+    shares = [step.accuracy * step.samples for step in steps if step.accuracy is not None]
+    return means | ({"train_accuracy": sum(shares) / samples} if shares else {})
+
+
+def _is_best(history: list[dict[str, Any]]) -> bool:
+    """Says whether the newest epoch's validation loss is lower than all before."""
+    *before, last = [row["valid_loss"] for row in history]
+    return all(last < loss for loss in before)
+
+
+def _number(value: float) -> float | None:
+    """Gives a number that JSON knows."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _check_finite(model: Module, row: dict[str, Any]) -> None:
+    """Refuses to save a network that has run away."""
+    weights = model.to_record().values()
+    if row.get("valid_loss", 0.0) is None or not all(
+        np.isfinite(each).all() for each in weights
+    ):
+        raise GradientError(
+            f"epoch {row['epoch']}: the network's numbers are no longer finite; "
+            "the last epoch's checkpoint is good, a lower lr may help"
+        )

@@ -1,0 +1,64 @@
+"""Data that several tests learn from."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+DEMO = Path(sl.__file__).parent / "_demo"
+ENCODER = sl.encode.OneHot("dna")
+
+
+@pytest.fixture
+def toy(tmp_path) -> Callable[..., sl.data.SequenceDataset]:
+    """Makes small datasets: half of the sequences have TATA in their middle."""
+
+    def make(count=48, *, lengths=(20,), name="toy", labels="classes", **options):
+        records = _records(count, lengths)
+        (tmp_path / f"{name}.fa").write_text(
+            "".join(f">{key}\n{text}\n" for key, text in records.items())
+        )
+        options = {"encoder": ENCODER, **options}
+        if labels is not None:
+            options["labels"] = {key: _LABELS[labels](it) for key, it in records.items()}
+        return sl.data.SequenceDataset(tmp_path / f"{name}.fa", **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def splice() -> sl.data.SequenceDataset:
+    """The demo's training windows."""
+    return sl.data.SequenceDataset(
+        DEMO / "train.fa.gz", labels=DEMO / "train.tsv", encoder=ENCODER
+    )
+
+
+@pytest.fixture(scope="session")
+def small() -> sl.models.SequenceCNNConfig:
+    """A network that trains in milliseconds, for any length."""
+    return sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
+
+
+_LABELS = {
+    "classes": lambda text: "yes" if "TATA" in text else "no",
+    "one": lambda _: "yes",
+    "gc": lambda text: (text.count("G") + text.count("C")) / max(len(text), 1),
+    "motifs": lambda text: ",".join(motif for motif in ("TATA", "GG") if motif in text),
+}
+
+
+def _records(count, lengths):
+    """Draws sequences; every second one gets the motif."""
+    rng = np.random.default_rng(count)
+    records = {}
+    for number in range(count):
+        length = lengths[number % len(lengths)]
+        text = "".join(rng.choice(list("ACGT"), length)).replace("TATA", "TACA")
+        middle = length // 2
+        with_motif = text[: middle - 2] + "TATA" + text[middle + 2 :]
+        records[f"r{number}"] = with_motif if number % 2 else text
+    return records

@@ -1,0 +1,109 @@
+"""The public names: complete, sorted, documented, and none of them a module's."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from types import FunctionType, ModuleType
+
+import pytest
+
+import seqloom
+from seqloom.errors import SeqloomError
+
+
+def public_modules() -> list[str]:
+    """Every module whose path has no private part."""
+    found = pkgutil.walk_packages(seqloom.__path__, "seqloom.")
+    return ["seqloom", *(m.name for m in found if "._" not in m.name)]
+
+
+MODULES = {name: importlib.import_module(name) for name in public_modules()}
+PACKAGES = [name for name, module in MODULES.items() if hasattr(module, "__path__")]
+
+
+def names_of(package: str) -> list[str]:
+    """What a package calls public; one that is only a folder has nothing."""
+    return list(getattr(MODULES[package], "__all__", []))
+
+
+def is_ours(thing: object) -> bool:
+    """Whether a function or a class was written here."""
+    return isinstance(thing, FunctionType | type) and thing.__module__.startswith("seqloom")
+
+
+def public_objects() -> dict[str, object]:
+    """Every public function and class, by its public path."""
+    found = {
+        f"{package}.{name}": getattr(MODULES[package], name)
+        for package in PACKAGES
+        for name in names_of(package)
+    }
+    return {path: thing for path, thing in found.items() if is_ours(thing)}
+
+
+OBJECTS = public_objects()
+
+
+def shows_an_example(thing: object) -> bool:
+    """Whether a class or one of its methods, or a function, has a line with `>>>`."""
+    methods = vars(thing).values() if isinstance(thing, type) else ()
+    documented = [thing, *(m for m in methods if isinstance(m, FunctionType))]
+    parse = doctest.DocTestParser().get_examples
+    return any(parse(inspect.getdoc(each) or "") for each in documented)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_sorted(package: str):
+    assert names_of(package) == sorted(names_of(package))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_complete(package: str):
+    things = {key: thing for key, thing in vars(MODULES[package]).items() if key[0] != "_"}
+    assert {key for key, thing in things.items() if is_ours(thing)} <= set(
+        names_of(package)
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_public_name_is_also_a_module(package: str):
+    files = {found.name for found in pkgutil.iter_modules(MODULES[package].__path__)}
+    things = {key: getattr(MODULES[package], key) for key in names_of(package)}
+    assert [
+        key for key in files & set(things) if not isinstance(things[key], ModuleType)
+    ] == []
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_has_a_docstring_with_an_example_that_runs(name: str):
+    assert shows_an_example(OBJECTS[name])
+
+
+def exceptions() -> list[type[BaseException]]:
+    """Every exception class that any module of seqloom defines."""
+    names = [found.name for found in pkgutil.walk_packages(seqloom.__path__, "seqloom.")]
+    modules = [importlib.import_module(name) for name in names if "__main__" not in name]
+    things = [thing for module in modules for thing in vars(module).values()]
+    classes = {thing for thing in things if isinstance(thing, type)}
+    return [
+        each
+        for each in classes
+        if issubclass(each, BaseException) and each.__module__.startswith("seqloom")
+    ]
+
+
+def test_every_exception_is_a_seqloom_error():
+    assert [e for e in exceptions() if not issubclass(e, SeqloomError)] == []
+
+
+def test_every_exception_but_the_root_is_also_a_builtin_one():
+    builtin = [
+        e for e in exceptions() if any(b.__module__ == "builtins" for b in e.__mro__[1:-3])
+    ]
+    assert set(exceptions()) - set(builtin) <= {SeqloomError}
+
+
+def test_the_tree_at_the_top_of_errors_names_every_exception():
+    drawing = inspect.getdoc(seqloom.errors) or ""
+    assert [e.__name__ for e in exceptions() if e.__name__ not in drawing] == []

@@ -1,0 +1,118 @@
+"""Predicting and judging: every record once, in order, the same bits each time."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ConfigError, FormatError, LabelError, ShapeError
+from seqloom.infer._loop import evaluation_batch_size, run_model
+
+
+@pytest.fixture
+def run(toy, small, tmp_path):
+    """A finished run on sequences of several lengths."""
+    data = toy(60, lengths=(12, 20, 31))
+    return sl.train.fit(small, data, data, epochs=1, test=data, out=tmp_path / "run")
+
+
+def test_predictions_have_the_bits_of_fits_scores(run, tmp_path):
+    scores = sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")
+    saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
+    assert scores.ids == saved.ids
+    assert scores.to_numpy().tobytes() == saved.to_numpy().tobytes()
+
+
+def test_every_record_is_scored_once_in_file_order(run, tmp_path):
+    scores = sl.infer.predict(run.trained, tmp_path / "toy.fa")
+    assert scores.ids == [f"r{number}" for number in range(60)]
+
+
+def test_each_records_probabilities_sum_to_one(run, tmp_path):
+    scores = sl.infer.predict(run.trained, tmp_path / "toy.fa").to_numpy()
+    np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-6)
+
+
+def test_a_record_scores_the_same_alone_and_among_others(run, toy):
+    data = toy(60, lengths=(12, 20, 31))
+    among = sl.infer.predict(run.trained, data).to_numpy()[7:8]
+    alone = sl.infer.predict(run.trained, sl.data.Subset(data, [7])).to_numpy()
+    np.testing.assert_allclose(alone, among, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 60, 64])
+def test_the_last_batch_is_filled_and_cut(run, toy, batch_size):
+    data = toy(60, lengths=(12, 20, 31))
+    found = run_model(run.model, data, batch_size=batch_size)
+    expected = run_model(run.model, data, batch_size=256)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_several_files_are_scored_as_one(run, toy, tmp_path):
+    toy(10, name="other")
+    scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])
+    assert len(scores) == 70
+
+
+def test_progress_hears_of_every_record(run, toy):
+    heard = []
+    sl.infer.predict(run.trained, toy(60), progress=lambda *counts: heard.append(counts))
+    assert heard[-1] == (60, 60)
+
+
+def test_evaluation_agrees_with_the_scores(run, toy):
+    data = toy(60, lengths=(12, 20, 31))
+    guess = sl.infer.predict(run.trained, data).to_numpy().argmax(axis=1)
+    metrics = sl.infer.evaluate(run.trained, data)
+    assert metrics["n"] == 60
+    assert metrics["accuracy"] == (guess == data.labels).mean()
+
+
+def test_evaluation_gives_what_fit_gave(run, toy):
+    data = toy(60, lengths=(12, 20, 31))
+    assert sl.infer.evaluate(run.trained, data) == run.test.metrics
+
+
+def test_evaluation_needs_labels(run, toy):
+    with pytest.raises(LabelError, match="no labels to compare with"):
+        sl.infer.evaluate(run.trained, toy(labels=None))
+
+
+def test_evaluation_needs_the_models_classes(run, toy):
+    data = toy(classes=("yes", "no"))
+    with pytest.raises(LabelError, match=r"give SequenceDataset classes=model\.classes"):
+        sl.infer.evaluate(run.trained, data)
+
+
+def test_evaluation_needs_the_models_task(run, toy):
+    with pytest.raises(LabelError, match="task is classify, but .* read for regress"):
+        sl.infer.evaluate(run.trained, toy(labels="gc", task="regress"))
+
+
+def test_another_encoder_is_refused(run, toy):
+    with pytest.raises(ConfigError, match=r"give SequenceDataset encoder=model\.encoder"):
+        sl.infer.predict(run.trained, toy(encoder=sl.encode.OneHot("iupac")))
+
+
+def test_a_window_of_another_length_is_named(toy, tmp_path):
+    data = toy()
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    run = sl.train.fit(config, data, epochs=1)
+    (tmp_path / "odd.fa").write_text(f">a\n{'ACGT' * 5}\n>odd\nACGT\n")
+    with pytest.raises(ShapeError, match="20 letters, but 'odd' has 4"):
+        sl.infer.predict(run.trained, tmp_path / "odd.fa")
+
+
+def test_a_file_without_sequences_is_refused(run, toy):
+    with pytest.raises(FormatError, match="no sequences"):
+        sl.infer.predict(run.trained, sl.data.Subset(toy(), []))
+
+
+def test_an_empty_sequence_is_refused_by_name(run, tmp_path):
+    (tmp_path / "hole.fa").write_text(">a\nACGT\n>hole\n>c\nACGT\n")
+    with pytest.raises(FormatError, match="hole"):
+        sl.infer.predict(run.trained, tmp_path / "hole.fa")
+
+
+def test_long_sequences_make_small_batches(toy):
+    assert evaluation_batch_size(toy(lengths=(20,))) == 256
+    assert evaluation_batch_size(toy(2, lengths=(5000,))) == 52

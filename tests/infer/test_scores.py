@@ -1,0 +1,53 @@
+"""Scores: tables that read back to the same bits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seqloom.errors import FormatError, MissingFileError, ShapeError
+from seqloom.infer import Scores
+
+values = arrays(
+    np.float32, (3, 2), elements=st.floats(allow_nan=False, allow_infinity=False, width=32)
+)
+
+
+@given(values=values)
+def test_a_table_reads_back_to_the_same_bits(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("scores") / "scores.tsv"
+    Scores("abc", ("no", "yes"), values).to_tsv(path)
+    assert Scores.read_tsv(path).to_numpy().tobytes() == values.tobytes()
+
+
+def test_a_table_keeps_ids_and_classes(tmp_path):
+    Scores(["a|1", "ü"], ["x y", "z"], np.zeros((2, 2))).to_tsv(tmp_path / "scores.tsv")
+    back = Scores.read_tsv(tmp_path / "scores.tsv")
+    assert (back.ids, back.classes) == (["a|1", "ü"], ("x y", "z"))
+
+
+def test_a_table_begins_with_a_header(tmp_path):
+    Scores(["a"], ["EI", "IE"], np.array([[0.25, 0.75]])).to_tsv(tmp_path / "scores.tsv")
+    assert (tmp_path / "scores.tsv").read_bytes() == b"id\tEI\tIE\na\t0.25\t0.75\n"
+
+
+def test_what_to_numpy_gives_is_the_callers_own():
+    scores = Scores(["a"], ["gc"], np.zeros((1, 1)))
+    scores.to_numpy()[0, 0] = 1
+    assert scores.to_numpy().item() == 0
+
+
+def test_values_of_another_shape_are_refused():
+    with pytest.raises(ShapeError, match="are not 2 records by 1 columns"):
+        Scores(["a", "b"], ["gc"], np.zeros((1, 1)))
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path):
+    (tmp_path / "a.tsv").write_text("id\tEI\na\n")
+    with pytest.raises(FormatError, match="not a table of scores"):
+        Scores.read_tsv(tmp_path / "a.tsv")
+
+
+def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"b\.tsv: no such file"):
+        Scores.read_tsv(tmp_path / "b.tsv")

@@ -1,0 +1,104 @@
+"""The network: its settings, and scores that do not depend on neighbours."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ShapeError
+
+CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8))
+MODEL = CONFIG.init(sl.tensor.backend("numpy", num_threads=1), sl.Key(1)).eval()
+FIXED = sl.models.SequenceCNNConfig(channels=4, outputs=3, length=30, widths=(8,))
+
+
+def logits_of(sequences, length):
+    """Scores sequences that are padded to a length, with a mask."""
+    inputs = sl.encode.OneHot("dna").batch(sequences, length=length)
+    mask = np.array([[place < len(it) for place in range(length)] for it in sequences])
+    tensor = MODEL.backend.tensor
+    return np.asarray(MODEL.logits(tensor(inputs), mask=tensor(mask.astype(np.float32))))
+
+
+dna = st.text("ACGT", min_size=1, max_size=40).map(str.encode)
+
+
+@settings(max_examples=30, deadline=None)
+@given(dna, dna, st.integers(0, 30))
+def test_a_score_does_not_depend_on_neighbours_and_padding(one, other, padding):
+    alone = logits_of([one], len(one))
+    longest = max(len(one), len(other)) + padding
+    np.testing.assert_allclose(logits_of([one, other], longest)[:1], alone, atol=1e-6)
+
+
+def test_a_full_mask_is_no_mask():
+    x = MODEL.backend.tensor(sl.encode.OneHot("dna").batch([b"ACGTTGCA"] * 2))
+    mask = MODEL.backend.tensor(np.ones((2, 8), np.float32))
+    np.testing.assert_allclose(MODEL.logits(x), MODEL.logits(x, mask=mask), atol=1e-6)
+
+
+def test_a_sequence_without_letters_has_a_finite_score():
+    assert np.isfinite(logits_of([b"", b"ACGT"], 4)).all()
+
+
+def test_a_window_of_another_length_is_refused_with_the_way_out():
+    x = MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
+    with pytest.raises(ShapeError, match=r"30 letters, got 60; train one with .*length=None"):
+        FIXED.init("numpy").eval().logits(x)
+
+
+def test_a_padded_window_is_refused():
+    tensor = MODEL.backend.tensor
+    x, mask = np.zeros((1, 4, 30), np.float32), np.ones((1, 30), np.float32)
+    mask[0, -1] = 0
+    with pytest.raises(ShapeError, match="got shorter ones"):
+        FIXED.init("numpy").eval().logits(tensor(x), mask=tensor(mask))
+
+
+def test_another_encoder_is_refused():
+    with pytest.raises(ShapeError, match="reads 4 numbers a letter, got 20"):
+        MODEL.logits(MODEL.backend.tensor(np.zeros((1, 20, 30), np.float32)))
+
+
+def test_settings_follow_windows_of_one_length(toy):
+    config = sl.models.SequenceCNNConfig.for_data(toy())
+    assert (config.channels, config.outputs, config.length) == (4, 2, 20)
+
+
+def test_settings_follow_sequences_of_any_length(toy):
+    assert sl.models.SequenceCNNConfig.for_data(toy(lengths=(8, 20))).length is None
+
+
+def test_settings_need_labels(toy):
+    with pytest.raises(ArgumentError, match="no labels"):
+        sl.models.SequenceCNNConfig.for_data(toy(labels=None))
+
+
+def test_settings_need_an_encoder(toy):
+    with pytest.raises(ArgumentError, match="no encoder"):
+        sl.models.SequenceCNNConfig.for_data(toy(encoder=None))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"channels": 0},
+        {"outputs": 0},
+        {"length": 0},
+        {"widths": ()},
+        {"widths": (8, 0)},
+        {"kernel_size": 4},
+        {"dropout": 1.0},
+        {"pools": (2,)},
+        {"length": 30, "pools": (2, 2), "widths": (8,)},
+        {"length": 2, "pools": (4,), "widths": (8,)},
+    ],
+    ids=str,
+)
+def test_settings_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ArgumentError):
+        sl.models.SequenceCNNConfig(**{"channels": 4, "outputs": 2, **wrong})
+
+
+def test_settings_come_back_from_their_json():
+    assert sl.models.SequenceCNNConfig.from_json(FIXED.to_json()) == FIXED

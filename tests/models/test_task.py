@@ -1,0 +1,82 @@
+"""What outputs mean: losses against torch, activations, metrics."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as torch_functional
+
+import seqloom as sl
+from seqloom.models import Classify, Multilabel, Regress, Task
+
+B = sl.tensor.backend("numpy", num_threads=1)
+LOGITS = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+CLASSES = np.array([0, 2, 1, 1, 0, 2])
+ANSWERS = np.array([[0, 1, 1], [1, 0, 0]] * 3, np.float32)
+CLASSIFY = Classify(("a", "b", "c"), weights=(1.0, 2.0, 0.5))
+
+
+def test_the_loss_of_classes_is_torchs_weighted_cross_entropy():
+    expected = torch_functional.cross_entropy(
+        torch.tensor(LOGITS), torch.tensor(CLASSES), weight=torch.tensor([1.0, 2.0, 0.5])
+    )
+    assert CLASSIFY.loss(B.tensor(LOGITS), CLASSES).item() == pytest.approx(float(expected))
+
+
+def test_the_loss_of_labels_is_torchs_binary_cross_entropy():
+    expected = torch_functional.binary_cross_entropy_with_logits(
+        torch.tensor(LOGITS), torch.tensor(ANSWERS)
+    )
+    loss = Multilabel(("a", "b", "c")).loss(B.tensor(LOGITS), ANSWERS)
+    assert loss.item() == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_the_loss_of_numbers_is_in_standard_deviations():
+    task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
+    labels = np.array([0.5, 0.7], np.float32)
+    assert task.loss(B.tensor([[0.0], [1.0]]), labels).item() == pytest.approx(0.5)
+
+
+def test_probabilities_of_classes_are_torchs_softmax():
+    expected = torch.tensor(LOGITS).softmax(dim=1).numpy()
+    np.testing.assert_allclose(CLASSIFY.activate(LOGITS), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("logit", [-200.0, -20.0, 0.0, 20.0, 200.0])
+def test_probabilities_of_labels_are_torchs_sigmoid_at_any_size(logit):
+    found = Multilabel(("a",)).activate(np.full((1, 1), logit, np.float32))
+    expected = torch.tensor(logit, dtype=torch.float64).sigmoid().numpy()
+    np.testing.assert_allclose(found.item(), expected, rtol=1e-6, atol=1e-45)
+
+
+def test_probabilities_stay_finite_where_outputs_are_large():
+    assert CLASSIFY.activate(LOGITS * 1e4).sum(axis=1).tolist() == [1.0] * 6
+
+
+def test_numbers_come_back_in_the_labels_units():
+    task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
+    assert task.activate(np.array([[2.0]], np.float32)).item() == pytest.approx(0.7)
+
+
+def test_numbers_are_judged_with_an_error_in_their_units():
+    task = Regress(("gc",))
+    metrics = task.measure(np.array([0.0, 1.0]), np.array([[0.0], [3.0]], np.float32))
+    assert metrics["rmse"] == pytest.approx(2**0.5)
+
+
+def test_of_two_classes_the_areas_are_of_the_second():
+    scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], np.float32)
+    metrics = Classify(("no", "yes")).measure(np.array([0, 1, 0]), scores)
+    assert (metrics["auroc"], metrics["auprc"]) == (1.0, 1.0)
+
+
+def test_labels_are_judged_by_all_answers_and_by_each_label():
+    scores = np.array([[0.9, 0.1], [0.2, 0.1]], np.float32)
+    metrics = Multilabel(("a", "b")).measure(np.array([[1, 0], [0, 1]]), scores)
+    assert (metrics["accuracy"], metrics["balanced_accuracy"]) == (0.75, 0.75)
+
+
+@pytest.mark.parametrize(
+    "task", [CLASSIFY, Multilabel(("a",)), Regress(("gc",), (0.1,), (0.2,))], ids=str
+)
+def test_a_task_comes_back_from_its_json(task):
+    assert Task.from_json(task.to_json()) == task

@@ -1,0 +1,99 @@
+"""The run folder's face: what a saved model needs to come back."""
+
+import json
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ConfigError, MissingFileError, RecordError
+
+
+class Linear(sl.nn.Module):
+    """A network without settings: each letter's channels, summed and weighed."""
+
+    layer: sl.nn.Linear
+
+    def logits(self, x, *, mask=None, key=None):  # noqa: ARG002 - every network's signature
+        return self.layer(x.sum(axis=2))
+
+
+@pytest.fixture
+def folder(toy, small, tmp_path):
+    """A finished run."""
+    sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def edit(folder, **changes):
+    """Changes entries of config.json; None removes one."""
+    path = folder / "config.json"
+    facts = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({name: it for name, it in facts.items() if it is not None}))
+
+
+def test_a_loaded_model_is_the_one_that_was_saved(toy, small, tmp_path):
+    run = sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
+    loaded = sl.models.load(tmp_path / "run").model.to_record()
+    for path, values in run.model.to_record().items():
+        assert (np.asarray(loaded[path]) == values).all()
+
+
+def test_a_loaded_model_knows_its_encoder_classes_and_task(folder):
+    loaded = sl.models.load(folder)
+    assert loaded.encoder == sl.encode.OneHot("dna")
+    assert (loaded.classes, loaded.task.name) == (("no", "yes"), "classify")
+
+
+def test_a_loaded_model_is_in_evaluation_mode(folder):
+    assert not sl.models.load(folder).model.training
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"no config\.json in it"):
+        sl.models.load(tmp_path)
+
+
+def test_a_run_without_a_model_says_so(folder):
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(MissingFileError, match="no model yet"):
+        sl.models.load(folder)
+
+
+def test_settings_that_are_not_json_are_named(folder):
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"config\.json: not JSON"):
+        sl.models.load(folder)
+
+
+def test_settings_that_lack_an_entry_are_refused(folder):
+    edit(folder, task=None)
+    with pytest.raises(ConfigError, match="not a run's settings"):
+        sl.models.load(folder)
+
+
+def test_settings_of_a_newer_version_are_refused(folder):
+    edit(folder, version=99)
+    with pytest.raises(ConfigError, match="newer seqloom"):
+        sl.models.load(folder)
+
+
+def test_a_damaged_model_is_refused(folder):
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RecordError, match="damaged"):
+        sl.models.load(folder)
+
+
+def test_a_module_without_settings_is_loaded_into_a_module(toy, tmp_path):
+    run = sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
+    loaded = sl.models.load(tmp_path / "run", model=Linear(sl.nn.Linear(4, 2)))
+    assert (loaded.model.layer.weight.numpy() == run.model.layer.weight.numpy()).all()
+
+
+def test_a_module_without_settings_is_asked_for(toy, tmp_path):
+    sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
+    with pytest.raises(ArgumentError, match=r"give load\(model=\)"):
+        sl.models.load(tmp_path / "run")

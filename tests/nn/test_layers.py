@@ -1,0 +1,98 @@
+"""Layers against torch's."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+
+torch = pytest.importorskip("torch")
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(5, 4, 12)).astype("f4")
+MASK = (np.arange(12) < np.array([[12], [7], [1], [9], [3]])).astype("f4")
+
+
+def bound(layer):
+    return layer.bind("numpy", sl.Key(0))
+
+
+def tensor(array):
+    return sl.tensor.backend("numpy").tensor(array)
+
+
+def test_initial_weights_lie_in_torchs_bounds():
+    weight = bound(sl.nn.Conv1d(4, 64, 9)).weight.numpy()
+    assert abs(weight).max() <= (4 * 9) ** -0.5
+    assert weight.std() == pytest.approx((4 * 9) ** -0.5 / 3**0.5, rel=0.05)
+
+
+def test_batch_norm_keeps_torchs_running_averages():
+    ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)
+    for _ in range(3):
+        ours(tensor(X))
+        theirs(torch.tensor(X))
+    np.testing.assert_allclose(ours.running_mean.numpy(), theirs.running_mean, atol=1e-6)
+    np.testing.assert_allclose(ours.running_var.numpy(), theirs.running_var, rtol=1e-5)
+    np.testing.assert_allclose(
+        ours.eval()(tensor(X)), theirs.eval()(torch.tensor(X)).detach(), atol=1e-5
+    )
+
+
+def test_batch_norm_does_not_see_the_padding():
+    padded = np.where(MASK[:, None] > 0, X, 99.0).astype("f4")
+    ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)
+    out = ours(tensor(padded), mask=tensor(MASK)).numpy()
+    places = torch.tensor(X.transpose(0, 2, 1)[MASK > 0])
+    np.testing.assert_allclose(
+        out.transpose(0, 2, 1)[MASK > 0], theirs(places).detach(), atol=1e-5
+    )
+    np.testing.assert_allclose(ours.running_var.numpy(), theirs.running_var, rtol=1e-5)
+    assert not out.transpose(0, 2, 1)[MASK == 0].any()
+
+
+def test_evaluation_can_be_differentiated():
+    norm = bound(sl.nn.BatchNorm1d(4)).eval()
+    _, grads = sl.nn.value_and_grad(lambda m: (m(tensor(X)) * 2).sum())(norm)
+    np.testing.assert_allclose(grads.wrt(norm.bias), np.full(4, 2.0 * 5 * 12), rtol=1e-5)
+
+
+def test_dropout_in_training_without_a_key_shows_the_fix():
+    with pytest.raises(ArgumentError, match=r"key=sl\.Key"):
+        sl.nn.Dropout(0.5)(tensor(X))
+
+
+def test_dropout_keeps_the_mean():
+    out = sl.nn.Dropout(0.3)(tensor(np.ones(100_000, "f4")), key=sl.Key(1)).numpy()
+    assert set(np.unique(out)) == {np.float32(0), np.float32(1 / 0.7)}
+    assert out.mean() == pytest.approx(1, abs=0.01)
+
+
+def test_dropout_in_evaluation_changes_nothing():
+    assert sl.nn.Dropout(0.5).eval()(x := tensor(X)) is x
+
+
+def test_sequential_gives_each_stochastic_layer_a_key_of_its_own():
+    twice = sl.nn.Sequential(sl.nn.Dropout(0.5), sl.nn.Dropout(0.5))
+    kept = (twice(tensor(np.ones(10_000, "f4")), key=sl.Key(0)).numpy() > 0).mean()
+    assert kept == pytest.approx(0.25, abs=0.02)
+
+
+@pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
+def test_a_summary_does_not_see_the_padding(summary):
+    function = getattr(sl.nn.functional, summary)
+    out = function(tensor(X), tensor(MASK)).numpy()
+    alone = [
+        function(tensor(X[i : i + 1, :, : int(MASK[i].sum())])).numpy()[0] for i in range(5)
+    ]
+    np.testing.assert_allclose(out, alone, rtol=1e-6)
+
+
+@pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
+def test_a_record_without_places_has_a_summary_of_zero(summary):
+    out = getattr(sl.nn.functional, summary)(tensor(X[:1]), tensor(np.zeros((1, 12), "f4")))
+    assert not out.numpy().any()
+
+
+def test_same_padding_needs_an_odd_kernel():
+    with pytest.raises(ArgumentError, match="odd"):
+        sl.nn.Conv1d(4, 4, 4, padding="same")

@@ -1,0 +1,204 @@
+"""Modules: registration, state, gradients."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ConfigError, GradientError, RecordError
+from seqloom.nn import functional as F
+
+KEY = sl.Key(0)
+
+
+class Net(sl.nn.Module):
+    first: sl.nn.Linear
+    blocks: list[sl.nn.Linear]
+    ends: dict[str, sl.nn.Linear]
+    scale: sl.nn.Param | None
+    note: str = "plain"
+
+    def logits(self, x):
+        x = F.relu(self.first(x))
+        for block in self.blocks:
+            x = x + block(x)
+        return self.ends["head"](x) * self.scale.value
+
+
+@dataclass(frozen=True)
+class NetConfig(sl.nn.Config):
+    width: int = 6
+
+    def build(self):
+        return Net(
+            sl.nn.Linear(4, self.width),
+            [sl.nn.Linear(self.width, self.width) for _ in range(2)],
+            {"head": sl.nn.Linear(self.width, 2)},
+            sl.nn.Param((1,), sl.nn.Fill(0.5)),
+        )
+
+
+def net(key=KEY):
+    return NetConfig().init("numpy", key)
+
+
+def loss_of(model, x):
+    return F.cross_entropy(model.logits(x), [0, 1, 1])
+
+
+def inputs(model):
+    return model.backend.tensor(np.random.default_rng(0).normal(size=(3, 4)).astype("f4"))
+
+
+def test_lists_dicts_and_optional_fields_are_registered():
+    paths = [path for path, _ in net().parameters()]
+    assert "blocks.1.weight" in paths
+    assert "ends.head.bias" in paths
+    assert "scale" in paths
+
+
+def test_an_unannotated_layer_is_an_error_that_shows_the_fix():
+    model = net()
+    with pytest.raises(ArgumentError, match="add `extra: Linear` to the class"):
+        model.extra = sl.nn.Linear(1, 1)
+
+
+def test_a_field_that_hides_a_method_is_an_error():
+    with pytest.raises(ArgumentError, match="Bad.eval hides Module.eval"):
+
+        class Bad(sl.nn.Module):
+            eval: sl.nn.Linear
+
+
+def test_an_unbound_module_is_an_error_that_shows_the_fix():
+    with pytest.raises(RecordError, match="bind"):
+        _ = sl.nn.Linear(1, 1).weight.value
+
+
+def test_parameters_do_not_depend_on_the_order_of_first_use():
+    one, other = net(), net()
+    forwards = {path: param.numpy() for path, param in one.parameters()}
+    backwards = {path: param.numpy() for path, param in reversed(other.parameters())}
+    assert all(np.array_equal(forwards[path], backwards[path]) for path in forwards)
+
+
+def test_another_key_gives_other_parameters():
+    assert not np.array_equal(
+        net().first.weight.numpy(), net(sl.Key(1)).first.weight.numpy()
+    )
+
+
+def test_a_shared_parameter_is_listed_once():
+    layer = sl.nn.Linear(2, 2)
+    assert len(sl.nn.Sequential(layer, layer).parameters()) == 2
+
+
+def test_gradients_equal_finite_differences_of_the_loss():
+    model = net()
+    x = inputs(model)
+    _, grads = sl.nn.value_and_grad(loss_of)(model, x)
+    weight = model.blocks[0].weight
+    start, step = weight.numpy(), np.zeros((6, 6), "f4")
+    step[2, 3] = 1e-2
+    weight.assign(start + step)
+    above = loss_of(model, x).item()
+    weight.assign(start - step)
+    below = loss_of(model, x).item()
+    assert grads.wrt(weight).numpy()[2, 3] == pytest.approx(
+        (above - below) / 2e-2, rel=2e-2
+    )
+
+
+def test_prediction_records_nothing():
+    model = net()
+    assert model.logits(inputs(model)).backend is model.backend
+
+
+def test_other_results_come_back_unfollowed():
+    model = net()
+    function = sl.nn.value_and_grad(lambda m, x: (loss_of(m, x), m.logits(x), "note"))
+    loss, logits, note, grads = function(model, inputs(model))
+    assert (loss.backend, logits.backend, note) == (model.backend, model.backend, "note")
+    assert len(grads) == len(model.parameters())
+
+
+def test_a_frozen_parameter_gets_no_gradient():
+    model = net()
+    model.scale.trainable = False
+    _, grads = sl.nn.value_and_grad(loss_of)(model, inputs(model))
+    with pytest.raises(GradientError):
+        grads.wrt(model.scale)
+
+
+def test_a_parameter_written_inside_the_loss_is_an_error_that_names_it():
+    def meddling(model, x):
+        loss = loss_of(model, x)
+        model.scale.assign([1.0])
+        return loss
+
+    model = net()
+    with pytest.raises(GradientError, match="scale was changed"):
+        sl.nn.value_and_grad(meddling)(model, inputs(model))
+
+
+def test_a_loss_without_parameters_is_an_error():
+    model = net()
+    with pytest.raises(GradientError, match="does not depend"):
+        sl.nn.value_and_grad(lambda _, x: x.sum())(model, inputs(model))
+
+
+def test_a_tensor_taken_before_a_step_keeps_its_values():
+    model = net()
+    _, grads = sl.nn.value_and_grad(loss_of)(model, inputs(model))
+    taken = model.first.weight.value
+    row, before = taken[0], taken.numpy().copy()
+    sl.optim.AdamW().step(0.1, model, grads)
+    assert np.array_equal(taken.numpy(), before)
+    assert np.array_equal(row.numpy(), before[0])
+    assert not np.array_equal(model.first.weight.numpy(), before)
+
+
+def test_a_record_keeps_the_values_it_was_taken_with():
+    model = net()
+    record = model.to_record()
+    before = np.array(record["first.weight"])
+    _, grads = sl.nn.value_and_grad(loss_of)(model, inputs(model))
+    sl.optim.AdamW().step(0.1, model, grads)
+    assert np.array_equal(record["first.weight"], before)
+
+
+def test_a_record_that_does_not_fit_names_every_misfit():
+    arrays = dict(net().to_record())
+    arrays["other"] = arrays.pop("scale")
+    arrays["first.bias"] = np.zeros(3)
+    with pytest.raises(
+        RecordError, match=r"first\.bias has shape.*scale is missing.*other is not"
+    ):
+        net().load_record(arrays)
+
+
+def test_train_and_eval_reach_every_module_and_return_it():
+    model = net()
+    assert model.eval() is model
+    assert not any(part.training for _, part in model.named(sl.nn.Module))
+    assert model.train().blocks[0].training
+
+
+def test_a_config_makes_the_round_trip_through_json():
+    assert sl.nn.Config.from_json(NetConfig(width=9).to_json()) == NetConfig(width=9)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ('{"class": "Nobody"}', "no settings class is called 'Nobody'"),
+        ('{"class": "NetConfig", "version": 9}', "newer"),
+        ('{"class": "NetConfig", "depth": 1}', "no field 'depth'"),
+        ('{"class": "NetConfig", "width": "x"}', "NetConfig.width"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(text, message):
+    with pytest.raises(ConfigError, match=message):
+        sl.nn.Config.from_json(text)

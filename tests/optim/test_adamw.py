@@ -1,0 +1,86 @@
+"""AdamW and the schedules against torch's."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, RecordError
+
+torch = pytest.importorskip("torch")
+X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+
+
+def loss_of(layer, x):
+    return (layer(x) ** 2).mean()
+
+
+def train(layer, optimizer, steps, lr=0.05):
+    x = layer.backend.tensor(X)
+    for _ in range(steps):
+        _, grads = sl.nn.value_and_grad(loss_of)(layer, x)
+        optimizer.step(lr, layer, grads)
+    return layer
+
+
+def new_layer():
+    return sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+
+
+def test_steps_equal_torchs():
+    ours, theirs = new_layer(), torch.nn.Linear(3, 2)
+    with torch.no_grad():
+        theirs.weight[:], theirs.bias[:] = (
+            torch.tensor(ours.weight.numpy()),
+            torch.tensor(ours.bias.numpy()),
+        )
+    optimizer = torch.optim.AdamW(theirs.parameters(), lr=0.05, weight_decay=0.1)
+    for _ in range(20):
+        optimizer.zero_grad()
+        (theirs(torch.tensor(X)) ** 2).mean().backward()
+        optimizer.step()
+    train(ours, sl.optim.AdamW(weight_decay=0.1), 20)
+    np.testing.assert_allclose(ours.weight.numpy(), theirs.weight.detach(), atol=2e-6)
+    np.testing.assert_allclose(ours.bias.numpy(), theirs.bias.detach(), atol=2e-6)
+
+
+def test_no_decay_keeps_the_named_parameters():
+    layer, optimizer = new_layer(), sl.optim.AdamW(weight_decay=1.0, no_decay=("*bias",))
+    zero = {
+        id_: layer.backend.zeros(p.shape)
+        for id_, p in ((p.id, p) for _, p in layer.parameters())
+    }
+    before = layer.bias.numpy(), layer.weight.numpy()
+    optimizer.step(0.5, layer, sl.tensor.Gradients(zero, layer.backend))
+    assert np.array_equal(layer.bias.numpy(), before[0])
+    np.testing.assert_allclose(layer.weight.numpy(), before[1] * 0.5)
+
+
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
+    whole = train(new_layer(), sl.optim.AdamW(), 10)
+    optimizer = sl.optim.AdamW()
+    half = train(new_layer(), optimizer, 5)
+    record = optimizer.to_record()
+    again = new_layer().load_record(half.to_record())
+    train(again, sl.optim.AdamW().load_record(record), 5)
+    assert np.array_equal(again.weight.numpy(), whole.weight.numpy())
+
+
+def test_a_record_of_something_else_is_refused():
+    with pytest.raises(RecordError, match="step_count"):
+        sl.optim.AdamW().load_record(new_layer().to_record())
+
+
+def test_gradients_of_another_model_are_refused():
+    layer, other = new_layer(), new_layer()
+    _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))
+    with pytest.raises(ArgumentError, match="no gradient belongs"):
+        sl.optim.AdamW().step(0.1, other, grads)
+
+
+def test_warmup_cosine_rises_then_falls_to_the_floor():
+    schedule = sl.optim.WarmupCosine(peak=1.0, warmup=10, total=100, floor=0.1)
+    rates = [schedule(step) for step in range(120)]
+    assert rates.index(max(rates)) == 10
+    assert rates[:11] == sorted(rates[:11])
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[100:] == pytest.approx([0.1] * 20)

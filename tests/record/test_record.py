@@ -1,0 +1,71 @@
+"""Records on the disk."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import MissingFileError, RecordError
+from seqloom.record import Record
+
+ARRAYS = {"z.weight": np.arange(6, dtype="f4").reshape(2, 3), "a.scalar": np.float32(2.5)}
+RECORD = Record(ARRAYS, metadata={"epoch": 3, "note": "ä", "nested": {"lr": 0.1}})
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "model.safetensors"
+    RECORD.save(path)
+    return path
+
+
+def test_arrays_and_facts_come_back(saved):
+    again = sl.record.load(saved)
+    assert again.metadata == RECORD.metadata
+    assert list(again) == list(ARRAYS)
+    for path, each in ARRAYS.items():
+        assert np.array_equal(np.asarray(again[path]), each)
+        assert again[path].shape == np.shape(each)
+
+
+def test_any_safetensors_reader_reads_the_arrays(saved):
+    from safetensors.numpy import load_file
+
+    assert np.array_equal(load_file(saved)["z.weight"], ARRAYS["z.weight"])
+
+
+def test_a_file_of_others_is_read(tmp_path):
+    from safetensors.numpy import save_file
+
+    save_file({"w": np.ones(2)}, tmp_path / "other.safetensors")
+    assert np.asarray(sl.record.load(tmp_path / "other.safetensors")["w"]).tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_every_flipped_bit_of_the_values_is_found(saved):
+    good = saved.read_bytes()
+    start = len(good) - 28
+    for byte in range(start, len(good)):
+        saved.write_bytes(good[:byte] + bytes([good[byte] ^ 4]) + good[byte + 1 :])
+        with pytest.raises(RecordError, match="damaged"):
+            [np.asarray(each) for each in sl.record.load(saved).values()]
+
+
+def test_every_cut_is_found(saved):
+    good = saved.read_bytes()
+    for length in range(len(good)):
+        saved.write_bytes(good[:length])
+        with pytest.raises(RecordError, match="not a whole safetensors file"):
+            sl.record.load(saved)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"none\.safetensors"):
+        sl.record.load(tmp_path / "none.safetensors")
+
+
+def test_prefixes_group_and_part_again():
+    both = RECORD.with_prefix("model.") | Record({"x": np.zeros(1)}).with_prefix("optim.")
+    assert list(both.under("model.")) == list(ARRAYS)
+    assert list(both.under("optim.")) == ["x"]

@@ -1,0 +1,139 @@
+"""The report as files: complete, self-contained, whole or absent."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from seqloom.errors import FileError
+from seqloom.report import Confusion, Curve, Report, Scatter, Table, Tile, write_report
+
+FULL = Report(
+    title="splice <1>",
+    lead="Learned from 3 & 4.",
+    tiles=(Tile("test accuracy", "96.2 %", note="95.0 to 97.2 %"),),
+    notes=("2 sequences stand in both parts.",),
+    curves=(Curve("loss", {"training": [0.9, 0.5, 0.4], "validation": [0.8, 0.6, 0.7]}),),
+    best_epoch=2,
+    confusions=(Confusion("test", ("EI", "N"), [[9, 1], [2, 1234]]),),
+    scatters=(Scatter("gc", [0.1, 0.5], [0.2, 0.4]),),
+    tables=(Table("Worst mistakes", ("id", "probability"), [("<x>", 0.98765)]),),
+    facts={"seed": "0"},
+)
+
+
+class Tags(HTMLParser):
+    """Checks that tags nest, and keeps every address that a browser would open."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.addresses, self.seen = [], [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.addresses += [v for k, v in attrs if k in {"src", "srcset", "href"}]
+        if tag not in {"meta", "img", "source"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    home = tmp_path_factory.mktemp("run")
+    write_report(home, FULL)
+    return home
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return (folder / "report.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def tags(page):
+    parser = Tags()
+    parser.feed(page)
+    return parser
+
+
+def test_writes_the_page_and_its_pictures_and_nothing_else(folder):
+    names = ["confusion.png", "learning-curve.png", "report.html", "scatter.png"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+@pytest.mark.parametrize("name", ["confusion", "learning-curve", "scatter"])
+def test_pictures_are_png_files(folder, name):
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_every_tag_is_closed(tags):
+    assert tags.open == []
+
+
+def test_the_page_opens_nothing_but_itself(page, tags):
+    assert all(address.startswith("data:image/png;base64,") for address in tags.addresses)
+    assert not tags.seen & {"script", "link", "iframe", "object"}
+    assert not re.search(r"url\(|@import", page)
+
+
+def test_a_picture_stands_for_light_and_for_dark_pages(tags):
+    assert len(set(tags.addresses)) == 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "splice &lt;1&gt;",
+        "3 &amp; 4",
+        "96.2 %",
+        "95.0 to 97.2 %",
+        "both parts",
+        "&lt;x&gt;",
+    ],
+)
+def test_the_page_shows_what_it_was_given(page, text):
+    assert text in page
+
+
+def test_numbers_are_set_to_be_read(page):
+    assert ">1,234<" in page
+    assert ">0.9877<" in page
+
+
+def test_without_matplotlib_the_numbers_stand_in_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
+    page = write_report(tmp_path, FULL).read_text("utf-8")
+    assert "seqloom[plot]" in page
+    assert ">1,234<" in page
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_without_matplotlib_a_regression_is_not_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
+    page = write_report(tmp_path, Report(title="gc", scatters=FULL.scatters))
+    assert "<td>gc</td>" in page.read_text("utf-8")
+
+
+def test_a_title_is_enough(tmp_path):
+    page = write_report(tmp_path, Report(title="empty"))
+    assert "<h1>empty</h1>" in page.read_text("utf-8")
+
+
+def test_many_classes_and_a_single_epoch_can_be_drawn(tmp_path):
+    names = [f"family-{i}" for i in range(30)]
+    counts = [[int(i == j) for j in range(30)] for i in range(30)]
+    curve = Curve("loss", {"training": [0.5], "validation": [float("nan")]})
+    report = Report(
+        title="t",
+        curves=(curve,),
+        best_epoch=1,
+        confusions=(Confusion("all", names, counts),),
+    )
+    assert write_report(tmp_path, report).exists()
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileError, match=r"report\.html"):
+        write_report(tmp_path / "none", Report(title="t"))

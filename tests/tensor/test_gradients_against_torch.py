@@ -1,0 +1,90 @@
+"""The composed losses and layers against torch's own engine."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+torch = pytest.importorskip("torch")
+TF = torch.nn.functional
+F = sl.nn.functional
+
+A = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
+RANDOM = np.random.default_rng(3)
+
+
+def values(*shape):
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+LABELS = np.array([0, 2, 1, 2])
+WEIGHT = np.array([1.0, 2.0, 0.5], np.float32)
+TARGETS = (values(4, 3) > 0).astype(np.float32)
+
+CASES = {
+    "cross entropy": (
+        lambda x: F.cross_entropy(x, LABELS),
+        lambda x: TF.cross_entropy(x, torch.tensor(LABELS)),
+        [values(4, 3)],
+    ),
+    "weighted cross entropy": (
+        lambda x: F.cross_entropy(x, LABELS, WEIGHT),
+        lambda x: TF.cross_entropy(x, torch.tensor(LABELS), torch.tensor(WEIGHT)),
+        [values(4, 3)],
+    ),
+    "binary cross entropy": (
+        lambda x: F.binary_cross_entropy_with_logits(x, TARGETS),
+        lambda x: TF.binary_cross_entropy_with_logits(x, torch.tensor(TARGETS)),
+        [values(4, 3) * 20],
+    ),
+    "weighted binary cross entropy": (
+        lambda x: F.binary_cross_entropy_with_logits(x, TARGETS, WEIGHT),
+        lambda x: TF.binary_cross_entropy_with_logits(
+            x, torch.tensor(TARGETS), pos_weight=torch.tensor(WEIGHT)
+        ),
+        [values(4, 3)],
+    ),
+    "mean squared error": (
+        lambda x: F.mse_loss(x, TARGETS),
+        lambda x: TF.mse_loss(x, torch.tensor(TARGETS)),
+        [values(4, 3)],
+    ),
+    "convolution": (
+        lambda x, w, b: F.gelu(F.conv1d(x, w, b, padding="same")).sum(),
+        lambda x, w, b: TF.gelu(TF.conv1d(x, w, b, padding="same")).sum(),
+        [values(3, 4, 21), values(17, 4, 7), values(17)],
+    ),
+    "pooled convolution": (
+        lambda x, w: F.max_pool1d(F.relu(F.conv1d(x, w, None, 2, 3)), 3, 2, 1).sum(),
+        lambda x, w: TF.max_pool1d(TF.relu(TF.conv1d(x, w, None, 2, 3)), 3, 2, 1).sum(),
+        [values(3, 4, 21), values(8, 4, 5)],
+    ),
+    "batch norm": (
+        lambda x, w, b: (F.batch_norm(x, w, b)[0] ** 3).sum(),
+        lambda x, w, b: (TF.batch_norm(x, None, None, w, b, training=True) ** 3).sum(),
+        [values(5, 4, 6), values(4), values(4)],
+    ),
+    "softmax": (
+        lambda x: (F.softmax(x) ** 2).sum(),
+        lambda x: (TF.softmax(x, -1) ** 2).sum(),
+        [values(4, 3)],
+    ),
+    "linear": (
+        lambda x, w, b: F.sigmoid(F.linear(x, w, b)).mean(),
+        lambda x, w, b: torch.sigmoid(TF.linear(x, w, b)).mean(),
+        [values(4, 5), values(3, 5), values(3)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_gradients_equal_torchs(name):
+    ours, theirs, arrays = CASES[name]
+    leaves = [A.tensor(each, requires_grad=True) for each in arrays]
+    followed = [torch.tensor(each, requires_grad=True) for each in arrays]
+    value, expected = ours(*leaves), theirs(*followed)
+    expected.backward()
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)
+    grads = value.backward()
+    for leaf, other in zip(leaves, followed, strict=True):
+        np.testing.assert_allclose(grads.wrt(leaf), other.grad, rtol=1e-4, atol=2e-5)

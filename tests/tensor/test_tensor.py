@@ -1,0 +1,128 @@
+"""Tensors and the tape."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import BackendError, GradientError, ShapeError
+
+B = sl.tensor.backend("numpy")
+A = sl.tensor.Autodiff(B)
+
+
+def test_pythons_floats_become_float32():
+    assert B.tensor([1.0]).dtype == np.float32
+
+
+def test_an_array_keeps_its_type_and_memory():
+    array = np.zeros(3)
+    assert np.shares_memory(B.tensor(array).numpy(), array)
+
+
+def test_a_number_on_the_left_is_an_operand():
+    assert (2 / B.tensor([4.0])).item() == 0.5
+
+
+def test_a_numpy_array_on_the_left_gives_a_tensor():
+    assert isinstance(np.ones(2) * B.tensor([1.0, 2.0]), sl.tensor.Tensor)
+
+
+def test_shapes_that_do_not_fit_are_named():
+    with pytest.raises(ShapeError, match=r"matmul\(float32\[2, 3\], float32\[2, 3\]\)"):
+        B.tensor(np.zeros((2, 3), "f4")) @ B.tensor(np.zeros((2, 3), "f4"))
+
+
+def test_a_plain_backend_cannot_follow():
+    with pytest.raises(BackendError, match="Autodiff"):
+        B.tensor([1.0], requires_grad=True)
+
+
+def test_an_unknown_backend_is_named_with_those_that_exist():
+    with pytest.raises(BackendError, match=r"'cuda'.*numpy"):
+        sl.tensor.backend("cuda")
+
+
+def test_a_constant_of_the_inner_backend_is_lifted():
+    x = A.tensor([2.0], requires_grad=True)
+    assert (B.tensor([3.0]) * x).sum().backward().wrt(x).item() == 3
+
+
+def test_two_unrelated_differentiable_backends_do_not_mix():
+    x = A.tensor([1.0], requires_grad=True)
+    y = sl.tensor.Autodiff(B).tensor([1.0], requires_grad=True)
+    with pytest.raises(BackendError, match="cannot meet"):
+        x + y
+
+
+def test_a_leaf_used_twice_sums_its_gradients():
+    x = A.tensor([2.0], requires_grad=True)
+    assert (x * x + x + x).sum().backward().wrt(x).item() == 6
+
+
+def test_summed_gradients_do_not_overwrite_each_other():
+    x, y = (A.tensor([2.0, 3.0], requires_grad=True) for _ in range(2))
+    total = x + y
+    grads = (total + total * 2 + total * 3).sum().backward()
+    assert grads.wrt(x).numpy().tolist() == grads.wrt(y).numpy().tolist() == [6, 6]
+
+
+def test_a_second_backward_is_an_error():
+    y = A.tensor(2.0, requires_grad=True) ** 2
+    y.backward()
+    with pytest.raises(GradientError, match="already taken"):
+        y.backward()
+
+
+def test_backward_needs_a_scalar_or_a_gradient():
+    x = A.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(GradientError, match=r"shape \(2,\)"):
+        (x * 2).backward()
+    assert (x * 2).backward(B.tensor([1.0, 10.0])).wrt(x).numpy().tolist() == [2, 20]
+
+
+def test_a_tensor_that_nothing_led_to_has_no_gradients():
+    with pytest.raises(GradientError, match="requires_grad"):
+        A.tensor(1.0).backward()
+
+
+def test_second_order_by_decorating_twice():
+    outer = sl.tensor.Autodiff(A)
+    x = outer.tensor(A.leaf(np.asarray(3.0)), requires_grad=True)
+    first = (x**3).backward().wrt(x)
+    assert first.detach().item() == 27
+    assert first.backward().wrt(x_of(x)).item() == 18
+
+
+def x_of(outer):
+    """The inner level's view of the same leaf."""
+    return sl.tensor.Tensor(outer.raw.value, A)
+
+
+def test_a_dropped_result_frees_what_it_recorded():
+    class Watched(np.ndarray):
+        """An array that a weak reference can watch."""
+
+    factor = np.ones(3).view(Watched)
+    watch = weakref.ref(factor)
+    result = A.tensor(np.ones(3), requires_grad=True) * factor
+    del factor
+    assert watch() is not None
+    del result
+    assert watch() is None
+
+
+def test_recording_makes_no_reference_cycles():
+    gc.collect()
+    x = A.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    del x
+    assert gc.collect() == 0
+
+
+def test_clip_scales_to_the_norm():
+    grads = sl.tensor.Gradients({1: B.asarray([3.0, 4.0]), 2: B.asarray([12.0])}, B)
+    assert grads.norm() == 13
+    assert grads.clip(1.3).norm() == pytest.approx(1.3)

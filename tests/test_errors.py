@@ -1,0 +1,36 @@
+import copy
+import pickle
+
+import pytest
+
+from seqloom import errors
+
+
+def test_a_letter_error_keeps_its_place_through_a_pickle():
+    error = errors.LetterError("J", record=3, position=4, letter="J", expected="ACGT")
+    error.path, error.line, error.byte = "a.fa", 7, 90
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - ours
+    assert vars(found) == vars(error)
+    assert str(found) == "J"
+
+
+@pytest.mark.parametrize(
+    ("ours", "builtin"),
+    [
+        (errors.MissingFileError, FileNotFoundError),
+        (errors.FileError, OSError),
+        (errors.FormatError, ValueError),
+        (errors.LabelError, ValueError),
+        (errors.OutOfRangeError, IndexError),
+        (errors.RunFolderError, FileExistsError),
+        (errors.MissingExtraError, ImportError),
+        (errors.MemoryLimitError, MemoryError),
+    ],
+)
+def test_an_error_is_also_the_builtin_that_a_caller_expects(ours, builtin):
+    assert issubclass(ours, errors.SeqloomError)
+    assert issubclass(ours, builtin)
+
+
+def test_a_missing_file_prints_its_message_alone():
+    assert str(copy.copy(errors.MissingFileError("a.fa: no such file"))) == "a.fa: no such file"

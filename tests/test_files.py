@@ -1,0 +1,50 @@
+import os
+
+import pytest
+
+from seqloom._files import atomic_path, fingerprint, write_atomic
+from seqloom.errors import FileError, MissingFileError
+
+
+def test_a_file_is_written_whole(tmp_path):
+    write_atomic(tmp_path / "a", b"ACGT")
+    assert (tmp_path / "a").read_bytes() == b"ACGT"
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    write_atomic(tmp_path / "a", b"old")
+    with pytest.raises(RuntimeError), atomic_path(tmp_path / "a") as part:
+        part.write_bytes(b"half")
+        raise RuntimeError
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_the_final_name_does_not_exist_before_the_block_ends(tmp_path):
+    with atomic_path(tmp_path / "a") as part:
+        part.write_bytes(b"x")
+        assert not (tmp_path / "a").exists()
+
+
+def test_a_written_file_has_the_usual_permissions(tmp_path):
+    (tmp_path / "plain").write_bytes(b"")
+    write_atomic(tmp_path / "atomic", b"")
+    assert os.stat(tmp_path / "plain").st_mode == os.stat(tmp_path / "atomic").st_mode
+
+
+def test_a_missing_folder_is_an_error_that_names_the_file(tmp_path):
+    with pytest.raises(FileError, match="no/a: cannot be written: No such file"):
+        write_atomic(tmp_path / "no" / "a", b"")
+
+
+def test_a_fingerprint_tells_contents_apart(tmp_path):
+    names = [tmp_path / name for name in "abc"]
+    for name, content in zip(names, (b"A", b"A", b"C"), strict=True):
+        name.write_bytes(content)
+    first, same, other = map(fingerprint, names)
+    assert first == same != other
+
+
+def test_a_missing_file_has_no_fingerprint(tmp_path):
+    with pytest.raises(MissingFileError):
+        fingerprint(tmp_path / "a")

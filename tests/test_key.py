@@ -1,0 +1,87 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqloom import Key
+from seqloom.errors import ArgumentError
+
+seeds = st.integers(0, 2**64 - 1)
+words = st.one_of(st.integers(0, 2**62 - 1), st.text())
+
+
+@given(seeds, words)
+def test_a_word_in_the_constructor_is_folded(seed, word):
+    assert Key(seed, word) == Key(seed).fold(word)
+
+
+def test_folding_gives_what_jax_gives():
+    # jax 0.8: jax.random.key_data(jax.random.fold_in(jax.random.key(0), 1)).
+    # Threefry-2x32 of key (0, 0) and counter (0, 1).
+    assert Key(0, 1).words == reference_threefry((0, 0), (0, 1))
+
+
+def test_the_zero_key_gives_the_known_answer_of_random123():
+    assert Key(0, 0).words == (0x6B200159, 0x99BA4EFE)
+
+
+@given(seeds, st.integers(0, 2**62 - 1))
+def test_folding_is_threefry_of_the_words_halves(seed, word):
+    halves = [(n >> 32, n & 0xFFFFFFFF) for n in (seed, word)]
+    assert Key(seed, word).words == reference_threefry(*halves)
+
+
+def reference_threefry(key, count):
+    """Salmon et al. 2011, section 4.2, in plain Python."""
+    keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
+    x, y = ((c + k) & 0xFFFFFFFF for c, k in zip(count, keys, strict=False))
+    for block in range(5):
+        for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
+            x = (x + y) & 0xFFFFFFFF
+            y = (((y << turn) | (y >> (32 - turn))) & 0xFFFFFFFF) ^ x
+        x = (x + keys[(block + 1) % 3]) & 0xFFFFFFFF
+        y = (y + keys[(block + 2) % 3] + block + 1) & 0xFFFFFFFF
+    return x, y
+
+
+def test_folds_splits_and_names_never_meet():
+    key = Key(3)
+    children = [key.fold(i) for i in range(50)] + key.split(50)
+    children += [key.fold(str(i)) for i in range(50)]
+    assert len(set(children)) == 150
+
+
+def test_bits_pair_words_as_jax_does():
+    got = Key(5).bits(6)
+    pairs = [reference_threefry((0, 5), (i, i + 3)) for i in range(3)]
+    assert got.tolist() == [*(a for a, _ in pairs), *(b for _, b in pairs)]
+
+
+def test_uniform_numbers_have_the_mean_and_spread_of_the_uniform_law():
+    drawn = Key(1).uniform(100_000)
+    assert drawn.dtype == np.float32
+    assert abs(drawn.mean() - 0.5) < 0.005
+    assert abs(drawn.std() - 12**-0.5) < 0.005
+
+
+@given(seeds)
+def test_json_and_pickle_give_the_key_back(seed):
+    key = Key(seed)
+    assert Key.from_json(json.loads(json.dumps(key.to_json()))) == key
+    assert pickle.loads(pickle.dumps(key)) == key  # noqa: S301 - ours
+
+
+def test_the_print_of_a_key_makes_the_key():
+    assert eval(repr(Key(2**40, 1))) == Key(2**40, 1)  # noqa: S307 - the claim
+
+
+@pytest.mark.parametrize("word", [-1, 2**64, 1.5, None])
+def test_a_seed_that_is_no_64_bit_number_is_an_error(word):
+    with pytest.raises(ArgumentError, match="word must"):
+        Key(word)
+
+
+def test_numpy_integers_are_words():
+    assert Key(np.int64(7), np.uint8(3)) == Key(7, 3)

@@ -1,0 +1,58 @@
+import pytest
+
+from seqloom import _threads
+from seqloom._threads import thread_count
+from seqloom.errors import ArgumentError
+
+VARIABLES = ("PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_argument_wins(monkeypatch):
+    monkeypatch.setenv("PST_NUM_THREADS", "7")
+    assert thread_count(3) == 3
+
+
+def test_the_first_variable_that_is_set_wins(monkeypatch):
+    monkeypatch.setenv("MKL_NUM_THREADS", "5")
+    assert thread_count() == 5
+    monkeypatch.setenv("NUM_THREADS", "4")
+    assert thread_count() == 4
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
+def test_a_variable_that_is_no_number_is_an_error_that_names_it(monkeypatch, value):
+    monkeypatch.setenv("NUM_THREADS", value)
+    with pytest.raises(ArgumentError, match="NUM_THREADS must be a whole number"):
+        thread_count()
+
+
+def test_less_than_one_thread_is_an_error():
+    with pytest.raises(ArgumentError, match="at least 1"):
+        thread_count(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"), [("150000 100000", 1.5), ("max 100000", None), ("odd", None)]
+)
+def test_the_quota_is_read_from_the_control_group(tmp_path, text, cores):
+    (tmp_path / "cpu.max").write_text(text)
+    assert _threads._quota(tmp_path) == cores
+
+
+def test_the_quota_of_old_control_groups_is_read(tmp_path):
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("300000\n")
+    (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
+    assert _threads._quota(tmp_path) == 3
+
+
+def test_half_a_core_is_one_thread(monkeypatch):
+    monkeypatch.setattr(_threads, "_own_groups", lambda: ["group"])
+    monkeypatch.setattr(_threads, "_quota", lambda _: 0.5)
+    assert _threads._cores.__wrapped__() == 1

@@ -1,0 +1,227 @@
+"""fit: what it learns, what it keeps, what it refuses before any work."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import (
+    ArgumentError,
+    ConfigError,
+    FileError,
+    GradientError,
+    LabelError,
+    RunFolderError,
+    ShapeError,
+)
+
+
+def weights_of(run):
+    """All numbers of a run's network, as bytes."""
+    return b"".join(np.asarray(each).tobytes() for each in run.model.to_record().values())
+
+
+def test_the_loss_falls(toy, small):
+    run = sl.train.fit(small, toy(), epochs=8, lr=1e-2, batch_size=8)
+    assert run.history[-1]["train_loss"] < 0.5 * run.history[0]["train_loss"]
+
+
+def test_equal_seeds_give_equal_weights(toy, small):
+    first, second = (sl.train.fit(small, toy(), epochs=2, seed=3) for _ in range(2))
+    assert weights_of(first) == weights_of(second)
+
+
+def test_another_seed_gives_other_weights(toy, small):
+    first, second = (sl.train.fit(small, toy(), epochs=1, seed=seed) for seed in (0, 1))
+    assert weights_of(first) != weights_of(second)
+
+
+def test_the_kept_weights_are_those_of_the_lowest_validation_loss(toy, small):
+    run = sl.train.fit(small, toy(), toy(30), epochs=6, lr=0.3, batch_size=8)
+    losses = [row["valid_loss"] for row in run.history]
+    assert run.best_epoch == 1 + losses.index(min(losses))
+    kept = run.valid.metrics["accuracy"]
+    assert kept == run.history[run.best_epoch - 1]["valid_accuracy"]
+
+
+def test_without_a_validation_part_the_last_weights_are_kept(toy, small):
+    assert sl.train.fit(small, toy(), epochs=3).best_epoch == 3
+
+
+def test_an_early_stop_ends_the_run(toy, small):
+    run = sl.train.fit(
+        small, toy(), toy(30), epochs=40, lr=0.5, batch_size=4, early_stop=2
+    )
+    assert len(run.history) == run.best_epoch + 2 < 40
+
+
+def test_a_module_is_trained_where_it_is(toy, small):
+    network = small.init("numpy", sl.Key(5))
+    assert sl.train.fit(network, toy(), epochs=1).model is network
+
+
+def test_class_weights_count_records_as_often_as_the_classes_differ(toy, small):
+    run = sl.train.fit(small, toy(45), epochs=1, class_weight="balanced")
+    counts = np.array(list(toy(45).class_counts.values()))
+    np.testing.assert_allclose(run.trained.task.weights, 45 / (2 * counts))
+
+
+@pytest.mark.parametrize(
+    "weights", [{"yes": 2.0}, [1.0, 2.0]], ids=["by name", "in order"]
+)
+def test_class_weights_are_given_by_name_or_in_order(toy, small, weights):
+    run = sl.train.fit(small, toy(), epochs=1, class_weight=weights)
+    assert run.trained.task.weights == (1.0, 2.0)
+
+
+def test_a_loss_of_ones_own_is_used(toy, small):
+    def loss(logits, labels):
+        return 0.0 * sl.nn.functional.cross_entropy(logits, labels) + 7.0
+
+    assert sl.train.fit(small, toy(), epochs=1, loss=loss).history[0]["train_loss"] == 7
+
+
+def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
+    sl.train.fit(small, toy(), toy(30), test=toy(20), epochs=1, out=tmp_path / "run")
+    found = {path.relative_to(tmp_path / "run").as_posix() for path in tmp_path.rglob("*")}
+    assert found >= {
+        "config.json", "model.safetensors", "checkpoint/last.safetensors", "metrics.jsonl",
+        "scores-valid.tsv", "scores-test.tsv", "learning-curve.png", "confusion.png",
+        "report.html",
+    }  # fmt: skip
+
+
+def test_the_metrics_are_a_line_an_epoch(toy, small, tmp_path):
+    run = sl.train.fit(small, toy(), toy(30), epochs=3, out=tmp_path / "run")
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == run.history
+
+
+def test_nothing_is_written_without_a_folder(toy, small, tmp_path):
+    data = toy()
+    before = set(tmp_path.rglob("*"))
+    assert sl.train.fit(small, data, epochs=1).folder is None
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"batch_size": 0},
+        {"lr": 0.0},
+        {"lr": math.nan},
+        {"lr": math.inf},
+        {"weight_decay": -1.0},
+        {"seed": -1},
+        {"early_stop": 0},
+        {"early_stop": 3},
+        {"num_threads": 0},
+        {"task": "sort"},
+        {"class_weight": "equal"},
+        {"class_weight": [1.0]},
+        {"class_weight": {"maybe": 1.0}},
+        {"class_weight": [1.0, math.nan]},
+    ],
+    ids=str,
+)
+def test_an_argument_that_makes_no_sense_is_refused(toy, small, tmp_path, wrong):
+    with pytest.raises(ArgumentError):
+        sl.train.fit(small, toy(), out=tmp_path / "run", **wrong)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_is_none_is_refused(toy, small):
+    with pytest.raises(ArgumentError, match="must be a Config or a Module"):
+        sl.train.fit(type(small), toy(), epochs=1)
+
+
+def test_a_network_without_logits_is_refused(toy):
+    with pytest.raises(ArgumentError, match="Linear has no method logits"):
+        sl.train.fit(sl.nn.Linear(4, 2), toy(), epochs=1)
+
+
+def test_a_network_with_other_outputs_is_refused(toy):
+    config = sl.models.SequenceCNNConfig(channels=4, outputs=3)
+    with pytest.raises(ArgumentError, match="3 outputs, the classify task needs 2: no, yes"):
+        sl.train.fit(config, toy())
+
+
+def test_data_without_an_encoder_are_refused(toy, small):
+    with pytest.raises(ArgumentError, match="no encoder"):
+        sl.train.fit(small, toy(encoder=None))
+
+
+def test_data_without_labels_are_refused(toy, small):
+    with pytest.raises(LabelError, match="has no labels"):
+        sl.train.fit(small, toy(labels=None))
+
+
+def test_a_single_class_is_refused(toy, small):
+    with pytest.raises(LabelError, match="every one of the 48 training labels is 'yes'"):
+        sl.train.fit(small, toy(labels="one"))
+
+
+def test_labels_of_another_task_are_refused(toy, small):
+    with pytest.raises(LabelError, match="give SequenceDataset task='regress' too"):
+        sl.train.fit(small, toy(), task="regress")
+
+
+def test_class_weights_are_for_classes(toy):
+    config = sl.models.SequenceCNNConfig(channels=4, outputs=1)
+    with pytest.raises(ArgumentError, match="the task is regress"):
+        sl.train.fit(config, toy(labels="gc", task="regress"), class_weight="balanced")
+
+
+def test_parts_with_other_classes_are_refused_by_name(toy, small):
+    with pytest.raises(LabelError, match=r"classes=model\.classes") as caught:
+        sl.train.fit(small, toy(), toy(classes=("yes", "no")))
+    assert caught.value.__notes__ == ["in the validation part"]
+
+
+def test_parts_with_another_encoder_are_refused(toy, small):
+    with pytest.raises(ConfigError):
+        sl.train.fit(small, toy(), toy(encoder=sl.encode.OneHot("rna")))
+
+
+def test_windows_of_another_length_are_refused_before_training(toy):
+    config = sl.models.SequenceCNNConfig(channels=4, outputs=2, length=30)
+    with pytest.raises(ShapeError, match="30 letters, but 'r0' has 20"):
+        sl.train.fit(config, toy())
+
+
+def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_path):
+    def loss(logits, labels):
+        return sl.nn.functional.cross_entropy(logits, labels) * math.nan
+
+    with pytest.raises(GradientError, match="epoch 1, batch 1: the loss is nan"):
+        sl.train.fit(small, toy(), loss=loss, out=tmp_path / "run")
+    assert not (tmp_path / "run/model.safetensors").exists()
+
+
+def test_a_run_is_not_touched_unasked(toy, small, tmp_path):
+    sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
+
+
+def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
+    sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
+    (tmp_path / "run/notes.txt").write_text("mine")
+    sl.train.fit(small, toy(), epochs=2, out=tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run/notes.txt").read_text() == "mine"
+    assert not (tmp_path / "run/scores-valid.tsv").exists()
+
+
+def test_a_folder_of_other_files_is_never_a_run_folder(toy, small, tmp_path):
+    (tmp_path / "thesis.doc").write_text("all my work")
+    with pytest.raises(RunFolderError, match="choose an empty folder"):
+        sl.train.fit(small, toy(), out=tmp_path, overwrite=True)
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_training(toy, small, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cannot make the run folder"):
+        sl.train.fit(small, toy(), out=tmp_path / "file/run")

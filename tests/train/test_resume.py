@@ -1,0 +1,163 @@
+"""Going on: from any epoch to the same bits, and only with the same data and settings."""
+
+import json
+
+import pytest
+
+import seqloom as sl
+from seqloom.errors import RecordError, RunFolderError
+
+
+
+class Stop:
+    """Presses Ctrl-C in an epoch."""
+
+    def __init__(self, epoch, batch=None):
+        self.place = (epoch, batch)
+
+    def on_start(self, plan):
+        self.plan = plan
+
+    def on_batch(self, step):
+        if (step.epoch, step.batch) == self.place:
+            raise KeyboardInterrupt
+
+    def on_epoch(self, row):
+        if (row["epoch"], None) == self.place:
+            raise KeyboardInterrupt
+
+    def on_end(self, run):
+        self.run = run
+
+
+@pytest.fixture
+def start(toy, small, tmp_path):
+    """Trains four epochs in a folder; keywords change the call."""
+
+    def call(out="run", **options):
+        options = {"epochs": 4, "batch_size": 16, "lr": 1e-2, **options}
+        valid = options.pop("valid", toy(30, name="valid"))
+        train = options.pop("train", toy())
+        return sl.train.fit(small, train, valid, out=tmp_path / out, **options)
+
+    return call
+
+
+@pytest.mark.parametrize("place", [(1, 2), (1, None), (2, 1), (3, 3), (4, None)], ids=str)
+def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path, place):
+    start("whole")
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(*place))
+    start(resume=True)
+    for name in ("model.safetensors", "scores-valid.tsv"):
+        assert (tmp_path / "run" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
+
+
+def test_ctrl_c_says_how_to_go_on(start):
+    with pytest.raises(KeyboardInterrupt, match=r"keeps 2 epochs: go on with resume=True"):
+        start(progress=Stop(3, 1))
+
+
+def test_ctrl_c_in_the_first_epoch_says_that_nothing_is_saved(start):
+    with pytest.raises(KeyboardInterrupt, match="stopped in the first epoch; nothing"):
+        start(progress=Stop(1, 1))
+
+
+def test_ctrl_c_without_a_folder_says_that_nothing_is_kept(toy, small):
+    with pytest.raises(KeyboardInterrupt, match="no run folder was given"):
+        sl.train.fit(small, toy(), progress=Stop(1, 1))
+
+
+def test_a_stopped_run_predicts_with_its_best_epoch(start, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(3, 1))
+    assert len(sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")) == 48
+
+
+def test_the_metrics_are_cut_back_to_the_checkpoint(start, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(3, 1))
+    path = tmp_path / "run/metrics.jsonl"
+    path.write_text(path.read_text() + '{"epoch": 3, "half a li')
+    start(resume=True)
+    epochs = [json.loads(line)["epoch"] for line in path.read_text().splitlines()]
+    assert epochs == [1, 2, 3, 4]
+
+
+def test_a_resumed_run_says_where_it_begins(start):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(3, 1))
+    watch = Stop(0)
+    start(resume=True, progress=watch)
+    assert watch.plan.first_epoch == 3
+
+
+def test_a_finished_run_is_given_back(start):
+    first = start()
+    again = start(resume=True)
+    assert (again.history, again.best_epoch) == (first.history, first.best_epoch)
+
+
+def test_a_run_that_stopped_early_stays_stopped(start):
+    options = {"epochs": 40, "lr": 0.5, "batch_size": 4, "early_stop": 2}
+    assert start(resume=True, **options).history == start(resume=True, **options).history
+
+
+def test_resume_begins_where_there_is_nothing_yet(start):
+    assert len(start(resume=True).history) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("epochs", {"epochs": 5}),
+        ("lr", {"lr": 1e-3}),
+        ("batch_size", {"batch_size": 8}),
+        ("seed", {"seed": 1}),
+        ("weight_decay", {"weight_decay": 0.5}),
+        ("early_stop", {"early_stop": 9}),
+        ("task", {"class_weight": "balanced"}),
+        ("loss", {"loss": lambda logits, labels: (logits.sum(), labels)[0]}),
+    ],
+    ids=lambda it: it if isinstance(it, str) else "",
+)
+def test_resume_refuses_another_setting_by_name(start, name, other):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(2, 1))
+    with pytest.raises(RunFolderError, match=f"begun with {name} "):
+        start(resume=True, **other)
+
+
+@pytest.mark.parametrize("part", ["train", "valid"])
+def test_resume_refuses_other_data(start, toy, part):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(2, 1))
+    with pytest.raises(RunFolderError, match="ing data|validation data"):
+        start(resume=True, **{part: toy(40, name="other")})
+
+
+def test_a_refused_resume_changes_nothing(start, tmp_path):
+    start()
+    before = {path: path.read_bytes() for path in (tmp_path / "run").glob("*.*")}
+    with pytest.raises(RunFolderError):
+        start(resume=True, lr=1e-3)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_damaged_checkpoint_is_refused(start, tmp_path):
+    start()
+    path = tmp_path / "run/checkpoint/last.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(RecordError):
+        start(resume=True)
+
+
+def test_what_a_killed_writer_left_is_removed(start, tmp_path):
+    start()
+    left = [tmp_path / "run/.a.part", tmp_path / "run/checkpoint/.last.1f.part"]
+    for path in left:
+        path.write_bytes(b"half")
+    start(resume=True)
+    assert not any(path.exists() for path in left)
