@@ -46,15 +46,21 @@ test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example of README, 
 	cargo test --quiet --workspace --exclude seqloom-py
 	pytest $(ARGS)
 
-.PHONY: lint
-lint: $(STAMPS)/dev $(EXTENSION) ## Judge without changing: format, lints, types, layers, stubs
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
+.PHONY: lint lint-python lint-rust lint-stub
+lint: lint-python lint-rust lint-stub ## Judge without changing: format, lints, types, layers, stubs
+
+lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff format --check --quiet
 	ruff check --quiet
 	basedpyright --warnings
 	lint-imports --no-cache --no-logo
+
+lint-rust: $(STAMPS)/base
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
+
+lint-stub: $(STAMPS)/dev $(EXTENSION)
 	cargo run --quiet --package seqloom-py --bin stub_gen -- .venv/_native.pyi
 	diff .venv/_native.pyi $(STUB) || { echo 'The stub is stale: make stubs'; exit 1; }
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
@@ -89,7 +95,7 @@ pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.t
 
 .PHONY: clean
 clean: ## Remove what the other commands made, .venv too
-	rm -rf .venv dist site target python/seqloom/_rust/*.so
+	rm -rf .venv dist seqloom-demo site target python/seqloom/_rust/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help

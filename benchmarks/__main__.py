@@ -9,6 +9,7 @@ SUITES = {
     "logistic": "benchmarks.logistic",
     "read_fasta": "benchmarks.read_fasta",
     "train_cnn": "benchmarks.train_cnn",
+    "demo": "benchmarks.demo",
     "splice_cv": "benchmarks.splice_cv",
 }
 

@@ -1,7 +1,9 @@
 """Data that several tests learn from."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +18,17 @@ ENCODER = sl.encode.OneHot("dna")
 def toy(tmp_path) -> Callable[..., sl.data.SequenceDataset]:
     """Makes small datasets: half of the sequences have TATA in their middle."""
 
-    def make(count=48, *, lengths=(20,), name="toy", labels="classes", **options):
+    def make(
+        count=48, *, lengths=(20,), name="toy", labels: str | None = "classes", **options
+    ):
         records = _records(count, lengths)
         (tmp_path / f"{name}.fa").write_text(
             "".join(f">{key}\n{text}\n" for key, text in records.items())
         )
-        options = {"encoder": ENCODER, **options}
+        every: dict[str, Any] = {"encoder": ENCODER, **options}
         if labels is not None:
-            options["labels"] = {key: _LABELS[labels](it) for key, it in records.items()}
-        return sl.data.SequenceDataset(tmp_path / f"{name}.fa", **options)
+            every["labels"] = {key: _LABELS[labels](it) for key, it in records.items()}
+        return sl.data.SequenceDataset(tmp_path / f"{name}.fa", **every)
 
     return make
 
@@ -43,9 +47,14 @@ def small() -> sl.models.SequenceCNNConfig:
     return sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
 
 
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Makes matplotlib look absent, because drawing takes longer than training."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
 _LABELS = {
     "classes": lambda text: "yes" if "TATA" in text else "no",
-    "one": lambda _: "yes",
     "gc": lambda text: (text.count("G") + text.count("C")) / max(len(text), 1),
     "motifs": lambda text: ",".join(motif for motif in ("TATA", "GG") if motif in text),
 }

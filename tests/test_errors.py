@@ -33,4 +33,7 @@ def test_an_error_is_also_the_builtin_that_a_caller_expects(ours, builtin):
 
 
 def test_a_missing_file_prints_its_message_alone():
-    assert str(copy.copy(errors.MissingFileError("a.fa: no such file"))) == "a.fa: no such file"
+    assert (
+        str(copy.copy(errors.MissingFileError("a.fa: no such file")))
+        == "a.fa: no such file"
+    )

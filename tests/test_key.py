@@ -17,10 +17,11 @@ def test_a_word_in_the_constructor_is_folded(seed, word):
     assert Key(seed, word) == Key(seed).fold(word)
 
 
-def test_folding_gives_what_jax_gives():
-    # jax 0.8: jax.random.key_data(jax.random.fold_in(jax.random.key(0), 1)).
-    # Threefry-2x32 of key (0, 0) and counter (0, 1).
-    assert Key(0, 1).words == reference_threefry((0, 0), (0, 1))
+def test_folding_and_bits_give_what_jax_documents():
+    # jax.random.fold_in(jax.random.PRNGKey(0), 1) and, as jax's documentation prints it,
+    # jax.random.split(jax.random.PRNGKey(0)), whose words are these four bits.
+    assert Key(0).fold(1).words == (928981903, 3453687069)
+    assert Key(0).bits(4).tolist() == [4146024105, 967050713, 2718843009, 1272950319]
 
 
 def test_the_zero_key_gives_the_known_answer_of_random123():

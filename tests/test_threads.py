@@ -1,7 +1,6 @@
 import pytest
 
-from seqloom import _threads
-from seqloom._threads import thread_count
+from seqloom._threads import _cores, _quota, thread_count
 from seqloom.errors import ArgumentError
 
 VARIABLES = ("PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS")
@@ -42,17 +41,17 @@ def test_less_than_one_thread_is_an_error():
 )
 def test_the_quota_is_read_from_the_control_group(tmp_path, text, cores):
     (tmp_path / "cpu.max").write_text(text)
-    assert _threads._quota(tmp_path) == cores
+    assert _quota(tmp_path) == cores
 
 
 def test_the_quota_of_old_control_groups_is_read(tmp_path):
     (tmp_path / "cpu").mkdir()
     (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("300000\n")
     (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
-    assert _threads._quota(tmp_path) == 3
+    assert _quota(tmp_path) == 3
 
 
 def test_half_a_core_is_one_thread(monkeypatch):
-    monkeypatch.setattr(_threads, "_own_groups", lambda: ["group"])
-    monkeypatch.setattr(_threads, "_quota", lambda _: 0.5)
-    assert _threads._cores.__wrapped__() == 1
+    monkeypatch.setattr("seqloom._threads._own_groups", lambda: ["group"])
+    monkeypatch.setattr("seqloom._threads._quota", lambda _: 0.5)
+    assert _cores.__wrapped__() == 1

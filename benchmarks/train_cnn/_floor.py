@@ -23,7 +23,7 @@ def _operations(config: SequenceCNNConfig) -> float:
     forward = [
         2 * BATCH_SIZE * places * outs * ins * size for places, outs, ins, size in shapes
     ]
-    # Weights and inputs each need as much again; nobody asks for the first inputs' gradient.
+    # Weights and inputs need as much again each; the first inputs have no gradient.
     return 3 * sum(forward) - forward[0]
 
 

@@ -27,12 +27,10 @@ def main(threads: int) -> None:
 
 
 def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
-    """Trains both for an epoch from equal weights; gives the largest gap of their losses."""
-    losses = [
-        [side.step(batch) for batch in batches]
-        for side in (make_side(name, config, threads) for name in SIDES)
-    ]
-    apart = float(np.abs(np.subtract(*losses)).max())
+    """Trains both for an epoch from equal weights; gives the largest gap of losses."""
+    sides = [make_side(name, config, threads) for name in SIDES]
+    ours, theirs = ([side.step(batch) for batch in batches] for side in sides)
+    apart = float(np.abs(np.subtract(ours, theirs)).max())
     assert apart < 1e-3, f"the sides do not compute the same: losses are {apart} apart"
     return apart
 

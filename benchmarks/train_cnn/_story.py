@@ -28,7 +28,7 @@ def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
     """Writes the median step and the whole training of both sides."""
     ours, theirs = speed["seconds"].values()
     step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
-    total = [sum(ours), sum(theirs)]
+    total = [float(sum(ours)), float(sum(theirs))]
     return [
         (threads, "step, median over epochs, ms", *_beside(step)),
         (threads, f"{EPOCHS} epochs, s", *_beside(total)),
@@ -38,7 +38,9 @@ def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
 def _memory(threads: int) -> tuple[object, ...]:
     """Writes the memory that ten steps add, each side in a fresh process."""
     module = "benchmarks.train_cnn._memory"
-    grown = [ask_fresh(module, side, str(threads)) / 1e6 for side in ("seqloom", "torch")]
+    grown = [
+        float(ask_fresh(module, side, str(threads))) / 1e6 for side in ("seqloom", "torch")
+    ]
     return (threads, "memory that ten steps add, MB", *_beside(grown))
 
 
@@ -50,7 +52,7 @@ def _beside(pair: list[float]) -> tuple[str, str, str]:
 def _notes(apart: float, floors: str) -> str:
     """Says what was measured, and how far it is from what the machine could do."""
     return (
-        f"The demo's network and batches of {BATCH_SIZE} windows that lie in memory; a step "
+        f"The demo's network, batches of {BATCH_SIZE} windows that lie in memory; a step "
         "is forward, backward, AdamW (torch's: `fused=True`) and reading the loss. Both "
         "sides run in one process, epoch by epoch in turn. From equal weights and without "
         f"dropout, the losses of the first epoch differ by at most {apart:.0e}. The "

@@ -77,7 +77,7 @@ class Block(nn.Module):
     def __init__(self, shape: tuple[int, ...], pool: int) -> None:
         super().__init__()
         after, before, kernel = shape
-        self.conv = nn.Conv1d(before, after, kernel, padding="same", bias=False)
+        self.conv = nn.Conv1d(before, after, kernel, padding=kernel // 2, bias=False)
         self.norm = nn.BatchNorm1d(after)
         self.pool = nn.MaxPool1d(pool) if pool > 1 else nn.Identity()
 

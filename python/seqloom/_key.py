@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
@@ -43,14 +42,14 @@ class Key:
 
     words: tuple[int, int]
 
-    def __init__(self, *words: int | str) -> None:
+    def __init__(self, *words: SupportsIndex | str) -> None:
         seed, *rest = words or (0,)
         key = _halves(_whole(seed, below=1 << 64))
         for word in rest:
             key = _native.threefry(*key, *_count(word))
         object.__setattr__(self, "words", key)
 
-    def fold(self, word: int | str) -> Key:
+    def fold(self, word: SupportsIndex | str) -> Key:
         """Derives the key of one thing below this one.
 
         Args:
@@ -161,15 +160,17 @@ def _key(words: tuple[int, int]) -> Key:
     return key
 
 
-def _count(word: int | str) -> tuple[int, int]:
+def _count(word: SupportsIndex | str) -> tuple[int, int]:
     """Turns what is folded into a counter."""
     if isinstance(word, str):
+        import hashlib  # loads OpenSSL, which most programs never need
+
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         return _halves(_NAMES | int.from_bytes(digest) % _NAMES)
     return _halves(_whole(word, below=_NUMBERS))
 
 
-def _whole(word: int | str, *, below: int) -> int:
+def _whole(word: SupportsIndex | str, *, below: int) -> int:
     """Checks that a word is a whole number in range."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - judged here

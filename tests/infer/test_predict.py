@@ -7,6 +7,8 @@ import seqloom as sl
 from seqloom.errors import ConfigError, FormatError, LabelError, ShapeError
 from seqloom.infer._loop import evaluation_batch_size, run_model
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 
 @pytest.fixture
 def run(toy, small, tmp_path):
@@ -15,7 +17,8 @@ def run(toy, small, tmp_path):
     return sl.train.fit(small, data, data, epochs=1, test=data, out=tmp_path / "run")
 
 
-def test_predictions_have_the_bits_of_fits_scores(run, tmp_path):
+@pytest.mark.usefixtures("run")
+def test_predictions_have_the_bits_of_fits_scores(tmp_path):
     scores = sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")
     saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
     assert scores.ids == saved.ids
@@ -84,7 +87,7 @@ def test_evaluation_needs_the_models_classes(run, toy):
 
 
 def test_evaluation_needs_the_models_task(run, toy):
-    with pytest.raises(LabelError, match="task is classify, but .* read for regress"):
+    with pytest.raises(LabelError, match=r"task is classify, but .* read for regress"):
         sl.infer.evaluate(run.trained, toy(labels="gc", task="regress"))
 
 

@@ -1,5 +1,7 @@
 """The network: its settings, and scores that do not depend on neighbours."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -43,7 +45,9 @@ def test_a_sequence_without_letters_has_a_finite_score():
 
 def test_a_window_of_another_length_is_refused_with_the_way_out():
     x = MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
-    with pytest.raises(ShapeError, match=r"30 letters, got 60; train one with .*length=None"):
+    with pytest.raises(
+        ShapeError, match=r"30 letters, got 60; train one with .*length=None"
+    ):
         FIXED.init("numpy").eval().logits(x)
 
 
@@ -88,6 +92,7 @@ def test_settings_need_an_encoder(toy):
         {"widths": ()},
         {"widths": (8, 0)},
         {"kernel_size": 4},
+        {"kernel_size": (3, 5)},
         {"dropout": 1.0},
         {"pools": (2,)},
         {"length": 30, "pools": (2, 2), "widths": (8,)},
@@ -96,8 +101,9 @@ def test_settings_need_an_encoder(toy):
     ids=str,
 )
 def test_settings_that_make_no_sense_are_refused(wrong):
+    values: Any = {"channels": 4, "outputs": 2, **wrong}
     with pytest.raises(ArgumentError):
-        sl.models.SequenceCNNConfig(**{"channels": 4, "outputs": 2, **wrong})
+        sl.models.SequenceCNNConfig(**values)
 
 
 def test_settings_come_back_from_their_json():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def weights_of(run):
 
 
 def test_the_loss_falls(toy, small):
-    run = sl.train.fit(small, toy(), epochs=8, lr=1e-2, batch_size=8)
+    run = sl.train.fit(small, toy(), epochs=15, lr=1e-2, batch_size=8)
     assert run.history[-1]["train_loss"] < 0.5 * run.history[0]["train_loss"]
 
 
@@ -42,8 +43,10 @@ def test_the_kept_weights_are_those_of_the_lowest_validation_loss(toy, small):
     run = sl.train.fit(small, toy(), toy(30), epochs=6, lr=0.3, batch_size=8)
     losses = [row["valid_loss"] for row in run.history]
     assert run.best_epoch == 1 + losses.index(min(losses))
-    kept = run.valid.metrics["accuracy"]
-    assert kept == run.history[run.best_epoch - 1]["valid_accuracy"]
+    assert run.valid is not None
+    assert (
+        run.valid.metrics["accuracy"] == run.history[run.best_epoch - 1]["valid_accuracy"]
+    )
 
 
 def test_without_a_validation_part_the_last_weights_are_kept(toy, small):
@@ -51,9 +54,7 @@ def test_without_a_validation_part_the_last_weights_are_kept(toy, small):
 
 
 def test_an_early_stop_ends_the_run(toy, small):
-    run = sl.train.fit(
-        small, toy(), toy(30), epochs=40, lr=0.5, batch_size=4, early_stop=2
-    )
+    run = sl.train.fit(small, toy(), toy(30), epochs=40, lr=0.5, batch_size=4, early_stop=2)
     assert len(run.history) == run.best_epoch + 2 < 40
 
 
@@ -65,15 +66,13 @@ def test_a_module_is_trained_where_it_is(toy, small):
 def test_class_weights_count_records_as_often_as_the_classes_differ(toy, small):
     run = sl.train.fit(small, toy(45), epochs=1, class_weight="balanced")
     counts = np.array(list(toy(45).class_counts.values()))
-    np.testing.assert_allclose(run.trained.task.weights, 45 / (2 * counts))
+    np.testing.assert_allclose(run.trained.task.to_dict()["weights"], 45 / (2 * counts))
 
 
-@pytest.mark.parametrize(
-    "weights", [{"yes": 2.0}, [1.0, 2.0]], ids=["by name", "in order"]
-)
+@pytest.mark.parametrize("weights", [{"yes": 2.0}, [1.0, 2.0]], ids=["by name", "in order"])
 def test_class_weights_are_given_by_name_or_in_order(toy, small, weights):
     run = sl.train.fit(small, toy(), epochs=1, class_weight=weights)
-    assert run.trained.task.weights == (1.0, 2.0)
+    assert run.trained.task.to_dict()["weights"] == [1.0, 2.0]
 
 
 def test_a_loss_of_ones_own_is_used(toy, small):
@@ -85,7 +84,8 @@ def test_a_loss_of_ones_own_is_used(toy, small):
 
 def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), test=toy(20), epochs=1, out=tmp_path / "run")
-    found = {path.relative_to(tmp_path / "run").as_posix() for path in tmp_path.rglob("*")}
+    run = tmp_path / "run"
+    found = {path.relative_to(run).as_posix() for path in run.rglob("*")}
     assert found >= {
         "config.json", "model.safetensors", "checkpoint/last.safetensors", "metrics.jsonl",
         "scores-valid.tsv", "scores-test.tsv", "learning-curve.png", "confusion.png",
@@ -93,6 +93,7 @@ def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_the_metrics_are_a_line_an_epoch(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30), epochs=3, out=tmp_path / "run")
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
@@ -134,8 +135,9 @@ def test_an_argument_that_makes_no_sense_is_refused(toy, small, tmp_path, wrong)
 
 
 def test_a_model_that_is_none_is_refused(toy, small):
+    its_class: Any = type(small)
     with pytest.raises(ArgumentError, match="must be a Config or a Module"):
-        sl.train.fit(type(small), toy(), epochs=1)
+        sl.train.fit(its_class, toy(), epochs=1)
 
 
 def test_a_network_without_logits_is_refused(toy):
@@ -145,7 +147,9 @@ def test_a_network_without_logits_is_refused(toy):
 
 def test_a_network_with_other_outputs_is_refused(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=3)
-    with pytest.raises(ArgumentError, match="3 outputs, the classify task needs 2: no, yes"):
+    with pytest.raises(
+        ArgumentError, match="3 outputs, the classify task needs 2: no, yes"
+    ):
         sl.train.fit(config, toy())
 
 
@@ -160,8 +164,9 @@ def test_data_without_labels_are_refused(toy, small):
 
 
 def test_a_single_class_is_refused(toy, small):
-    with pytest.raises(LabelError, match="every one of the 48 training labels is 'yes'"):
-        sl.train.fit(small, toy(labels="one"))
+    only = sl.data.Subset(toy(), [1, 3, 5])
+    with pytest.raises(LabelError, match="every one of the 3 training labels is 'yes'"):
+        sl.train.fit(small, only)
 
 
 def test_labels_of_another_task_are_refused(toy, small):
@@ -183,7 +188,7 @@ def test_parts_with_other_classes_are_refused_by_name(toy, small):
 
 def test_parts_with_another_encoder_are_refused(toy, small):
     with pytest.raises(ConfigError):
-        sl.train.fit(small, toy(), toy(encoder=sl.encode.OneHot("rna")))
+        sl.train.fit(small, toy(), toy(encoder=sl.encode.OneHot("iupac")))
 
 
 def test_windows_of_another_length_are_refused_before_training(toy):
@@ -201,12 +206,14 @@ def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_
     assert not (tmp_path / "run/model.safetensors").exists()
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_run_is_not_touched_unasked(toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     with pytest.raises(RunFolderError, match="holds a run already"):
         sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
     (tmp_path / "run/notes.txt").write_text("mine")

@@ -64,7 +64,7 @@ struct Gelu;
 impl<T: Float> Unary<T> for Gelu {
     #[inline(always)]
     fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
-        x * x.normal()
+        x * special::normal(x).0
     }
 }
 
@@ -74,9 +74,9 @@ struct GeluGrad;
 impl<T: Float> Binary<T> for GeluGrad {
     #[inline(always)]
     fn of<S: Simd>(self, grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
-        let density = special::exp(x * x * x.like(T::of(-0.5)));
-        let density = density * x.like(T::of(0.398_942_280_401_432_7));
-        grad * x.mul_add(density, x.normal())
+        let (below, bell) = special::normal(x);
+        let density = bell * x.like(T::of(0.398_942_280_401_432_7));
+        grad * x.mul_add(density, below)
     }
 }
 
@@ -98,5 +98,33 @@ impl<T: Float> Binary<T> for SigmoidGrad {
     #[inline(always)]
     fn of<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
         grad * output * (output.like(T::ONE) - output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::on_every_machine;
+
+    #[test]
+    fn every_length_is_filled_to_its_end() {
+        on_every_machine(|_| {
+            for length in 0..70 {
+                let x = vec![-1.5_f32; length];
+                let mut out = vec![f32::NAN; length];
+                relu_grad(&x, &vec![1.0; length], &mut out, 1);
+                assert_eq!(out, x);
+            }
+        });
+    }
+
+    #[test]
+    fn relu_keeps_a_nan() {
+        on_every_machine(|_| {
+            let mut out = [0.0; 3];
+            relu(&[f64::NAN, -1.0, 2.0], &mut out, 1);
+            assert!(out[0].is_nan());
+            assert_eq!(out[1..], [0.0, 2.0]);
+        });
     }
 }

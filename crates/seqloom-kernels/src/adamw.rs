@@ -36,7 +36,10 @@ pub struct Tensor<'a, T> {
 pub fn adamw<T: Float>(step: Step, tensor: Tensor<'_, T>, threads: usize) {
     if threads > 1 && tensor.param.len() > PIECE {
         let (left, right) = halve(tensor);
-        rayon::join(|| adamw(step, left, threads), || adamw(step, right, threads));
+        rayon::join(
+            || adamw(step, left, threads),
+            || adamw(step, right, threads),
+        );
     } else {
         machine::dispatch(Update { step, tensor });
     }
@@ -46,15 +49,36 @@ pub fn adamw<T: Float>(step: Step, tensor: Tensor<'_, T>, threads: usize) {
 const PIECE: usize = 4 * parallel::CHUNK;
 
 fn halve<T: Float>(tensor: Tensor<'_, T>) -> (Tensor<'_, T>, Tensor<'_, T>) {
-    let middle = tensor.param.len() / 2;
-    let (param, param_rest) = tensor.param.split_at_mut(middle);
-    let (first, first_rest) = tensor.first.split_at_mut(middle);
-    let (second, second_rest) = tensor.second.split_at_mut(middle);
-    let (grad, grad_rest) = tensor.grad.split_at(middle);
-    let decay = tensor.decay;
-    let left = Tensor { param, first, second, grad, decay };
-    let right = Tensor { param: param_rest, first: first_rest, second: second_rest, grad: grad_rest, decay };
-    (left, right)
+    let Tensor {
+        param,
+        first,
+        second,
+        grad,
+        decay,
+    } = tensor;
+    let middle = param.len() / 2;
+    let (param, right_param) = param.split_at_mut(middle);
+    let (first, right_first) = first.split_at_mut(middle);
+    let (second, right_second) = second.split_at_mut(middle);
+    let (grad, right_grad) = grad.split_at(middle);
+    let left = Tensor {
+        param,
+        first,
+        second,
+        grad,
+        decay,
+    };
+    let (param, first, second, grad) = (right_param, right_first, right_second, right_grad);
+    (
+        left,
+        Tensor {
+            param,
+            first,
+            second,
+            grad,
+            decay,
+        },
+    )
 }
 
 struct Update<'a, T> {
@@ -67,15 +91,25 @@ impl<T: Float> WithSimd for Update<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Tensor { param, first, second, grad, decay } = self.tensor;
+        let Tensor {
+            param,
+            first,
+            second,
+            grad,
+            decay,
+        } = self.tensor;
         let rule = Rule::new(simd, self.step, decay);
         let (params, param) = T::split_mut::<S>(param);
         let (firsts, first) = T::split_mut::<S>(first);
         let (seconds, second) = T::split_mut::<S>(second);
         let (grads, grad) = T::split::<S>(grad);
-        for (((param, first), second), &grad) in params.iter_mut().zip(firsts).zip(seconds).zip(grads) {
+        for (((param, first), second), &grad) in
+            params.iter_mut().zip(firsts).zip(seconds).zip(grads)
+        {
             let state = [*param, *first, *second].map(|vector| Lanes::new(simd, vector));
-            [*param, *first, *second] = rule.apply(state, Lanes::new(simd, grad)).map(|lanes| lanes.vector);
+            [*param, *first, *second] = rule
+                .apply(state, Lanes::new(simd, grad))
+                .map(|lanes| lanes.vector);
         }
         let state = [&*param, &*first, &*second].map(|slice| Lanes::load_part(simd, slice));
         let [new_param, new_first, new_second] = rule.apply(state, Lanes::load_part(simd, grad));
@@ -112,11 +146,54 @@ impl<S: Simd, T: Float> Rule<S, T> {
     }
 
     #[inline(always)]
-    fn apply(&self, [param, first, second]: [Lanes<S, T>; 3], grad: Lanes<S, T>) -> [Lanes<S, T>; 3] {
+    fn apply(
+        &self,
+        [param, first, second]: [Lanes<S, T>; 3],
+        grad: Lanes<S, T>,
+    ) -> [Lanes<S, T>; 3] {
         let first = first.mul_add(self.betas[0], grad * self.gains[0]);
         let second = second.mul_add(self.betas[1], grad * grad * self.gains[1]);
         let spread = second.sqrt().mul_add(self.root, self.epsilon);
         let param = (first / spread).mul_add(self.size, param * self.kept);
         [param, first, second]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::on_every_machine;
+
+    #[test]
+    fn the_first_step_moves_against_the_gradient_by_the_rate() {
+        let step = Step {
+            rate: 0.1,
+            betas: (0.9, 0.999),
+            epsilon: 0.0,
+            number: 1,
+        };
+        on_every_machine(|_| {
+            let mut arrays = [vec![2.0_f64; 21], vec![0.0; 21], vec![0.0; 21]];
+            let [param, first, second] = &mut arrays;
+            adamw(
+                step,
+                Tensor {
+                    param,
+                    first,
+                    second,
+                    grad: &[5.0; 21],
+                    decay: 0.5,
+                },
+                1,
+            );
+            // The decay takes 0.1 * 0.5 of the parameter, the step 0.1.
+            assert!(arrays[0].iter().all(|&param| (param - 1.8).abs() < 1e-12));
+            assert!(arrays[1].iter().all(|&first| (first - 0.5).abs() < 1e-12));
+            assert!(
+                arrays[2]
+                    .iter()
+                    .all(|&second| (second - 0.025).abs() < 1e-12)
+            );
+        });
     }
 }

@@ -30,15 +30,19 @@ pub fn cross_entropy<T: Float>(
     let sizes = (rows, rows * classes);
     parallel::chunk_pairs((loss, grad), sizes, threads, |number, loss, grad| {
         let first = number * rows;
-        for (row, (loss, grad)) in (first..).zip(loss.iter_mut().zip(grad.chunks_mut(classes))) {
-            *loss = machine::dispatch(Row { problem, row, grad });
+        for (number, (loss, grad)) in (first..).zip(loss.iter_mut().zip(grad.chunks_mut(classes))) {
+            *loss = machine::dispatch(Row {
+                problem,
+                number,
+                grad,
+            });
         }
     });
 }
 
 struct Row<'a, T> {
     problem: Problem<'a, T>,
-    row: usize,
+    number: usize,
     grad: &'a mut [T],
 }
 
@@ -47,12 +51,17 @@ impl<T: Float> WithSimd for Row<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> T {
-        let logits = &self.problem.logits[self.row * self.problem.classes..][..self.grad.len()];
-        let label = usize::try_from(self.problem.labels[self.row]).unwrap_or(usize::MAX);
-        let weight = self.problem.weights.map_or(T::ONE, |weights| weights[label]);
+        let logits = &self.problem.logits[self.number * self.problem.classes..][..self.grad.len()];
+        let label = usize::try_from(self.problem.labels[self.number]).unwrap_or(usize::MAX);
+        let weight = self
+            .problem
+            .weights
+            .map_or(T::ONE, |weights| weights[label]);
         let (highest, total) = softmax::exponentials(simd, logits, self.grad);
         let share = weight / total;
-        self.grad.iter_mut().for_each(|value| *value = *value * share);
+        self.grad
+            .iter_mut()
+            .for_each(|value| *value = *value * share);
         self.grad[label] = self.grad[label] - weight;
         weight * (total.ln() - (logits[label] - highest))
     }

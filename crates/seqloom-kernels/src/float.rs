@@ -49,6 +49,7 @@ pub trait Float:
     /// Widens to a double.
     fn wide(self) -> f64;
     /// The natural logarithm.
+    #[must_use]
     fn ln(self) -> Self;
     /// Whether this is not a number.
     fn is_nan(self) -> bool;
@@ -103,8 +104,9 @@ pub trait Float:
     fn scale<S: Simd>(value: Self::Vector<S>, rounded: Self::Vector<S>) -> Self::Vector<S>;
     /// Calls `work` with this thread's scratch space, whose numbers are whatever they are.
     fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R;
-    /// The probability that a standard normal variable is at most `a`.
-    fn normal<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
+    /// The probability that a standard normal variable is at most `a`, where `bell` is
+    /// `exp(-a^2 / 2)`.
+    fn normal<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
 }
 
 macro_rules! float {
@@ -118,12 +120,6 @@ macro_rules! float {
 
                 type Vector<S: Simd> = S::[<$float s>];
                 type Mask<S: Simd> = S::[<$mask s>];
-
-                #[inline(always)]
-                #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
-                fn of(value: f64) -> Self {
-                    value as Self
-                }
 
                 #[inline(always)]
                 fn wide(self) -> f64 {
@@ -221,8 +217,12 @@ macro_rules! float {
                 }
 
                 #[inline(always)]
-                fn normal<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S> {
-                    crate::special::[<normal_ $float>](simd, a)
+                fn normal<S: Simd>(
+                    simd: S,
+                    a: Self::Vector<S>,
+                    bell: Self::Vector<S>,
+                ) -> Self::Vector<S> {
+                    crate::special::[<normal_ $float>](simd, a, bell)
                 }
             }
         }
@@ -246,6 +246,12 @@ macro_rules! float {
 }
 
 float! { f32, u32, m32, 23,
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+
     const ROUNDER: Self = 12_582_912.0;
     const EXP_RANGE: (Self, Self) = (-87.336_54, 88.722_83);
     const LN_2: (Self, Self) = (0.693_359_4, -2.121_944_4e-4);
@@ -254,6 +260,11 @@ float! { f32, u32, m32, 23,
     ];
 }
 float! { f64, u64, m64, 52,
+    #[inline(always)]
+    fn of(value: f64) -> Self {
+        value
+    }
+
     const ROUNDER: Self = 6_755_399_441_055_744.0;
     const EXP_RANGE: (Self, Self) = (-708.396_418_532_264_1, 709.782_712_893_384);
     const LN_2: (Self, Self) = (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10);

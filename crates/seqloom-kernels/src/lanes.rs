@@ -97,10 +97,11 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))
     }
 
-    /// The distribution function of the standard normal variable.
+    /// The distribution function of the standard normal variable, where `bell` is its
+    /// density but for a factor.
     #[inline(always)]
-    pub(crate) fn normal(self) -> Self {
-        Self::new(self.simd, T::normal(self.simd, self.vector))
+    pub(crate) fn normal(self, bell: Self) -> Self {
+        Self::new(self.simd, T::normal(self.simd, self.vector, bell.vector))
     }
 }
 
@@ -111,7 +112,10 @@ macro_rules! operator {
 
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
-                Self::new(self.simd, <T as Float>::$name(self.simd, self.vector, other.vector))
+                Self::new(
+                    self.simd,
+                    <T as Float>::$name(self.simd, self.vector, other.vector),
+                )
             }
         }
     };

@@ -5,6 +5,11 @@
 //! number of `threads` last, and with more than one works in rayon's current pool. What
 //! it writes depends on its arguments only, the number of threads among them.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what is not inlined into a kernel is compiled for the oldest machine"
+)]
+
 pub mod activation;
 pub mod adamw;
 pub mod batch_norm;

@@ -7,6 +7,12 @@ use pulp::{Arch, Simd, WithSimd};
 /// Runs a kernel with the widest registers that this machine has.
 #[inline]
 pub(crate) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+    #[cfg(test)]
+    match tests::TAKEN.get() {
+        tests::Machine::This => {}
+        tests::Machine::Old => return kernel.with_simd(pulp::Scalar),
+        tests::Machine::Wide => return kernel.with_simd(pulp::Scalar512b),
+    }
     ARCH.dispatch(kernel)
 }
 
@@ -17,4 +23,32 @@ static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 /// sixteen single floats have the former.
 pub(crate) const fn has_many_registers<S: Simd>() -> bool {
     S::REGISTER_COUNT >= 32 || S::F32_LANES >= 16
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    /// The machine that this thread's kernels take for theirs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub(crate) enum Machine {
+        /// What it is.
+        This,
+        /// One without vectors.
+        Old,
+        /// One with vectors of 512 bits.
+        Wide,
+    }
+
+    thread_local! {
+        pub(crate) static TAKEN: Cell<Machine> = const { Cell::new(Machine::This) };
+    }
+
+    /// Runs a test on each machine in turn; it must work on one thread.
+    pub(crate) fn on_every_machine(mut test: impl FnMut(Machine)) {
+        for machine in [Machine::Old, Machine::Wide, Machine::This] {
+            TAKEN.set(machine);
+            test(machine);
+        }
+    }
 }

@@ -33,7 +33,12 @@ pub(crate) fn binary<T: Float>(
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         let start = number * parallel::CHUNK;
         let (x, y) = (&x[start..][..out.len()], &y[start..][..out.len()]);
-        machine::dispatch(OverTwo { function, x, y, out });
+        machine::dispatch(OverTwo {
+            function,
+            x,
+            y,
+            out,
+        });
     });
 }
 
@@ -74,9 +79,15 @@ impl<T: Float, F: Binary<T>> WithSimd for OverTwo<'_, T, F> {
         let (y, y_rest) = T::split::<S>(self.y);
         let (out, out_rest) = T::split_mut::<S>(self.out);
         for ((&x, &y), out) in x.iter().zip(y).zip(out) {
-            *out = self.function.of(Lanes::new(simd, x), Lanes::new(simd, y)).vector;
+            *out = self
+                .function
+                .of(Lanes::new(simd, x), Lanes::new(simd, y))
+                .vector;
         }
-        let (x, y) = (Lanes::load_part(simd, x_rest), Lanes::load_part(simd, y_rest));
+        let (x, y) = (
+            Lanes::load_part(simd, x_rest),
+            Lanes::load_part(simd, y_rest),
+        );
         self.function.of(x, y).store_part(out_rest);
     }
 }

@@ -77,7 +77,9 @@ pub fn max_pool1d_grad<T: Float>(
     parallel::chunks(out, rows * length, threads, |number, out| {
         out.fill(T::ZERO);
         let first = number * rows * width;
-        let grads = grad[first..].chunks(width).zip(places[first..].chunks(width));
+        let grads = grad[first..]
+            .chunks(width)
+            .zip(places[first..].chunks(width));
         for (out, (grad, places)) in out.chunks_mut(length).zip(grads) {
             scatter(grad, places, out);
         }
@@ -86,7 +88,10 @@ pub fn max_pool1d_grad<T: Float>(
 
 fn scatter<T: Float>(grad: &[T], places: &[i64], out: &mut [T]) {
     for (&grad, &place) in grad.iter().zip(places) {
-        if let Some(value) = usize::try_from(place).ok().and_then(|place| out.get_mut(place)) {
+        if let Some(value) = usize::try_from(place)
+            .ok()
+            .and_then(|place| out.get_mut(place))
+        {
             *value += grad;
         }
     }

@@ -12,26 +12,39 @@ pub(crate) fn chunks<T: Send>(
 ) {
     let size = size.max(1);
     if threads <= 1 || out.len() <= size {
-        out.chunks_mut(size).enumerate().for_each(|(number, chunk)| fill(number, chunk));
+        out.chunks_mut(size)
+            .enumerate()
+            .for_each(|(number, chunk)| fill(number, chunk));
     } else {
-        out.par_chunks_mut(size).enumerate().for_each(|(number, chunk)| fill(number, chunk));
+        out.par_chunks_mut(size)
+            .enumerate()
+            .for_each(|(number, chunk)| fill(number, chunk));
     }
 }
 
 /// Fills two outputs in step: chunk for chunk, of `sizes`.
 pub(crate) fn chunk_pairs<T: Send, U: Send>(
-    outs: (&mut [T], &mut [U]),
+    (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
     threads: usize,
     fill: impl Fn(usize, &mut [T], &mut [U]) + Sync,
 ) {
     let sizes = (sizes.0.max(1), sizes.1.max(1));
-    let fill = |(number, (first, second)): (usize, (&mut [T], &mut [U]))| fill(number, first, second);
-    if threads <= 1 || outs.0.len() <= sizes.0 {
-        outs.0.chunks_mut(sizes.0).zip(outs.1.chunks_mut(sizes.1)).enumerate().for_each(fill);
+    let fill =
+        |(number, (first, second)): (usize, (&mut [T], &mut [U]))| fill(number, first, second);
+    if threads <= 1 || firsts.len() <= sizes.0 {
+        firsts
+            .chunks_mut(sizes.0)
+            .zip(seconds.chunks_mut(sizes.1))
+            .enumerate()
+            .for_each(fill);
     } else {
-        let seconds = outs.1.par_chunks_mut(sizes.1);
-        outs.0.par_chunks_mut(sizes.0).zip(seconds).enumerate().for_each(fill);
+        let seconds = seconds.par_chunks_mut(sizes.1);
+        firsts
+            .par_chunks_mut(sizes.0)
+            .zip(seconds)
+            .enumerate()
+            .for_each(fill);
     }
 }
 

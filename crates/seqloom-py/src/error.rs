@@ -28,7 +28,12 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             details.set_item("byte", fault.byte)?;
             "FormatError"
         }
-        Error::Letter { record, position, letter, expected } => {
+        Error::Letter {
+            record,
+            position,
+            letter,
+            expected,
+        } => {
             details.set_item("record", record)?;
             details.set_item("position", position)?;
             details.set_item("letter", char::from(*letter))?;
@@ -41,7 +46,12 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     build(py, class, &error.to_string(), &details)
 }
 
-fn build(py: Python<'_>, class: &str, message: &str, details: &Bound<'_, PyDict>) -> PyResult<PyErr> {
+fn build(
+    py: Python<'_>,
+    class: &str,
+    message: &str,
+    details: &Bound<'_, PyDict>,
+) -> PyResult<PyErr> {
     let class = errors(py)?.getattr(class)?.cast_into::<PyType>()?;
     Ok(PyErr::from_value(class.call((message,), Some(details))?))
 }
@@ -49,6 +59,9 @@ fn build(py: Python<'_>, class: &str, message: &str, details: &Bound<'_, PyDict>
 /// `seqloom.errors`, imported once.
 fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static ERRORS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let module = ERRORS.get_or_try_init(py, || py.import("seqloom.errors").map(|module| module.into_any().unbind()))?;
+    let module = ERRORS.get_or_try_init(py, || {
+        py.import("seqloom.errors")
+            .map(|module| module.into_any().unbind())
+    })?;
     Ok(module.bind(py))
 }

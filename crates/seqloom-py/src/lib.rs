@@ -1,5 +1,9 @@
 //! The border between Python and Rust: every function here unpacks, lets go of
 //! the interpreter, calls one function of a pure crate, and wraps the answer.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands arguments over by value"
+)]
 
 use pyo3::prelude::*;
 

@@ -20,7 +20,11 @@ static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
 
 /// Runs `work` on this many threads, without the interpreter. A panic becomes
 /// an `InternalError`.
-pub(crate) fn run<T: Send>(py: Python<'_>, threads: usize, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| match threads {
             0 | 1 => Ok(work()),
@@ -41,8 +45,16 @@ fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildE
         return Ok(pool);
     }
     let name = |index| format!("seqloom-{index}");
-    let new = Arc::new(ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build()?);
-    Ok(pools(|pools| Arc::clone(pools.entry(key).or_insert_with(|| Arc::clone(&new)))).unwrap_or(new))
+    let new = Arc::new(
+        ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(name)
+            .build()?,
+    );
+    Ok(
+        pools(|pools| Arc::clone(pools.entry(key).or_insert_with(|| Arc::clone(&new))))
+            .unwrap_or(new),
+    )
 }
 
 /// Looks into the pools, unless another thread is doing so: in a forked child
@@ -53,5 +65,6 @@ fn pools<T>(look: impl FnOnce(&mut Pools) -> T) -> Option<T> {
 
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic")
 }

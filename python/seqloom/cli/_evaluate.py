@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from seqloom.cli._check import check_labels
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     LABEL_DEFAULTS,
@@ -35,6 +36,7 @@ def evaluate(
     from seqloom.infer import evaluate as judge
     from seqloom.models import load
 
+    check_labels(labels)
     console = open_console()
     announce(console, machine)
     trained = load(model, **machine.to_keywords())

@@ -18,7 +18,9 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        return _refuse(f"{error}\n{_where_help_is(words)}", with_traceback=with_traceback)
+        return _refuse(
+            f"{error}\n{_where_help_is(app, words)}", with_traceback=with_traceback
+        )
     except (SeqloomError, OSError, MemoryError) as error:
         return _refuse(_spell(error), with_traceback=with_traceback)
     except KeyboardInterrupt as stop:
@@ -34,9 +36,9 @@ def _refuse(message: str, *, with_traceback: bool) -> int:
     return BAD_INPUT
 
 
-def _where_help_is(words: Sequence[str]) -> str:
-    """Names the help of the command that was meant."""
-    named = [word for word in words[:1] if not word.startswith("-")]
+def _where_help_is(app: App, words: Sequence[str]) -> str:
+    """Names the help of the command that was meant, where it is one."""
+    named = [word for word in words[:1] if word in app]
     return f"{shlex.join(['seqloom', *named, '--help'])} lists the options"
 
 

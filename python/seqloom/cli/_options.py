@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, validators
 
 LABELS = Group("Labels", sort_key=1)
 PARTS = Group("Parts", sort_key=2)
@@ -116,7 +116,7 @@ class MachineOptions:
     """
 
     backend: str = "numpy"
-    threads: int | None = None
+    threads: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
 
     def to_keywords(self) -> dict[str, Any]:
         """Spells the options as the packages take them."""

@@ -21,6 +21,10 @@ PUBLISHED = 0.959
 # The numbers beside the report; also the mark of a folder that the next demo may replace.
 RESULTS = "demo.json"
 WORST = 10
+LEAD = (
+    "A small convolutional network reads 60 letters of DNA and says whether a donor (EI), "
+    "an acceptor (IE) or neither (N) stands in the middle. It had {}."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +51,13 @@ class Outcome:
 
     def tiles(self) -> tuple[Tile, ...]:
         """Spells the figures, the network's first."""
-        low, high = map(_percent, self.interval)
+        low, high = (f"{100 * bound:.1f}" for bound in self.interval)
         unseen = f"{self.tests - self.shared:,} windows that training never saw"
         return (
             Tile(
                 "test accuracy",
                 _percent(self.accuracy),
-                note=f"95 % interval {low} to {high}",
+                note=f"95 % interval {low} to {high} %",
             ),
             Tile("published", _percent(PUBLISHED), note="the best of the StatLog study"),
             Tile("logistic regression", _percent(self.linear), note="on the same one-hot"),
@@ -83,11 +87,12 @@ def compare(run: "Run", linear: "Run", splice: "Splice") -> Outcome:
     )
 
 
-def publish(run: "Run", outcome: Outcome, folder: Path) -> Path:
+def publish(run: "Run", outcome: Outcome, splice: "Splice", *, folder: Path) -> Path:
     """Writes the run's report anew with the comparison, and the numbers beside it."""
     report = replace(
         run.report,
         title="Primate splice junctions",
+        lead=LEAD.format(splice),
         tiles=outcome.tiles(),
         notes=(*run.report.notes, outcome.note()),
         tables=(*run.report.tables, _worst_mistakes(_tested(run))),
@@ -104,13 +109,17 @@ def is_demo(folder: Path) -> bool:
 def _worst_mistakes(part: "Part") -> Table:
     """Lists the windows that the network was surest of, and wrong."""
     scores, classes = part.scores.to_numpy(), part.scores.classes
-    true: list[int] = part.labels.tolist()
-    called: list[int] = scores.argmax(axis=1).tolist()
-    sure = scores.max(axis=1)
+    called, sure = scores.argmax(axis=1), scores.max(axis=1)
     wrong = np.flatnonzero(~_is_right(part))
+    order: list[int] = wrong[np.argsort(-sure[wrong], kind="stable")][:WORST].tolist()
     rows = [
-        (part.scores.ids[i], classes[true[i]], classes[called[i]], float(sure[i]))
-        for i in wrong[np.argsort(-sure[wrong], kind="stable")][:WORST].tolist()
+        (
+            part.scores.ids[i],
+            classes[int(part.labels[i])],
+            classes[int(called[i])],
+            float(sure[i]),
+        )
+        for i in order
     ]
     note = "Of the wrong answers on the test windows, those that the network was surest of."
     return Table(

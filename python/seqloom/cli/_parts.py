@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from seqloom.cli._options import LabelOptions, PartOptions
 from seqloom.cli._read import read_like
-from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from seqloom.data import SequenceDataset, Subset
@@ -23,26 +22,6 @@ class Part:
     valid: "SequenceDataset | Subset | None"
     folder: Path
     title: str = ""
-
-
-def check_parts(options: PartOptions) -> None:
-    """Refuses options that do not go together, before any file is read."""
-    given = {
-        "--valid": bool(options.valid),
-        "--valid-share": options.valid_share is not None,
-        "--folds": options.folds is not None,
-    }
-    names = [name for name, is_given in given.items() if is_given]
-    if len(names) > 1:
-        raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
-    if options.folds is not None and options.test:
-        raise ArgumentError(
-            "--folds compares settings, --test judges the ones that were chosen: "
-            "give --test to a later run, without --folds"
-        )
-    share = options.valid_share
-    if share is not None and not 0 <= share < 1:
-        raise ArgumentError(f"--valid-share must be at least 0 and below 1, got {share}")
 
 
 def parts_of(

@@ -11,11 +11,17 @@ from seqloom.cli._options import DataOptions, LabelOptions
 if TYPE_CHECKING:
     from seqloom.data import SequenceDataset
 
+# What a dataset's report counts, in words.
+LEFT_OUT = {
+    "unlabelled": "sequences without a label are left out",
+    "labels_without_sequence": "labels belong to no sequence of these files",
+}
+
 
 def read_training(
     console: Console, files: Sequence[Path], options: DataOptions
 ) -> "SequenceDataset":
-    """Reads the training files, and says what they are and what was left out."""
+    """Reads the training files and says what they are."""
     from seqloom.data import SequenceDataset, guess_alphabet
     from seqloom.encode import OneHot
 
@@ -27,8 +33,6 @@ def read_training(
         files, encoder=OneHot(alphabet), task=options.task, **options.to_keywords()
     )
     console.print(str(data))
-    for line in _left_out(data.report):
-        console.print(line)
     return data
 
 
@@ -49,14 +53,10 @@ def read_like(
     )
 
 
-def _left_out(report: dict[str, Any]) -> list[str]:
-    """Says what has no partner, with examples."""
-    kinds = {
-        "unlabelled": "sequences without a label are left out",
-        "labels_without_sequence": "labels belong to no sequence of these files",
-    }
-    return [
-        f"{report[kind]:,} {words}: {', '.join(report[f'{kind}_examples'])}"
-        for kind, words in kinds.items()
-        if report.get(kind)
-    ]
+def show_left_out(console: Console, data: "SequenceDataset", *, is_alone: bool) -> None:
+    """Says what has no partner, with examples; tables may serve other files, too."""
+    for kind, words in LEFT_OUT.items():
+        number = data.report.get(kind)
+        if number and (is_alone or kind == "unlabelled"):
+            examples = ", ".join(data.report[f"{kind}_examples"])
+            console.print(f"{number:,} {words}: {examples}")

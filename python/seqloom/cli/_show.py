@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from seqloom.train import Run
 
 Metrics = Mapping[str, float]
+TITLES = {
+    "n": "sequences",
+    "mcc": "MCC",
+    "auroc": "AUROC",
+    "auprc": "AUPRC",
+    "rmse": "RMSE",
+}
 
 
 def show_run(console: Console, run: "Run") -> None:
@@ -86,7 +93,7 @@ def _table(first: str, *names: str) -> Table:
 
 def _title(name: str) -> str:
     """Spells a metric's name."""
-    return "sequences" if name == "n" else name.replace("_", " ")
+    return TITLES.get(name, name.replace("_", " "))
 
 
 def _spell(name: str, value: float) -> str:

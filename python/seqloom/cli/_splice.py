@@ -21,19 +21,23 @@ class Splice:
 
     def __str__(self) -> str:
         return (
-            f"primate splice junctions: {len(self.train):,} windows of 60 letters teach, "
-            f"{len(self.valid):,} choose the epoch, {len(self.test):,} judge at the end"
+            f"{len(self.train):,} windows to learn from, {len(self.valid):,} to choose the "
+            f"epoch by, {len(self.test):,} of the official test split to score at the end"
         )
 
 
 def read_splice(seed: int) -> Splice:
-    """Reads the packaged files and keeps a tenth of the training windows aside."""
+    """Reads the packaged files and keeps a tenth of the training windows aside.
+
+    Equal windows fall on one side, so that the epoch is chosen on letters not learned.
+    """
     from seqloom.data import split
 
     whole = _read("train", classes=None)
-    train, valid = split(whole, (0.9, 0.1), stratify=True, seed=seed)
+    windows = _windows("train")
+    train, valid = split(whole, (0.9, 0.1), stratify=True, groups=windows, seed=seed)
     test = _read("test", classes=whole.classes)
-    known = set(_windows("train"))
+    known = set(windows)
     shared = np.array([window in known for window in _windows("test")])
     return Splice(train=train, valid=valid, test=test, is_shared=shared)
 

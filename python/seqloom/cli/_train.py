@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from seqloom.cli._check import check_folder, check_labels, check_parts
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     DATA_DEFAULTS,
@@ -17,8 +18,8 @@ from seqloom.cli._options import (
     MachineOptions,
     PartOptions,
 )
-from seqloom.cli._parts import Part, check_parts, parts_of
-from seqloom.cli._read import read_like, read_training
+from seqloom.cli._parts import Part, parts_of
+from seqloom.cli._read import read_like, read_training, show_left_out
 from seqloom.cli._show import show_folds, show_run
 from seqloom.cli._watch import Watch
 
@@ -50,10 +51,13 @@ def train(
         learning: How to learn.
         machine: What computes.
     """
+    check_labels(data)
     check_parts(parts)
+    check_folder(folder)
     console = open_console()
     announce(console, machine)
     whole = read_training(console, files, data)
+    show_left_out(console, whole, is_alone=not (parts.valid or parts.test))
     test = read_like(whole, parts.test, data) if parts.test else None
     runs: list[Run] = []
     for part in parts_of(whole, parts, data, folder=folder.out, seed=learning.seed):

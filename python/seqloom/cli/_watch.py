@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.progress import (
@@ -68,6 +69,7 @@ class Watch:
     def on_start(self, plan: Plan) -> None:
         """Says what begins and shows the bar."""
         self._plan = plan
+        self._lowest = _lowest_before(plan)
         going_on = f", from epoch {plan.first_epoch} on" if plan.first_epoch > 1 else ""
         self._console.print(
             f"{plan.parameters:,} parameters learn from {plan.samples:,} sequences in "
@@ -120,6 +122,14 @@ class Watch:
             return ""
         self._lowest = loss
         return "  best"
+
+
+def _lowest_before(plan: Plan) -> float:
+    """Gives the lowest validation loss of the epochs before a resume."""
+    if plan.folder is None or plan.first_epoch == 1:
+        return float("inf")
+    rows = map(json.loads, (plan.folder / "metrics.jsonl").read_text().splitlines())
+    return min((row.get("valid_loss", float("inf")) for row in rows), default=float("inf"))
 
 
 def _make_bar(console: Console) -> Progress:

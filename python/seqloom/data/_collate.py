@@ -87,7 +87,7 @@ def unequal(a: Any, b: Any) -> ShapeError:
 
 
 _RULES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    ((str, bytes), list),
+    ((str, bytes), lambda items: items),
     ((bool, int, float, complex), np.array),
     (Mapping, _collate_dicts),
     (Sequence, _collate_rows),

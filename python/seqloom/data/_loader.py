@@ -16,7 +16,7 @@ from seqloom.data._prefetch import mapped
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
     from numpy.typing import NDArray
 
@@ -93,12 +93,12 @@ class DataLoader:
     def __len__(self) -> int:
         return len(range(0, self._end(), self.batch_size))
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Generator[Any]:
         cursor = self._cursor = self._next
         self._next = _Cursor(cursor.epoch + 1, 0)
         return self._run(cursor)
 
-    def _run(self, cursor: _Cursor) -> Iterator[Any]:
+    def _run(self, cursor: _Cursor) -> Generator[Any]:
         """Hands out what is left of an epoch."""
         order = self._order(cursor.epoch)
         starts = range(cursor.position, self._end(), self.batch_size)

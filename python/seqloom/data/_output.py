@@ -42,15 +42,30 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
 
 def _converted(batch: Any, tensor: Callable[[Any], Any]) -> Any:
     """Goes through dicts, lists and tuples down to arrays of numbers."""
-    kind = type(batch)
-    if issubclass(kind, np.ndarray):
-        return tensor(batch) if batch.dtype.kind in "biufc" else batch
-    if issubclass(kind, dict):
-        return {key: _converted(batch[key], tensor) for key in batch}
-    return _converted_rows(batch, tensor) if issubclass(kind, (list, tuple)) else batch
+    for kinds, convert in _RULES:
+        if isinstance(batch, kinds):
+            return convert(batch, tensor)
+    return batch
 
 
-def _converted_rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
+def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
+    """Wraps numbers; texts stay what they are."""
+    return tensor(array) if array.dtype.kind in "biufc" else array
+
+
+def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
+    """Goes through the values."""
+    return {key: _converted(batch[key], tensor) for key in batch}
+
+
+def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
     """Keeps the kind of a list, a tuple or a named tuple."""
     values = [_converted(value, tensor) for value in rows]
     return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)
+
+
+_RULES: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
+    (np.ndarray, _array),
+    (dict, _dict),
+    ((list, tuple), _rows),
+)

@@ -23,7 +23,7 @@ from seqloom.io._record import header_text
 if TYPE_CHECKING:
     import os
     import re
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -175,6 +175,9 @@ class SequenceDataset:
 
     def __len__(self) -> int:
         return len(self._columns.sequences)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[i] for i in range(len(self)))
 
     def __str__(self) -> str:
         return describe(self.lengths, self.labels, task=self.task, classes=self.classes)

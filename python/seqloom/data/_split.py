@@ -14,7 +14,7 @@ from seqloom.data._subset import Subset
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -146,29 +146,31 @@ def _deal_each(
     classes: NDArray[np.int64], shares: list[float], key: Key
 ) -> NDArray[np.int64]:
     """Deals sequence by sequence: exact sizes, and every class within one of its share."""
-    # Sequences stand shuffled, class after class. A part takes its number from those left
-    # at even steps, so that any stretch of them, and so each class, gives its share.
-    shuffled = permutation(classes.size, key)
-    left = shuffled[np.argsort(classes[shuffled], kind="stable")]
     parts = np.zeros(classes.size, np.int64)
-    for part, size in enumerate(_sizes(classes.size, shares)):
-        taken = _even_steps(left.size, size)
+    left = permutation(classes.size, key)
+    for part, size in enumerate(_apportioned(classes.size, shares)):
+        taken = _first_of_each(classes[left], size)
         parts[left[taken]] = part
         left = left[~taken]
     return parts
 
 
-def _sizes(n: int, shares: list[float]) -> list[int]:
+def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Marks ``size`` places, of each class its share and the first ones that there are."""
+    counts = np.bincount(classes)
+    quotas = np.array(_apportioned(size, counts / max(classes.size, 1)), np.int64)
+    by_class = np.argsort(classes, kind="stable")
+    starts = counts.cumsum() - counts
+    place_in_class = np.empty_like(by_class)
+    place_in_class[by_class] = np.arange(classes.size) - starts[classes[by_class]]
+    return place_in_class < quotas[classes]
+
+
+def _apportioned(n: int, shares: Iterable[float]) -> list[int]:
     """Rounds shares of n to whole numbers that sum to n, by largest remainder."""
     exact = [n * share for share in shares]
     sizes = [math.floor(size + 1e-9) for size in exact]
-    by_remainder = sorted(range(len(shares)), key=lambda i: sizes[i] - exact[i])
+    by_remainder = sorted(range(len(exact)), key=lambda i: sizes[i] - exact[i])
     for i in by_remainder[: n - sum(sizes)]:
         sizes[i] += 1
     return sizes
-
-
-def _even_steps(n: int, k: int) -> NDArray[np.bool_]:
-    """Marks k of n places at even distances."""
-    steps = np.arange(n + 1) * k // max(n, 1)
-    return np.diff(steps) > 0

@@ -11,7 +11,7 @@ from seqloom.data._describe import class_counts, describe
 from seqloom.data._position import positions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -100,6 +100,9 @@ class Subset:
 
     def __len__(self) -> int:
         return self.indices.size
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[i] for i in range(len(self)))
 
     def __str__(self) -> str:
         return describe(self.lengths, self.labels, task=self.task, classes=self.classes)

@@ -15,7 +15,7 @@ from seqloom._threads import thread_count
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -153,14 +153,19 @@ class OneHot(Config):
         self._met[:] += self._table.fill(rows.data, rows.offsets, filled, first, threads)
         return filled
 
-    def decode(self, array: NDArray[Any]) -> list[bytes]:
+    def decode(
+        self, array: NDArray[Any], *, lengths: Iterable[int] | None = None
+    ) -> list[bytes]:
         """Turns encoded sequences back into letters.
+
+        The largest channel names the letter; a place of zeros reads N (X in a protein).
 
         Args:
             array: What ``batch`` gave, or one sequence's array.
+            lengths: How many places of each sequence are no padding; all of them if None.
 
         Returns:
-            The letters of each sequence; trailing zeros are padding.
+            The letters of each sequence.
 
         Raises:
             ShapeError: The array has not the encoder's channels.
@@ -177,7 +182,10 @@ class OneHot(Config):
                 f"expected {self.width} channels {self.channels}, found shape {array.shape}"
             )
         values = np.ascontiguousarray(stack, np.float32)
-        return self._table.decode(values, self.channels == "first")
+        rows = self._table.decode(values, self.channels == "first")
+        if lengths is None:
+            return rows
+        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
     def refuses(self, letters: bytes) -> bytes:
         """Tells which letters would be an error.

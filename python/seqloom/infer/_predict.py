@@ -13,12 +13,12 @@ from seqloom.infer._loop import OnBatch, run_model
 from seqloom.infer._scores import Scores
 from seqloom.models import Examples, Trained, load
 
-Path: TypeAlias = str | os.PathLike[str]
+FilePath: TypeAlias = str | os.PathLike[str]
 
 
 def predict(
-    model: Trained | Path,
-    data: Examples | Path | Sequence[Path],
+    model: Trained | FilePath,
+    data: Examples | FilePath | Sequence[FilePath],
     *,
     num_threads: int | None = None,
     progress: OnBatch | None = None,
@@ -36,8 +36,9 @@ def predict(
         (multilabel), or values in the labels' own units (regress).
 
     Examples:
+        >>> from pathlib import Path
         >>> import seqloom as sl
-        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
         >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
         >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
         >>> run = sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=1)
@@ -52,7 +53,7 @@ def predict(
 
 
 def evaluate(
-    model: Trained | Path,
+    model: Trained | FilePath,
     data: Examples,
     *,
     num_threads: int | None = None,
@@ -71,8 +72,9 @@ def evaluate(
         pearson, spearman, rmse.
 
     Examples:
+        >>> from pathlib import Path
         >>> import seqloom as sl
-        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
         >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
         >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
         >>> run = sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=1)
@@ -125,10 +127,10 @@ def check_labels(trained: Trained, data: Examples) -> None:
         )
 
 
-def _examples(trained: Trained, data: Examples | Path | Sequence[Path]) -> Examples:
+def _examples(trained: Trained, data: Examples | FilePath | Sequence[FilePath]) -> Examples:
     """Opens files with the model's encoder; checks a dataset's."""
     if not hasattr(data, "batch"):
-        return SequenceDataset(cast("Path", data), encoder=cast("Any", trained.encoder))
+        return SequenceDataset(cast("FilePath", data), encoder=cast("Any", trained.encoder))
     examples = cast("Examples", data)
     _check_encoder(trained, examples)
     return examples

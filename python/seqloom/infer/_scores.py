@@ -25,7 +25,7 @@ class Scores:
     Examples:
         >>> scores = Scores(["a"], ["EI", "IE"], np.array([[0.9, 0.1]]))
         >>> scores.to_tsv("scores.tsv")
-        >>> print(open("scores.tsv").read(), end="")
+        >>> print(Path("scores.tsv").read_text(), end="")
         id	EI	IE
         a	0.9	0.1
     """
@@ -64,7 +64,7 @@ class Scores:
 
         Examples:
             >>> Scores(["a"], ["gc"], np.array([[1 / 3]])).to_tsv("gc.tsv")
-            >>> print(open("gc.tsv").read(), end="")
+            >>> print(Path("gc.tsv").read_text(), end="")
             id	gc
             a	0.33333334
         """

@@ -34,7 +34,8 @@ class SequenceCNNConfig(Config):
         length: The one length of all sequences: the head then knows each position. None:
             any length; the head sees each feature's mean and maximum.
         widths: The features of each convolution.
-        kernel_size: The letters that a convolution sees at once, an odd number.
+        kernel_size: The places that a convolution sees at once, an odd number, for all
+            or for each of ``widths``.
         pools: How many places become one after each convolution; 1 keeps all. Only for
             one length; default: all 1.
         dropout: The share of the head's features that is left out in training.
@@ -53,7 +54,7 @@ class SequenceCNNConfig(Config):
     outputs: int
     length: int | None = None
     widths: tuple[int, ...] = (32, 32, 32)
-    kernel_size: int = 9
+    kernel_size: int | tuple[int, ...] = 9
     pools: tuple[int, ...] = ()
     dropout: float = 0.1
 
@@ -67,12 +68,21 @@ class SequenceCNNConfig(Config):
                 raise ArgumentError(
                     f"{name} is too small for a network: {getattr(self, name)}"
                 )
-        if self.kernel_size % 2 != 1 or self.kernel_size < 1:
+        if any(size < 1 or size % 2 != 1 for size in self.kernel_sizes):
             raise ArgumentError(f"kernel_size must be odd, got {self.kernel_size}")
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
-        if self.pools and (self.length is None or len(self.pools) != len(self.widths)):
-            raise ArgumentError("pools needs a length, and one number for each of widths")
+        if self.pools and self.length is None:
+            raise ArgumentError("pools needs a length: any length is pooled as a whole")
+        if {len(self.kernel_sizes), len(self.pools or self.widths)} != {len(self.widths)}:
+            raise ArgumentError("kernel_size and pools need one number for each of widths")
+
+    @property
+    def kernel_sizes(self) -> tuple[int, ...]:
+        """The places that each convolution sees at once."""
+        if isinstance(self.kernel_size, int):
+            return (self.kernel_size,) * len(self.widths)
+        return self.kernel_size
 
     @property
     def places(self) -> int:
@@ -99,9 +109,10 @@ class SequenceCNNConfig(Config):
             ArgumentError: The training part has no encoder or no labels.
 
         Examples:
+            >>> from pathlib import Path
             >>> import seqloom as sl
-            >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
-            >>> _ = open("a.tsv", "w").write("id\\tlabel\\na\\tyes\\nb\\tno\\n")
+            >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
+            >>> _ = Path("a.tsv").write_text("id\\tlabel\\na\\tyes\\nb\\tno\\n")
             >>> data = sl.data.SequenceDataset(
             ...     "a.fa", labels="a.tsv", encoder=sl.encode.OneHot("dna")
             ... )
@@ -159,8 +170,11 @@ class SequenceCNN(Module):
         self.config = config
         befores = (config.channels, *config.widths[:-1])
         pools = config.pools or (1,) * len(config.widths)
-        sizes = zip(befores, config.widths, pools, strict=True)
-        self.blocks = [Block(*size, kernel_size=config.kernel_size) for size in sizes]
+        sizes = zip(befores, config.widths, config.kernel_sizes, pools, strict=True)
+        self.blocks = [
+            Block(before, after, kernel_size=size, pool=pool)
+            for before, after, size, pool in sizes
+        ]
         self.dropout = Dropout(config.dropout)
         places = 2 if config.length is None else config.places
         self.head = Linear(places * config.widths[-1], config.outputs)
@@ -208,7 +222,7 @@ class Block(Module):
     norm: BatchNorm1d
     pool: MaxPool1d | None
 
-    def __init__(self, before: int, after: int, pool: int, *, kernel_size: int) -> None:
+    def __init__(self, before: int, after: int, *, kernel_size: int, pool: int) -> None:
         # The normalisation has a shift of its own, so the convolution needs no bias.
         self.conv = Conv1d(before, after, kernel_size, padding="same", bias=False)
         self.norm = BatchNorm1d(after)
@@ -225,7 +239,7 @@ def _for_windows(length: int, task: str | None) -> dict[str, Any]:
     # Half of the features left out helps to tell classes apart, but blurs a number.
     dropout = {} if task == "regress" else {"dropout": 0.5}
     pools = (1, 2, 2) if length >= _WORTH_POOLING else ()
-    return {"length": length, "kernel_size": 5, "pools": pools, **dropout}
+    return {"length": length, "kernel_size": (3, 5, 5), "pools": pools, **dropout}
 
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import seqloom.encode  # noqa: F401 - makes the encoders known that config.json names
 from seqloom._config import Config
 from seqloom._files import write_atomic
 from seqloom._key import Key

@@ -96,7 +96,7 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
     counts = confusion_matrix(labels, predicted, size=size).astype(np.float64)
     true, guess, total = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
     both = counts.trace() * total - true @ guess
-    scale = np.sqrt(total**2 - true @ true) * np.sqrt(total**2 - guess @ guess)
+    scale = np.sqrt((total**2 - true @ true) * (total**2 - guess @ guess))
     return float(both / scale) if scale else 0.0
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
 
-_PLAIN = (int, float, str, type(None))
+_PLAIN = frozenset({int, float, str, bool, type(None)})
 
 
 @dataclass_transform(eq_default=False)
@@ -103,9 +103,10 @@ class Module:
             >>> sl.nn.Linear(2, 1).parameters("b*")
             [('bias', Param(1,))]
         """
-        return [
-            (path, part) for path, part in self.named(Param) if fnmatchcase(path, pattern)
-        ]
+        found: list[tuple[str, Param]] = list(self.named(Param))
+        if pattern == "*":
+            return found
+        return [(path, part) for path, part in found if fnmatchcase(path, pattern)]
 
     @property
     def number_of_parameters(self) -> int:
@@ -231,16 +232,14 @@ def _field_names(module: type[Module]) -> Mapping[str, Any]:
 
 def _walk(module: Module, prefix: str, found: list[tuple[str, Any]]) -> None:
     """Collects all parts below a module, parents first; each step walks, so it is quick."""
-    held = vars(module)
-    for name in _field_names(type(module)):
-        if name in held:
-            _collect(held[name], prefix + name, found)
+    fields = _field_names(type(module))
+    for name, value in vars(module).items():
+        if type(value) not in _PLAIN and name in fields:
+            _collect(value, prefix + name, found)
 
 
 def _collect(value: Any, path: str, found: list[tuple[str, Any]]) -> None:
-    """Collects what a field holds: a part and those below it, or those in its containers."""
-    if isinstance(value, _PLAIN):
-        return
+    """Collects what a field holds: a part and those below it, or those in containers."""
     if isinstance(value, (Stored, Tensor)):
         found.append((path, value))
     elif isinstance(value, Module):

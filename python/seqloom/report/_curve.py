@@ -17,7 +17,8 @@ def draw_curves(curves: Sequence[Curve], best_epoch: int | None, theme: Theme) -
         whole.subplots(1, len(curves), squeeze=False)[0], curves, strict=True
     ):
         dress(axes, theme, curve.name)
-        axes.set_xlabel("epoch", fontsize=9)
+        kept = "" if best_epoch is None else f"  (kept: {best_epoch})"
+        axes.set_xlabel(f"epoch{kept}", fontsize=9)
         _draw_lines(axes, curve, theme)
         if best_epoch is not None:
             _mark(axes, curve, theme, epoch=best_epoch)
@@ -42,17 +43,5 @@ def _mark(axes: Axes, curve: Curve, theme: Theme, *, epoch: int) -> None:
     """Marks the epoch whose weights were kept, on the line that chose it."""
     values = list(curve.series.values())[-1]
     colour = theme.lines[(len(curve.series) - 1) % len(theme.lines)]
-    point = (epoch, values[epoch - 1])
     axes.axvline(epoch, color=theme.quiet, lw=1, ls=(0, (3, 3)), zorder=1)
-    axes.plot(*point, "o", ms=8, mfc=colour, mec=theme.paper, mew=1.5)
-    late = epoch > len(values) / 2
-    axes.annotate(
-        f"epoch {epoch}, kept",
-        point,
-        xytext=(-10 if late else 10, 10),
-        textcoords="offset points",
-        ha="right" if late else "left",
-        color=theme.ink,
-        fontsize=9,
-        bbox={"boxstyle": "round,pad=0.2", "fc": theme.paper, "ec": "none", "alpha": 0.85},
-    )
+    axes.plot(epoch, values[epoch - 1], "o", ms=8, mfc=colour, mec=theme.paper, mew=1.5)

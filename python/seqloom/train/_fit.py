@@ -85,8 +85,9 @@ def fit(
         RunFolderError: ``out`` holds something else, or a run of other data or settings.
 
     Examples:
+        >>> from pathlib import Path
         >>> import seqloom as sl
-        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n>c\\nACGC\\n")
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n>c\\nACGC\\n")
         >>> labels = {"a": "yes", "b": "no", "c": "no"}
         >>> encoder = sl.encode.OneHot("dna")
         >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)

@@ -48,13 +48,14 @@ class Run:
         report: What ``report.html`` shows.
 
     Examples:
+        >>> from pathlib import Path
         >>> import seqloom as sl
-        >>> _ = open("a.fa", "w").write(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
         >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
         >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
         >>> run = sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=2)
-        >>> run.best_epoch, run.model.number_of_parameters
-        (2, 11458)
+        >>> run.best_epoch, len(run.history)
+        (2, 2)
     """
 
     trained: Trained

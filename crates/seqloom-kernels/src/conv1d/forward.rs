@@ -6,6 +6,7 @@ use super::rows::Rows;
 use crate::{Float, lanes::Lanes, machine, parallel};
 
 /// A matrix of weights, `rows` by `taps`, and what is added to each row.
+#[derive(Clone, Copy)]
 pub(super) struct Filter<'a, T> {
     pub(super) rows: usize,
     pub(super) taps: usize,
@@ -40,7 +41,12 @@ impl Product {
         let block = rows * (filter.taps + 1);
         T::with_scratch(filter.rows.div_ceil(rows) * block, |packed| {
             pack(&filter, rows, packed);
-            let job = Job { product: self, tile: self.tile(2 * lanes), packed, block };
+            let job = Job {
+                product: self,
+                tile: self.tile(2 * lanes),
+                packed,
+                block,
+            };
             job.run(filter.rows, x, out, threads);
         });
     }
@@ -65,8 +71,15 @@ impl<T: Float> WithSimd for Ask<T> {
     type Output = Registers;
 
     fn with_simd<S: Simd>(self, _: S) -> Registers {
-        let rows = if machine::has_many_registers::<S>() { TWELVE } else { SIX };
-        Registers { rows, lanes: Lanes::<S, T>::COUNT }
+        let rows = if machine::has_many_registers::<S>() {
+            TWELVE
+        } else {
+            SIX
+        };
+        Registers {
+            rows,
+            lanes: Lanes::<S, T>::COUNT,
+        }
     }
 }
 
@@ -77,7 +90,10 @@ const TWELVE: usize = 12;
 
 /// Lays blocks of rows out in the order of their use: the biases, then tap by tap.
 fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
-    for (number, block) in packed.chunks_exact_mut(rows * (filter.taps + 1)).enumerate() {
+    for (number, block) in packed
+        .chunks_exact_mut(rows * (filter.taps + 1))
+        .enumerate()
+    {
         for (row, place) in (number * rows..).zip(0..rows) {
             let column = block[place..].iter_mut().step_by(rows);
             if row >= filter.rows {
@@ -86,7 +102,9 @@ fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
             }
             let bias = filter.bias.map_or(T::ZERO, |bias| bias[row]);
             let weights = (0..filter.taps).map(|tap| (filter.weight)(row, tap));
-            column.zip(std::iter::once(bias).chain(weights)).for_each(|(value, weight)| *value = weight);
+            column
+                .zip(std::iter::once(bias).chain(weights))
+                .for_each(|(value, weight)| *value = weight);
         }
     }
 }
@@ -111,7 +129,13 @@ impl<T: Float> Job<'_, T> {
             T::with_scratch(input.size(self.tile), |scratch| {
                 for first in (0..width).step_by(self.tile) {
                     input.fill(sample, first, self.tile, scratch);
-                    machine::dispatch(Tile { job: self, offsets: &offsets, scratch, first, out: &mut *out });
+                    machine::dispatch(Tile {
+                        job: self,
+                        offsets: &offsets,
+                        scratch,
+                        first,
+                        out: &mut *out,
+                    });
                 }
             });
         });
@@ -154,9 +178,19 @@ impl<T: Float> Tile<'_, T> {
                 let left = places - place;
                 let out = &mut out[self.first + place..];
                 if left > lanes {
-                    store(sums::<S, T, R, 2>(simd, block, self.offsets, input), left, width, out);
+                    store(
+                        sums::<S, T, R, 2>(simd, block, self.offsets, input),
+                        left,
+                        width,
+                        out,
+                    );
                 } else {
-                    store(sums::<S, T, R, 1>(simd, block, self.offsets, input), left, width, out);
+                    store(
+                        sums::<S, T, R, 1>(simd, block, self.offsets, input),
+                        left,
+                        width,
+                        out,
+                    );
                 }
             }
         }
@@ -198,8 +232,14 @@ fn store<S: Simd, T: Float, const R: usize, const V: usize>(
 ) {
     let lanes = Lanes::<S, T>::COUNT;
     for (number, sums) in sums.into_iter().enumerate() {
-        let Some(row) = out.get_mut(number * width..) else { return };
-        let row = if places < row.len() { &mut row[..places] } else { row };
+        let Some(row) = out.get_mut(number * width..) else {
+            return;
+        };
+        let row = if places < row.len() {
+            &mut row[..places]
+        } else {
+            row
+        };
         for (sum, out) in sums.into_iter().zip(row.chunks_mut(lanes)) {
             sum.store(out);
         }

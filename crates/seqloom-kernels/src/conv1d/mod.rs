@@ -6,6 +6,8 @@
 
 mod forward;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod weight_grad;
 
 use crate::Float;
@@ -88,9 +90,17 @@ pub fn forward<T: Float>(
     threads: usize,
 ) {
     let taps = shape.channels * shape.kernel;
-    let filter = Filter { rows: shape.outputs, taps, weight: &|row, tap| weight[row * taps + tap], bias };
+    let filter = Filter {
+        rows: shape.outputs,
+        taps,
+        weight: &|row, tap| weight[row * taps + tap],
+        bias,
+    };
     let width = shape.out_length().unwrap_or(0);
-    let product = Product { input: shape.input(), width };
+    let product = Product {
+        input: shape.input(),
+        width,
+    };
     product.fill(filter, x, out, threads);
 }
 
@@ -108,9 +118,17 @@ pub fn input_grad<T: Float>(
         weight[(output * channels + row) * kernel + tap]
     };
     let taps = shape.outputs * kernel;
-    let filter = Filter { rows: channels, taps, weight: &flipped, bias: None };
+    let filter = Filter {
+        rows: channels,
+        taps,
+        weight: &flipped,
+        bias: None,
+    };
     let input = shape.gradient(shape.out_length().unwrap_or(0));
-    let product = Product { input, width: shape.length };
+    let product = Product {
+        input,
+        width: shape.length,
+    };
     product.fill(filter, grad, out, threads);
 }
 

@@ -28,7 +28,13 @@ impl Rows {
 
     /// Where each tap of the first window stands, row by row.
     pub(super) fn offsets(&self, width: usize) -> impl Iterator<Item = usize> + use<> {
-        let Self { count, stride, kernel, dilation, .. } = *self;
+        let Self {
+            count,
+            stride,
+            kernel,
+            dilation,
+            ..
+        } = *self;
         let (phases, length) = (self.phases(), self.phase_length(width));
         (0..count * kernel).map(move |tap| {
             let (row, place) = (tap / kernel, tap % kernel * dilation);
@@ -78,7 +84,10 @@ fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
 fn gather<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
     for (number, out) in out.iter_mut().enumerate() {
         let place = usize::try_from(start + signed(number * stride)).ok();
-        *out = place.and_then(|place| row.get(place)).copied().unwrap_or(T::ZERO);
+        *out = place
+            .and_then(|place| row.get(place))
+            .copied()
+            .unwrap_or(T::ZERO);
     }
 }
 

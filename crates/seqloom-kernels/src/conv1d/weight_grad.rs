@@ -15,19 +15,24 @@ pub(super) fn fill<T: Float>(
     outs: (&mut [T], Option<&mut [T]>),
     threads: usize,
 ) {
-    let job = Job::new(shape, machine::dispatch(Ask::<T>(std::marker::PhantomData)));
+    let sizes = Sizes::new(shape, machine::dispatch(Ask::<T>(std::marker::PhantomData)));
     let parts = threads.clamp(1, shape.batch.max(1));
     let samples = shape.batch.div_ceil(parts);
-    let offsets = job.offsets();
-    T::with_scratch(parts * job.size(), |sums| {
-        parallel::chunks(sums, job.size(), threads, |part, sums| {
+    let job = Job {
+        sizes,
+        x,
+        grad,
+        offsets: &sizes.offsets(),
+    };
+    T::with_scratch(parts * sizes.sums(), |sums| {
+        parallel::chunks(sums, sizes.sums(), threads, |part, sums| {
             sums.fill(T::ZERO);
             let range = part * samples..shape.batch.min((part + 1) * samples);
-            T::with_scratch(job.scratch_size(), |scratch| {
-                range.for_each(|sample| job.add_sample(sample, (x, grad), &offsets, scratch, sums));
+            T::with_scratch(sizes.scratch(), |scratch| {
+                range.for_each(|sample| job.add_sample(sample, scratch, sums));
             });
         });
-        job.finish(sums, outs);
+        sizes.finish(sums, outs);
     });
 }
 
@@ -49,9 +54,8 @@ impl<T: Float> WithSimd for Ask<T> {
     }
 }
 
-/// The sizes of the work.
 #[derive(Clone, Copy)]
-struct Job {
+struct Sizes {
     input: Rows,
     outputs: usize,
     /// Outputs, rounded up to whole registers.
@@ -64,21 +68,28 @@ struct Job {
     tile: usize,
 }
 
-impl Job {
+impl Sizes {
     fn new(shape: &Shape, lanes: usize) -> Self {
         let columns = shape.outputs.next_multiple_of(WIDE * lanes);
         let width = shape.out_length().unwrap_or(0);
         let tile = (TILE / columns.max(1)).max(32).min(width);
         let taps = shape.channels * shape.kernel;
-        Self { input: shape.input(), outputs: shape.outputs, columns, taps, width, tile }
+        Self {
+            input: shape.input(),
+            outputs: shape.outputs,
+            columns,
+            taps,
+            width,
+            tile,
+        }
     }
 
     /// Numbers that one part sums: a row for each tap, rounded up, and one for the bias.
-    fn size(&self) -> usize {
+    fn sums(&self) -> usize {
         (self.taps.next_multiple_of(TAPS) + 1) * self.columns
     }
 
-    fn scratch_size(&self) -> usize {
+    fn scratch(&self) -> usize {
         self.input.size(self.tile) + self.tile * self.columns
     }
 
@@ -89,35 +100,16 @@ impl Job {
         offsets
     }
 
-    fn add_sample<T: Float>(
-        &self,
-        sample: usize,
-        (x, grad): (&[T], &[T]),
-        offsets: &[usize],
-        scratch: &mut [T],
-        sums: &mut [T],
-    ) {
-        let size = self.input.count * self.input.length;
-        let x = &x[sample * size..][..size];
-        let size = self.outputs * self.width;
-        let grad = &grad[sample * size..][..size];
-        let (rows, turned) = scratch.split_at_mut(self.input.size(self.tile));
-        for first in (0..self.width).step_by(self.tile.max(1)) {
-            let places = self.tile.min(self.width - first);
-            self.input.fill(x, first, self.tile, rows);
-            let turned = &mut turned[..places * self.columns];
-            self.turn(grad, first, turned);
-            machine::dispatch(Tile { job: self, rows, turned, offsets, sums: &mut *sums });
-        }
-    }
-
     /// Transposes the gradient's places from `first` on: (outputs, width) to (places, columns).
     fn turn<T: Float>(&self, grad: &[T], first: usize, turned: &mut [T]) {
         for (number, rows) in grad.chunks(self.width * GROUP).enumerate() {
             let column = number * GROUP;
             for (place, out) in (first..).zip(turned.chunks_exact_mut(self.columns)) {
                 let values = rows[place..].iter().step_by(self.width);
-                out[column..].iter_mut().zip(values).for_each(|(out, &value)| *out = value);
+                out[column..]
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(out, &value)| *out = value);
             }
         }
         for out in turned.chunks_exact_mut(self.columns) {
@@ -127,17 +119,58 @@ impl Job {
 
     /// Adds the parts, and turns (taps, columns) to (outputs, taps).
     fn finish<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
-        let (total, parts) = sums.split_at_mut(self.size());
-        for part in parts.chunks_exact(self.size()) {
-            total.iter_mut().zip(part).for_each(|(total, &part)| *total += part);
+        let (total, parts) = sums.split_at_mut(self.sums());
+        for part in parts.chunks_exact(self.sums()) {
+            total
+                .iter_mut()
+                .zip(part)
+                .for_each(|(total, &part)| *total += part);
         }
-        let (taps, sum) = total.split_at(self.size() - self.columns);
+        let (taps, sum) = total.split_at(self.sums() - self.columns);
         for (output, row) in out.chunks_exact_mut(self.taps.max(1)).enumerate() {
             let column = taps[output..].iter().step_by(self.columns);
-            row.iter_mut().zip(column).for_each(|(out, &value)| *out = value);
+            row.iter_mut()
+                .zip(column)
+                .for_each(|(out, &value)| *out = value);
         }
         if let Some(bias) = bias {
             bias.copy_from_slice(&sum[..self.outputs]);
+        }
+    }
+}
+
+/// The arrays of the work.
+struct Job<'a, T> {
+    sizes: Sizes,
+    x: &'a [T],
+    grad: &'a [T],
+    offsets: &'a [usize],
+}
+
+impl<T: Float> Job<'_, T> {
+    fn add_sample(&self, sample: usize, scratch: &mut [T], sums: &mut [T]) {
+        let Sizes {
+            input,
+            outputs,
+            columns,
+            width,
+            tile,
+            ..
+        } = self.sizes;
+        let size = input.count * input.length;
+        let x = &self.x[sample * size..][..size];
+        let grad = &self.grad[sample * outputs * width..][..outputs * width];
+        let (rows, turned) = scratch.split_at_mut(input.size(tile));
+        for first in (0..width).step_by(tile.max(1)) {
+            input.fill(x, first, tile, rows);
+            let turned = &mut turned[..tile.min(width - first) * columns];
+            self.sizes.turn(grad, first, turned);
+            machine::dispatch(Tile {
+                job: self,
+                rows,
+                turned,
+                sums: &mut *sums,
+            });
         }
     }
 }
@@ -147,10 +180,9 @@ const GROUP: usize = 16;
 
 /// A tile's rows and transposed gradient, and the sums that they are added to.
 struct Tile<'a, T> {
-    job: &'a Job,
+    job: &'a Job<'a, T>,
     rows: &'a [T],
     turned: &'a [T],
-    offsets: &'a [usize],
     sums: &'a mut [T],
 }
 
@@ -159,9 +191,10 @@ impl<T: Float> WithSimd for Tile<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Job { columns, .. } = *self.job;
-        let (taps, bias) = self.sums.split_at_mut(self.job.size() - columns);
-        let (offsets, _) = self.offsets.as_chunks::<TAPS>();
+        let Job { sizes, offsets, .. } = *self.job;
+        let columns = sizes.columns;
+        let (taps, bias) = self.sums.split_at_mut(sizes.sums() - columns);
+        let (offsets, _) = offsets.as_chunks::<TAPS>();
         for (offsets, sums) in offsets.iter().zip(taps.chunks_exact_mut(TAPS * columns)) {
             for column in (0..columns).step_by(WIDE * Lanes::<S, T>::COUNT) {
                 let inputs = offsets.map(|offset| &self.rows[offset..]);
@@ -170,7 +203,9 @@ impl<T: Float> WithSimd for Tile<'_, T> {
             }
         }
         for row in self.turned.chunks_exact(columns) {
-            bias.iter_mut().zip(row).for_each(|(bias, &value)| *bias += value);
+            bias.iter_mut()
+                .zip(row)
+                .for_each(|(bias, &value)| *bias += value);
         }
     }
 }
@@ -200,7 +235,12 @@ fn products<S: Simd, T: Float>(
 }
 
 #[inline(always)]
-fn add<S: Simd, T: Float>(simd: S, found: [[Lanes<S, T>; WIDE]; TAPS], columns: usize, sums: &mut [T]) {
+fn add<S: Simd, T: Float>(
+    simd: S,
+    found: [[Lanes<S, T>; WIDE]; TAPS],
+    columns: usize,
+    sums: &mut [T],
+) {
     for (found, sums) in found.into_iter().zip(sums.chunks_mut(columns)) {
         let (sums, _) = T::split_mut::<S>(sums);
         for (found, sum) in found.into_iter().zip(sums) {

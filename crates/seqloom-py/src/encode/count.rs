@@ -32,6 +32,8 @@ pub(crate) fn count_letters_per_record<'py>(
     letters: Cow<'py, [u8]>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
-    let counts = pool::run(py, 1, || Ok(count::per_record(&Ragged::new(data, offsets)?, &letters)))?;
+    let counts = pool::run(py, 1, || {
+        Ok(count::per_record(&Ragged::new(data, offsets)?, &letters))
+    })?;
     Ok(counts.into_pyarray(py))
 }

@@ -1,6 +1,9 @@
 //! Sequences to one-hot arrays, and back.
 
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray3, PyReadwriteArray3, PyUntypedArrayMethods};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray3, PyReadwriteArray3,
+    PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3_stub_gen::derive::{gen_stub_pyclass, gen_stub_pymethods};
@@ -65,7 +68,12 @@ impl OneHotTable {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let sequences = Ragged::new(data.as_slice()?, offsets.as_slice()?);
         let sequences = sequences.map_err(|failure| error::raised(py, &failure))?;
-        let call = Call { table: &self.table, sequences, channels_first, threads };
+        let call = Call {
+            table: &self.table,
+            sequences,
+            channels_first,
+            threads,
+        };
         let counts = match out {
             Output::Single(out) => call.fill(py, out),
             Output::Double(out) => call.fill(py, out),
@@ -84,7 +92,10 @@ impl OneHotTable {
         let layout = Layout::new(sizes(array.shape()), channels_first);
         let numbers = array.as_slice()?;
         let sequences = pool::run(py, 1, || self.table.decode(numbers, layout))?;
-        Ok(sequences.iter().map(|letters| PyBytes::new(py, letters)).collect())
+        Ok(sequences
+            .iter()
+            .map(|letters| PyBytes::new(py, letters))
+            .collect())
     }
 }
 
@@ -97,10 +108,16 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn fill<T: Number + Element>(&self, py: Python<'_>, mut out: PyReadwriteArray3<'_, T>) -> PyResult<Counts> {
+    fn fill<T: Number + Element>(
+        &self,
+        py: Python<'_>,
+        mut out: PyReadwriteArray3<'_, T>,
+    ) -> PyResult<Counts> {
         let layout = Layout::new(sizes(out.shape()), self.channels_first);
         let out = out.as_slice_mut()?;
-        pool::run(py, self.threads, || self.table.fill(&self.sequences, out, layout))
+        pool::run(py, self.threads, || {
+            self.table.fill(&self.sequences, out, layout)
+        })
     }
 }
 

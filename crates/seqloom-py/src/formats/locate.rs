@@ -10,7 +10,12 @@ use crate::pool;
 /// The line (from 1) and the byte (from 0) of a letter, by reading the file again.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-pub(crate) fn locate(py: Python<'_>, path: PathBuf, record: u64, position: u64) -> PyResult<(u64, u64)> {
+pub(crate) fn locate(
+    py: Python<'_>,
+    path: PathBuf,
+    record: u64,
+    position: u64,
+) -> PyResult<(u64, u64)> {
     let place = pool::run(py, 1, || seqloom_formats::locate(&path, record, position))?;
     Ok((place.line, place.byte))
 }

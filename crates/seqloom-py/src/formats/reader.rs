@@ -1,5 +1,6 @@
 //! Files of sequences, batch by batch.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -35,12 +36,13 @@ impl SequenceReader {
 
     /// The path as it was given.
     #[getter]
-    fn path(&self) -> String {
-        self.reader.path().to_string_lossy().into_owned()
+    fn path(&self) -> OsString {
+        self.reader.path().as_os_str().to_os_string()
     }
 
     /// What the records are written in.
     #[getter]
+    #[expect(clippy::unused_self, reason = "a reader's, as soon as it reads FASTQ")]
     fn format(&self) -> &'static str {
         "fasta"
     }

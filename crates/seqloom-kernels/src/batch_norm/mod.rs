@@ -1,0 +1,218 @@
+//! Batch normalisation of (batch, channel, place) arrays, with places that do not count.
+
+mod each;
+mod line;
+mod sums;
+
+use crate::{Float, machine, parallel};
+use line::combine;
+use sums::{Channel, Deviation, Slope};
+
+/// The sizes of an array and which of its places count.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a, T> {
+    /// Rows of a sample.
+    pub channels: usize,
+    /// Places of a row, not zero.
+    pub length: usize,
+    /// `(batch, length)`: a place counts where it is above zero.
+    pub mask: Option<&'a [T]>,
+}
+
+impl<'a, T: Float> Places<'a, T> {
+    fn mask_of(&self, sample: usize) -> Option<&'a [T]> {
+        self.mask
+            .map(|mask| &mask[sample * self.length..][..self.length])
+    }
+
+    /// The places that count, and one where none does.
+    #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 places")]
+    fn count(&self, total: usize) -> f64 {
+        let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
+        self.mask
+            .map_or(total / self.channels.max(1), counted)
+            .max(1) as f64
+    }
+}
+
+/// What follows the normalisation.
+#[derive(Clone, Copy, Debug)]
+pub struct Affine<'a, T> {
+    /// The factor of each channel.
+    pub weight: &'a [T],
+    /// Added to each channel.
+    pub bias: &'a [T],
+    /// Added to the variance.
+    pub epsilon: f64,
+}
+
+/// Fills the normalised array and every channel's mean and biased variance over the
+/// places that count.
+pub fn normalise<T: Float>(
+    places: Places<'_, T>,
+    x: &[T],
+    affine: Affine<'_, T>,
+    outs: [&mut [T]; 3],
+    threads: usize,
+) {
+    let [out, mean, variance] = outs;
+    moments(places, x, mean, variance, threads);
+    let Affine {
+        weight,
+        bias,
+        epsilon,
+    } = affine;
+    let normal = Normal {
+        weight,
+        mean,
+        variance,
+        epsilon,
+    };
+    let line = |channel: usize| {
+        let gain = weight[channel].wide() * normal.inverse(channel);
+        let offset = bias[channel].wide() - gain * normal.mean[channel].wide();
+        [T::of(gain), T::ZERO, T::of(offset)]
+    };
+    combine(places, (x, x), line, out, threads);
+}
+
+fn moments<T: Float>(
+    places: Places<'_, T>,
+    x: &[T],
+    mean: &mut [T],
+    variance: &mut [T],
+    threads: usize,
+) {
+    let count = places.count(x.len());
+    parallel::chunk_pairs(
+        (mean, variance),
+        (1, 1),
+        threads,
+        |channel, mean, variance| {
+            let sum = |center: T| {
+                let term = Deviation { center };
+                machine::dispatch(Channel {
+                    places,
+                    number: channel,
+                    pair: (x, x),
+                    term,
+                })
+            };
+            let center = T::of(sum(T::ZERO)[0] / count);
+            let [off, square] = sum(center);
+            mean[0] = T::of(center.wide() + off / count);
+            variance[0] = T::of((square - off * off / count) / count);
+        },
+    );
+}
+
+/// Fills `out` with `x * scale + shift` by channel, and zero where a place does not count.
+pub fn scale_shift<T: Float>(
+    places: Places<'_, T>,
+    x: &[T],
+    lines: (&[T], &[T]),
+    out: &mut [T],
+    threads: usize,
+) {
+    let (scale, shift) = lines;
+    let line = |channel: usize| [scale[channel], T::ZERO, shift[channel]];
+    combine(places, (x, x), line, out, threads);
+}
+
+/// Fills the gradients of the input, the weight and the bias.
+pub fn gradients<T: Float>(
+    places: Places<'_, T>,
+    (x, grad): (&[T], &[T]),
+    normal: Normal<'_, T>,
+    outs: [&mut [T]; 3],
+    threads: usize,
+) {
+    let [out, out_weight, out_bias] = outs;
+    parallel::chunk_pairs(
+        (out_weight, out_bias),
+        (1, 1),
+        threads,
+        |channel, weight, bias| {
+            let term = Slope {
+                center: normal.mean[channel],
+            };
+            let [total, product] = machine::dispatch(Channel {
+                places,
+                number: channel,
+                pair: (x, grad),
+                term,
+            });
+            weight[0] = T::of(product * normal.inverse(channel));
+            bias[0] = T::of(total);
+        },
+    );
+    let count = places.count(x.len());
+    let line = |channel| normal.line(channel, out_weight[channel], out_bias[channel], count);
+    combine(places, (grad, x), line, out, threads);
+}
+
+/// What an array was normalised by.
+#[derive(Clone, Copy, Debug)]
+pub struct Normal<'a, T> {
+    /// The factor of each channel.
+    pub weight: &'a [T],
+    /// The mean of each channel.
+    pub mean: &'a [T],
+    /// The biased variance of each channel.
+    pub variance: &'a [T],
+    /// Added to the variance.
+    pub epsilon: f64,
+}
+
+impl<T: Float> Normal<'_, T> {
+    /// One over a channel's standard deviation.
+    pub fn inverse(&self, channel: usize) -> f64 {
+        (self.variance[channel].wide() + self.epsilon)
+            .sqrt()
+            .recip()
+    }
+
+    /// The input's gradient is this line of the output's gradient and the input.
+    fn line(&self, channel: usize, weight_grad: T, bias_grad: T, count: f64) -> [T; 3] {
+        let inverse = self.inverse(channel);
+        let gain = self.weight[channel].wide() * inverse;
+        let slope = -gain * inverse * weight_grad.wide() / count;
+        let offset = -gain * bias_grad.wide() / count - slope * self.mean[channel].wide();
+        [gain, slope, offset].map(T::of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::on_every_machine;
+
+    #[test]
+    fn masked_places_neither_count_nor_remain() {
+        let x = [1.0_f64, 3.0, 900.0, 5.0, 900.0, f64::NAN];
+        let mask = [1.0, 1.0, 0.0, 1.0, 0.0, 0.0];
+        let places = Places {
+            channels: 1,
+            length: 3,
+            mask: Some(&mask),
+        };
+        let affine = Affine {
+            weight: &[1.0],
+            bias: &[10.0],
+            epsilon: 0.0,
+        };
+        on_every_machine(|_| {
+            let (mut out, mut mean, mut variance) = ([f64::NAN; 6], [0.0], [0.0]);
+            normalise(places, &x, affine, [&mut out, &mut mean, &mut variance], 1);
+            assert!((mean[0] - 3.0).abs() < 1e-15);
+            assert!((variance[0] - 8.0 / 3.0).abs() < 1e-15);
+            let off = 2.0 / (8.0_f64 / 3.0).sqrt();
+            for (found, expected) in out
+                .iter()
+                .zip([10.0 - off, 10.0, 0.0, 10.0 + off, 0.0, 0.0])
+            {
+                assert!((found - expected).abs() < 1e-14);
+            }
+        });
+    }
+}

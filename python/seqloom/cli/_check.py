@@ -1,0 +1,36 @@
+"""Options that do not go together, found before any file is read."""
+
+from seqloom.cli._options import FolderOptions, LabelOptions, PartOptions
+from seqloom.errors import ArgumentError
+
+
+def check_labels(options: LabelOptions) -> None:
+    """Refuses a command line without labels."""
+    if not options.labels and options.label_from_header is None:
+        raise ArgumentError("no labels: give --labels TABLE, or --label-from-header REGEX")
+
+
+def check_folder(options: FolderOptions) -> None:
+    """Refuses to go on with a run and to replace it."""
+    if options.resume and options.overwrite:
+        raise ArgumentError("--resume and --overwrite exclude each other: give one")
+
+
+def check_parts(options: PartOptions) -> None:
+    """Refuses two ways to choose the epoch, and a test part for every fold."""
+    given = {
+        "--valid": bool(options.valid),
+        "--valid-share": options.valid_share is not None,
+        "--folds": options.folds is not None,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+    if options.folds is not None and options.test:
+        raise ArgumentError(
+            "--folds compares settings, --test judges the ones that were chosen: "
+            "give --test to a later run, without --folds"
+        )
+    share = options.valid_share
+    if share is not None and not 0 <= share < 1:
+        raise ArgumentError(f"--valid-share must be at least 0 and below 1, got {share}")

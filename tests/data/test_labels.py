@@ -1,0 +1,273 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from seqloom.data import SequenceDataset
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    LabelError,
+    MissingFileError,
+)
+
+FOUR = {"a": "AC", "b": "GG", "c": "TT", "d": "CA"}
+
+
+def values(data):
+    """The labels as plain numbers."""
+    return np.asarray(data.labels).tolist()
+
+
+@pytest.fixture
+def labelled(fasta, table):
+    """Makes a dataset of four sequences and a table."""
+
+    def make(text, **options):
+        return SequenceDataset(fasta(FOUR), labels=table(text), **options)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n",
+        "label,id\nx,a\ny,b\nx,c\ny,d\n",
+        "id;label\na;x\nb;y\nc;x\nd;y\n",
+        "id   label\na  x\nb y \n  c x\n\nd  y\n",
+        "\n#id\tlabel\r\na\tx\r\n\r\nb\ty\r\nc\tx\r\nd\ty",
+        '\ufeffid,label\n"a","x"\nb,y\nc, x\nd,y\n',
+        "id\tother\tlabel\na\t1\tx\nb\t\ty\nc\t\tx\nd\t\ty\n",
+    ],
+    ids=["tsv", "csv", "semicolons", "blanks", "windows", "quotes", "columns"],
+)
+def test_a_table_is_read_whatever_its_form(labelled, text):
+    data = labelled(text)
+    assert data.classes == ("x", "y")
+    assert values(data) == [0, 1, 0, 1]
+
+
+def test_a_table_may_be_compressed(fasta, tmp_path):
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"id\tlabel\na\tx\nb\ty\n"))
+    data = SequenceDataset(fasta({"a": "A", "b": "C"}), labels=tmp_path / "a.tsv.gz")
+    assert data.class_counts == {"x": 1, "y": 1}
+
+
+def test_labels_are_joined_by_id_not_by_order(labelled):
+    assert values(labelled("id\tlabel\nd\ty\nc\tx\nb\ty\na\tx\n")) == [0, 1, 0, 1]
+
+
+def test_several_tables_are_one(fasta, table):
+    tables = [table("id\tlabel\na\tx\nb\ty\n"), table("label\tid\nx\tc\ny\td\n", "b.tsv")]
+    assert values(SequenceDataset(fasta(FOUR), labels=tables)) == [0, 1, 0, 1]
+
+
+def test_columns_are_named_by_the_caller(labelled):
+    text = "name\tkind\na\tx\nb\ty\nc\tx\nd\ty\n"
+    data = labelled(text, id_column="name", label_column="kind")
+    assert data.class_counts == {"x": 2, "y": 2}
+
+
+def test_a_missing_column_is_an_error_that_names_those_there_are(labelled):
+    with pytest.raises(
+        LabelError, match=r"no column 'kind', the first line names id, label"
+    ):
+        labelled("id\tlabel\na\tx\n", label_column="kind")
+
+
+def test_whole_numbers_are_classes_in_the_order_of_their_values(labelled):
+    data = labelled("id\tlabel\na\t10\nb\t9\nc\t10\nd\t-1\n")
+    assert (data.task, data.classes) == ("classify", ("-1", "9", "10"))
+    assert np.asarray(data.labels).dtype == np.int64
+
+
+def test_a_fraction_is_an_error_that_names_the_task(labelled):
+    with pytest.raises(
+        LabelError, match=r"a\.tsv, line 3, id 'b': label '0.5' .*--task regress"
+    ):
+        labelled("id\tlabel\na\t1\nb\t0.5\nc\t1\nd\t2\n")
+
+
+def test_regression_reads_numbers(labelled):
+    data = labelled("id\tlabel\na\t1\nb\t0.5\nc\t-1e3\nd\t2\n", task="regress")
+    assert values(data) == [1, 0.5, -1000, 2]
+    assert (np.asarray(data.labels).dtype, data.classes, data.class_counts) == (
+        np.float32,
+        ("label",),
+        {},
+    )
+    assert str(data) == "4 sequences of 2; label -1000 to 2"
+
+
+def test_regression_reads_several_columns(labelled):
+    text = "id\tp\tq\na\t1\t2\nb\t3\t4\nc\t5\t6\nd\t7\t8\n"
+    data = labelled(text, task="regress", label_column=["q", "p"])
+    assert (data.classes, values(data)[1]) == (("q", "p"), [4, 3])
+
+
+@pytest.mark.parametrize("cell", ["much", "nan", "inf"])
+def test_a_value_that_is_no_number_is_an_error(labelled, cell):
+    with pytest.raises(LabelError, match=rf"line 3, id 'b': label '{cell}' is no finite"):
+        labelled(f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n", task="regress")
+
+
+def test_names_between_commas_are_several_labels(labelled):
+    text = "id\tlabel\na\tp,q\nb\t\nc\tq | r\nd\tp;\n"
+    data = labelled(text, task="multilabel")
+    assert data.classes == ("p", "q", "r")
+    assert values(data) == [[1, 1, 0], [0, 0, 0], [0, 1, 1], [1, 0, 0]]
+    assert data.class_counts == {"p": 2, "q": 2, "r": 1}
+
+
+def test_columns_of_zeros_and_ones_are_several_labels(labelled):
+    text = "id\tp\tq\na\t1\t0\nb\t0\t0\nc\t1\t1\nd\t0\t1\n"
+    data = labelled(text, label_column=["p", "q"])
+    assert (data.task, data.classes) == ("multilabel", ("p", "q"))
+    assert values(data) == [[1, 0], [0, 0], [1, 1], [0, 1]]
+
+
+def test_a_two_among_zeros_and_ones_is_an_error(labelled):
+    text = "id\tp\tq\na\t1\t0\nb\t0\t2\nc\t1\t1\nd\t0\t1\n"
+    with pytest.raises(LabelError, match="line 3, id 'b': expected 0 or 1, found '2'"):
+        labelled(text, label_column=["p", "q"], task="multilabel")
+
+
+def test_labels_may_be_a_dict(fasta):
+    labels = {"a": np.int64(1), "b": 0, "c": True, "d": "0", "e": 7}
+    data = SequenceDataset(fasta(FOUR), labels=labels)
+    assert values(data) == [1, 0, 1, 0]
+
+
+def test_a_dict_may_hold_vectors(fasta):
+    labels = {name: np.array([i, 0.5], np.float32) for i, name in enumerate("abcd")}
+    data = SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+    assert np.shape(values(data)) == (4, 2)
+    assert data.classes == ("label_0", "label_1")
+
+
+@pytest.mark.parametrize("pattern", [r"kind=(\w)", r"(?P<label>[xy])$", r"[xy]$"])
+def test_labels_are_searched_in_headers(fasta, pattern):
+    file = fasta([("a kind=x", "AC"), ("b kind=y", "GG")])
+    data = SequenceDataset(file, label_from_header=pattern)
+    assert (data.classes, values(data)) == (("x", "y"), [0, 1])
+
+
+def test_a_header_without_a_match_has_no_label(fasta):
+    file = fasta([("a kind=x", "AC"), ("b", "GG")])
+    with pytest.raises(LabelError, match=r"1 of 2 sequences have no label in headers"):
+        SequenceDataset(file, label_from_header=r"kind=(\w)")
+
+
+def test_a_pattern_that_is_none_is_an_error(fasta):
+    with pytest.raises(ArgumentError, match="no regular expression"):
+        SequenceDataset(fasta(FOUR), label_from_header="(")
+
+
+def test_tables_and_headers_together_are_an_error(fasta):
+    with pytest.raises(ArgumentError, match="not both"):
+        SequenceDataset(fasta(FOUR), labels={"a": 1}, label_from_header="x")
+
+
+def test_one_id_with_two_values_is_an_error_that_names_both_lines(labelled):
+    with pytest.raises(LabelError, match=r"a\.tsv, line 4: id 'a' .*'y'.*line 2 says 'x'"):
+        labelled("id\tlabel\na\tx\nb\ty\na\ty\nc\tx\nd\tx\n")
+
+
+def test_one_id_with_the_same_value_twice_is_no_error(labelled):
+    assert len(labelled("id\tlabel\na\tx\nb\ty\na\tx\nc\tx\nd\tx\n")) == 4
+
+
+def test_a_sequence_without_a_label_is_an_error_that_says_how_to_go_on(labelled):
+    with pytest.raises(
+        LabelError, match=r"2 of 4 sequences have no label in .*: c, d; .*skip"
+    ):
+        labelled("id\tlabel\na\tx\nb\ty\nc\t\n")
+
+
+def test_sequences_without_a_label_can_be_skipped_and_are_counted(labelled):
+    data = labelled("id\tlabel\na\tx\nd\ty\n", unlabelled="skip")
+    assert data.ids == ["a", "d"]
+    assert [item["ordinal"] for item in data] == [0, 3]
+    assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (
+        2,
+        ["b", "c"],
+    )
+
+
+def test_skipping_all_sequences_is_an_error(labelled):
+    with pytest.raises(LabelError, match="4 of 4 sequences have no label"):
+        labelled("id\tlabel\nz\tx\n", unlabelled="skip")
+
+
+def test_labels_without_a_sequence_are_counted_with_three_examples(labelled):
+    text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n" + "".join(f"z{i}\tx\n" for i in range(5))
+    report = labelled(text).report
+    assert report["labels_without_sequence"] == 5
+    assert report["labels_without_sequence_examples"] == ["z0", "z1", "z2"]
+
+
+def test_an_id_of_two_sequences_is_an_error_that_names_both(fasta):
+    files = [fasta({"a": "AC", "b": "GG"}), fasta({"c": "AC", "a": "AC"}, "b.fa")]
+    with pytest.raises(
+        LabelError, match=r"'a' stands twice: record 0 of .*a\.fa and record 1"
+    ):
+        SequenceDataset(files, labels={"a": 1, "b": 2, "c": 3})
+
+
+def test_a_single_class_is_an_error(labelled):
+    with pytest.raises(LabelError, match="all 4 sequences have the label 'x'"):
+        labelled("id\tlabel\na\tx\nb\tx\nc\tx\nd\tx\n")
+
+
+def test_a_single_class_is_fine_where_the_classes_are_given(fasta):
+    labels = dict.fromkeys(FOUR, "x")
+    data = SequenceDataset(fasta(FOUR), labels=labels, classes=("y", "x"))
+    assert values(data) == [1, 1, 1, 1]
+    assert data.class_counts == {"y": 0, "x": 4}
+
+
+def test_a_label_outside_the_given_classes_is_an_error(labelled):
+    with pytest.raises(
+        LabelError, match="line 3, id 'b': label 'y' is none of the classes x, z"
+    ):
+        labelled("id\tlabel\na\tx\nb\ty\nc\tx\nd\tx\n", classes=["x", "z"])
+
+
+def test_a_short_line_is_an_error_that_names_it(labelled):
+    with pytest.raises(FormatError, match=r"a\.tsv, line 3: expected 2 cells, found 1"):
+        labelled("id\tlabel\na\tx\nb\n")
+
+
+def test_an_open_quote_is_an_error(labelled):
+    with pytest.raises(FormatError, match=r"a\.tsv, line \d"):
+        labelled('id,label\na,"x\nb,y\n')
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\x89PNG\x00\x00"])
+def test_what_is_no_table_is_an_error(fasta, tmp_path, content):
+    (tmp_path / "a.tsv").write_bytes(content)
+    with pytest.raises(FormatError, match="expected a table"):
+        SequenceDataset(fasta(FOUR), labels=tmp_path / "a.tsv")
+
+
+def test_a_table_that_cannot_be_read_is_an_error(fasta, tmp_path):
+    with pytest.raises(MissingFileError):
+        SequenceDataset(fasta(FOUR), labels=tmp_path / "no.tsv")
+    with pytest.raises(FileError):
+        SequenceDataset(fasta(FOUR), labels=tmp_path)
+
+
+def test_a_cut_gzip_table_is_an_error(fasta, tmp_path):
+    (tmp_path / "a.tsv").write_bytes(gzip.compress(b"id\tlabel\na\tx\n")[:-6])
+    with pytest.raises(FormatError, match="gzip"):
+        SequenceDataset(fasta(FOUR), labels=tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    "options", [{"task": "guess"}, {"unlabelled": "drop"}, {"label_column": []}]
+)
+def test_an_unknown_option_is_an_error(fasta, options):
+    with pytest.raises(ArgumentError):
+        SequenceDataset(fasta(FOUR), labels=dict.fromkeys(FOUR, 1), **options)

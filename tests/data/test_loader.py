@@ -1,0 +1,239 @@
+import json
+import threading
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch.utils.data import DataLoader as TorchLoader
+
+from seqloom.data import DataLoader, PadCollator, SequenceDataset, Subset
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError, ShapeError
+
+PAD = PadCollator()
+sizes = st.integers(1, 30)
+
+
+def ids(loader):
+    return [name for batch in loader for name in batch["id"]]
+
+
+@pytest.fixture
+def loader(hundred):
+    """Makes loaders of the hundred sequences."""
+
+    def make(batch_size=7, *, shuffle=True, **options):
+        return DataLoader(hundred, batch_size, shuffle, collate_fn=PAD, **options)
+
+    return make
+
+
+@settings(deadline=None)
+@given(st.integers(0, 50), sizes, st.booleans(), st.integers(0, 9), st.sampled_from([0, 2]))
+def test_an_epoch_visits_each_item_once(size, batch_size, shuffle, seed, workers):
+    batches = DataLoader(range(size), batch_size, shuffle, seed=seed, num_workers=workers)
+    found = [int(item) for batch in batches for item in batch]
+    assert sorted(found) == list(range(size))
+    assert len(list(batches)) == len(batches)
+
+
+@given(st.integers(0, 50), sizes)
+def test_drop_last_leaves_out_what_is_no_full_batch(size, batch_size):
+    batches = list(DataLoader(range(size), batch_size, drop_last=True))
+    assert [len(batch) for batch in batches] == [batch_size] * (size // batch_size)
+
+
+def test_without_shuffle_the_order_is_the_files(loader, hundred):
+    assert ids(loader(shuffle=False)) == hundred.ids
+
+
+def test_each_epoch_has_an_order_of_its_own(loader):
+    batches = loader()
+    first, second = ids(batches), ids(batches)
+    assert first != second
+    batches.set_epoch(0)
+    assert ids(batches) == first
+
+
+def test_the_order_follows_the_seed(loader):
+    assert ids(loader(seed=1)) == ids(loader(seed=1)) != ids(loader(seed=2))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_batches_are_the_same_bit_for_bit_for_any_number_of_workers(loader, workers):
+    alone, together = list(loader()), list(loader(num_workers=workers))
+    assert len(alone) == len(together) == 15
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+def test_a_batch_kept_is_not_written_over(loader):
+    batches = loader(num_workers=2)
+    kept = list(batches)
+    batches.set_epoch(0)
+    for held, fresh in zip(kept, batches, strict=True):
+        np.testing.assert_equal(held, fresh)
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_state_taken_at_any_batch_gives_the_rest(loader, before, after):
+    whole = list(loader())
+    source = loader(num_workers=before)
+    for done, _ in enumerate(source, 1):
+        again = loader(num_workers=after)
+        again.load_state_dict(json.loads(json.dumps(source.state_dict())))
+        rest = [batch["id"] for batch in again]
+        if done < len(whole):
+            assert rest == [batch["id"] for batch in whole[done:]]
+
+
+def test_a_state_at_the_end_of_an_epoch_begins_the_next(loader):
+    source, again = loader(), loader()
+    ids(source)
+    again.load_state_dict(source.state_dict())
+    assert ids(again) == ids(source)
+
+
+def test_a_state_before_the_first_batch_gives_everything(loader):
+    source, again = loader(), loader()
+    again.load_state_dict(source.state_dict())
+    assert ids(again) == ids(source)
+
+
+def test_the_epoch_after_a_resumed_one_is_the_next(loader):
+    source, again = loader(), loader()
+    next(iter(source))
+    again.load_state_dict(source.state_dict())
+    ids(again)
+    assert ids(again) == ids(source)
+
+
+def test_a_state_after_an_early_end_points_behind_the_last_batch(loader):
+    source, again = loader(num_workers=2), loader()
+    for done, _ in enumerate(source):
+        if done == 4:
+            break
+    again.load_state_dict(source.state_dict())
+    assert ids(again) == ids(loader())[35:]
+
+
+def test_a_loaded_state_is_the_state(loader):
+    source, again = loader(), loader()
+    next(iter(source))
+    again.load_state_dict(source.state_dict())
+    assert again.state_dict() == source.state_dict()
+
+
+def test_resuming_with_another_batch_size_repeats_and_loses_nothing(loader):
+    source, again = loader(10), loader(3)
+    first = next(iter(source))["id"]
+    again.load_state_dict(source.state_dict())
+    assert first + ids(again) == ids(loader(10))
+
+
+@pytest.mark.parametrize("options", [{"seed": 1}, {"shuffle": False}])
+def test_a_state_of_another_order_is_an_error(loader, options):
+    with pytest.raises(
+        ArgumentError, match=f"state is of a loader with {next(iter(options))}"
+    ):
+        loader(**options).load_state_dict(loader().state_dict())
+
+
+def test_a_state_of_other_data_is_an_error(hundred):
+    parts = [Subset(hundred, rows) for rows in ([0, 1], [1, 0])]
+    state = DataLoader(parts[0]).state_dict()
+    with pytest.raises(ArgumentError, match="fingerprint"):
+        DataLoader(parts[1]).load_state_dict(state)
+
+
+def test_leaving_early_ends_the_threads(loader):
+    before = threading.active_count()
+    batches = iter(loader(num_workers=2))
+    next(batches)
+    batches.close()
+    assert threading.active_count() == before
+
+
+def test_an_error_in_a_worker_reaches_the_caller_in_its_turn(hundred):
+    def collate(items):
+        if items[0]["id"] == "s20":
+            raise RuntimeError("twenty")
+        return items
+
+    batches = iter(DataLoader(hundred, 10, num_workers=2, collate_fn=collate))
+    assert [len(next(batches)) for _ in range(2)] == [10, 10]
+    with pytest.raises(RuntimeError, match="twenty"):
+        next(batches)
+
+
+def test_work_ahead_is_bounded():
+    fetched = []
+    batches = iter(DataLoader(range(1000), 1, num_workers=2, collate_fn=fetched.append))
+    next(batches)
+    batches.close()
+    assert len(fetched) <= 5
+
+
+def test_unequal_lengths_are_an_error_that_names_the_collator(hundred):
+    with pytest.raises(ShapeError, match="PadCollator"):
+        list(DataLoader(hundred, 10))
+
+
+def test_the_fast_way_gives_what_items_give(hundred):
+    same = Subset(hundred, np.flatnonzero(hundred.lengths == 5))
+    fast = next(iter(DataLoader(same, 6)))
+    slow = next(iter(DataLoader(list(same), 6)))
+    assert list(fast) == list(slow)
+    np.testing.assert_equal(fast, slow)
+
+
+def test_padded_batches_are_what_items_give(loader, hundred):
+    for fast, slow in zip(
+        loader(shuffle=False), DataLoader(list(hundred), 7, collate_fn=PAD), strict=True
+    ):
+        np.testing.assert_equal(fast, slow)
+
+
+def test_torch_output_shares_the_arrays_memory(monkeypatch, loader):
+    made = []
+    monkeypatch.setattr(
+        torch,
+        "from_numpy",
+        lambda array, wrap=torch.from_numpy: made.append(array) or wrap(array),
+    )
+    batch = next(iter(loader(output="torch")))
+    assert isinstance(batch["inputs"], torch.Tensor)
+    assert batch["label"].dtype == torch.int64
+    assert batch["inputs"].data_ptr() in {array.ctypes.data for array in made}
+
+
+def test_torchs_own_loader_reads_the_dataset(fasta):
+    records = {f"s{i}": "ACGT" for i in range(6)}
+    data = SequenceDataset(
+        fasta(records),
+        encoder=OneHot("dna"),
+        labels=dict(zip(records, "xyxyxy", strict=True)),
+    )
+    ours = list(DataLoader(data, 4, output="torch"))
+    theirs = list(TorchLoader(cast("Any", data), batch_size=4))
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.keys() == other.keys()
+        assert torch.equal(one["inputs"], other["inputs"])
+        assert one["label"].tolist() == other["label"].tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"batch_size": 0}, {"num_workers": -1}, {"output": "jax"}, {"pin_memory": True}],
+)
+def test_an_argument_that_makes_no_sense_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        DataLoader(range(3), **options)
+
+
+def test_an_epoch_below_zero_is_an_error(loader):
+    with pytest.raises(ArgumentError, match="at least 0"):
+        loader().set_epoch(-1)

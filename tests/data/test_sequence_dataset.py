@@ -1,0 +1,178 @@
+import gzip
+import pickle
+
+import numpy as np
+import pytest
+
+from seqloom._demo import path
+from seqloom.data import SequenceDataset
+from seqloom.encode import OneHot
+from seqloom.errors import (
+    ArgumentError,
+    FormatError,
+    LetterError,
+    MissingFileError,
+    OutOfRangeError,
+    ShapeError,
+)
+
+TWO = {"a": "ACGT", "b": "GG"}
+
+
+def test_the_first_page_prints_what_it_says():
+    data = SequenceDataset(
+        path("train.fa.gz"), labels=path("train.tsv"), encoder=OneHot("dna")
+    )
+    assert str(data) == "2,000 sequences of 60; EI 464, IE 485, N 1,051"
+
+
+def test_unequal_lengths_are_printed_as_a_range(hundred):
+    assert str(hundred) == "100 sequences of 1 to 9; x 60, y 30, z 10"
+
+
+def test_an_item_without_an_encoder_has_the_letters(fasta):
+    file = fasta(TWO)
+    assert SequenceDataset(file, labels={"a": 1, "b": 2})[1] == {
+        "id": "b",
+        "sequence": b"GG",
+        "file": str(file),
+        "ordinal": 1,
+        "label": 1,
+    }
+
+
+def test_an_item_with_an_encoder_has_its_array(fasta):
+    item = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))[1]
+    np.testing.assert_array_equal(item["inputs"], OneHot("dna")("GG"))
+    assert "sequence" not in item
+    assert "label" not in item
+
+
+def test_channels_last_items_are_cut_at_their_length(fasta):
+    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna", channels="last"))
+    assert [item["inputs"].shape for item in data.__getitems__([0, 1])] == [(4, 4), (2, 4)]
+
+
+def test_the_ordinal_counts_over_all_files(hundred):
+    item = hundred[70]
+    assert (item["ordinal"], item["id"]) == (70, "s70")
+    assert item["file"].endswith("1.fa")
+
+
+def test_items_fetched_together_are_the_items_fetched_alone(hundred):
+    together = hundred.__getitems__([3, 99, 3])
+    for item, alone in zip(together, [hundred[3], hundred[99], hundred[3]], strict=True):
+        np.testing.assert_equal(item, alone)
+
+
+def test_iterating_ends_after_the_last_item(fasta):
+    assert [item["id"] for item in SequenceDataset(fasta(TWO))] == ["a", "b"]
+
+
+def test_an_index_below_zero_counts_from_the_end(hundred):
+    assert hundred[-1]["id"] == "s99"
+
+
+@pytest.mark.parametrize("index", [100, -101])
+def test_an_index_beyond_the_size_is_an_error_that_names_it(hundred, index):
+    with pytest.raises(OutOfRangeError, match=f"sequence {index} of 100"):
+        hundred[index]
+
+
+def test_a_batch_has_a_mask_where_there_is_padding(fasta):
+    batch = SequenceDataset(fasta(TWO), encoder=OneHot("dna")).batch([0, 1])
+    assert batch["lengths"].tolist() == [4, 2]
+    assert batch["mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+    np.testing.assert_array_equal(batch["inputs"][1, :, 2:], 0)
+
+
+def test_a_batch_of_equal_lengths_has_no_mask(fasta):
+    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
+    assert "mask" not in data.batch([1, 1])
+    assert "mask" in data.batch([1, 1], length=3)
+
+
+def test_the_longest_is_rounded_up_to_the_multiple(fasta):
+    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
+    assert data.batch([0, 1], multiple=8)["inputs"].shape == (2, 4, 8)
+
+
+def test_a_sequence_longer_than_the_length_is_named(fasta):
+    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
+    with pytest.raises(ShapeError, match="'a' has 4 letters, more than 3"):
+        data.batch([0, 1], length=3)
+
+
+def test_everything_at_once_is_one_batch(hundred):
+    everything = hundred.to_numpy()
+    assert everything["inputs"].shape == (100, 4, 9)
+    assert everything["id"] == hundred.ids
+
+
+def test_a_pattern_stands_for_its_files_in_sorted_order(fasta):
+    files = [fasta({name: "AC"}, f"{name}.fa") for name in "ba"]
+    data = SequenceDataset(files[0].with_name("*.fa"))
+    assert data.ids == ["a", "b"]
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(tmp_path):
+    with pytest.raises(MissingFileError, match="no file matches"):
+        SequenceDataset(tmp_path / "*.fa")
+
+
+def test_no_file_at_all_is_an_error():
+    with pytest.raises(ArgumentError, match="no file is given"):
+        SequenceDataset([])
+
+
+@pytest.mark.parametrize("opener", [open, gzip.open], ids=["plain", "gzip"])
+def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path, fasta, opener):
+    good = fasta({"x": "ACGT"}, "good.fa")
+    with opener(tmp_path / "bad.fa", "wb") as file:
+        file.write(b">a one\nACGT\nAC\n>b two\nAC\nGJT\n")
+    with pytest.raises(
+        LetterError, match=r"bad\.fa: record 1 \(b\), line 6, byte 26: "
+    ) as caught:
+        SequenceDataset([good, tmp_path / "bad.fa"], encoder=OneHot("dna"))
+    error = caught.value
+    assert (error.record, error.line, error.byte, error.position) == (1, 6, 26, 3)
+    assert (error.letter, error.path) == ("J", str(tmp_path / "bad.fa"))
+    assert "ACGT" in str(error)
+
+
+def test_an_encoder_that_cannot_tell_in_advance_fails_at_the_batch(fasta):
+    class Plain:
+        channels = "first"
+
+        def batch(self, sequences, *, length=None):
+            return OneHot("dna").batch(sequences, length=length)
+
+    data = SequenceDataset(fasta({"a": "ACGT", "b": "AJ"}), encoder=Plain())
+    with pytest.raises(LetterError, match=r"record 1 \(b\), line 4, byte 12"):
+        data[1]
+
+
+def test_a_sequence_above_the_longest_allowed_is_an_error(fasta):
+    with pytest.raises(FormatError, match=r"record 0 \(a\): 4 letters, more than 3"):
+        SequenceDataset(fasta(TWO), max_length=3)
+
+
+def test_a_sequence_without_letters_cannot_be_encoded(fasta):
+    with pytest.raises(FormatError, match=r"record 1 \(b\): the sequence has no letters"):
+        SequenceDataset(fasta({"a": "AC", "b": ""}), encoder=OneHot("dna"))
+
+
+def test_a_pickled_dataset_is_the_dataset(hundred):
+    again = pickle.loads(pickle.dumps(hundred))  # noqa: S301 - ours
+    assert again.fingerprint() == hundred.fingerprint()
+    np.testing.assert_equal(again[17], hundred[17])
+
+
+def test_a_fingerprint_follows_the_content_not_the_name(fasta):
+    same = [SequenceDataset(fasta(TWO, name)).fingerprint() for name in ("a.fa", "b.fa")]
+    other = SequenceDataset(fasta({"a": "ACGA", "b": "GG"})).fingerprint()
+    assert same[0] == same[1] != other
+
+
+def test_duplicate_ids_are_no_error_without_labels(fasta):
+    assert len(SequenceDataset(fasta([("a", "AC"), ("a", "GG")]))) == 2

@@ -1,0 +1,181 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+
+from seqloom.data import SequenceDataset, Subset, folds, split
+from seqloom.errors import ArgumentError
+
+shares_of = st.lists(st.integers(1, 9), min_size=2, max_size=4).map(
+    lambda parts: [part / sum(parts) for part in parts]
+)
+
+
+def values(data):
+    """The labels as plain numbers."""
+    return np.asarray(data.labels).tolist()
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    """Makes a dataset with these classes, of one sequence each."""
+    folder = tmp_path_factory.mktemp("split")
+
+    def make(classes):
+        (folder / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(len(classes))))
+        labels = {f"s{i}": name for i, name in enumerate(classes)}
+        return SequenceDataset(folder / "a.fa", labels=labels, classes="abc")
+
+    return make
+
+
+@given(st.text("abc", min_size=8, max_size=60), shares_of, st.integers(0, 99))
+def test_parts_hold_each_sequence_once_in_its_order(make, classes, shares, seed):
+    data = make(classes)
+    assume(min(shares) * len(classes) >= 1)
+    parts = split(data, shares, seed=seed)
+    assert sorted(name for part in parts for name in part.ids) == sorted(data.ids)
+    assert all((np.diff(part.indices) > 0).all() for part in parts)
+
+
+@given(st.text("abc", min_size=8, max_size=60), shares_of, st.booleans())
+def test_sizes_are_the_shares_to_the_nearest_sequence(make, classes, shares, stratify):
+    assume(min(shares) * len(classes) >= 1)
+    parts = split(make(classes), shares, stratify=stratify)
+    for part, share in zip(parts, shares, strict=True):
+        assert abs(len(part) - share * len(classes)) < 1
+
+
+@given(st.text("abc", min_size=8, max_size=60), st.integers(1, 9), st.integers(0, 9))
+def test_each_of_two_parts_has_its_share_of_every_class(make, classes, tenth, seed):
+    assume(tenth / 10 * len(classes) >= 1 <= (10 - tenth) / 10 * len(classes))
+    data = make(classes)
+    first, second = split(data, (tenth / 10, 1 - tenth / 10), seed=seed)
+    share = len(first) / len(data)
+    for name, count in data.class_counts.items():
+        assert (
+            math.floor(share * count)
+            <= first.class_counts[name]
+            <= math.ceil(share * count)
+        )
+        assert first.class_counts[name] + second.class_counts[name] == count
+
+
+def test_the_first_page_splits_as_exactly_as_it_can(make):
+    train, valid = split(make("a" * 464 + "b" * 485 + "c" * 1051), (0.9, 0.1))
+    assert (len(train), len(valid)) == (1800, 200)
+    assert valid.class_counts == {"a": 46, "b": 49, "c": 105}
+
+
+def test_a_split_follows_the_seed_alone(hundred):
+    first, same, other = (
+        split(hundred, (0.5, 0.5), seed=seed)[0].ids for seed in (1, 1, 2)
+    )
+    assert first == same != other
+
+
+def test_parts_share_the_classes_of_the_whole(make):
+    part, _ = split(make("a" * 9 + "c"), (0.5, 0.5))
+    assert part.classes == ("a", "b", "c")
+
+
+def test_an_unstratified_split_is_not_the_stratified_one(hundred):
+    plain, _ = split(hundred, (0.5, 0.5), stratify=False)
+    balanced, _ = split(hundred, (0.5, 0.5))
+    assert balanced.class_counts == {"x": 30, "y": 15, "z": 5}
+    assert plain.ids != balanced.ids
+
+
+def test_numbers_are_split_without_classes(make):
+    data = make("abcabcabca")
+    data.task, data.labels = "regress", np.linspace(0, 1, 10, dtype=np.float32)
+    assert [len(part) for part in split(data, (0.7, 0.3))] == [7, 3]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.integers(0, 12), min_size=20, max_size=60), st.integers(0, 9))
+def test_no_group_is_cut(make, groups, seed):
+    assume(len(set(groups)) >= 4)
+    data = Subset(make("ab" * 30), range(len(groups)))
+    parts = split(data, (0.7, 0.3), groups=groups, seed=seed)
+    first, second = ({groups[i] for i in part.indices} for part in parts)
+    assert first.isdisjoint(second)
+    assert first
+    assert second
+
+
+def test_many_small_groups_give_the_shares_of_every_class(hundred):
+    groups = {f"s{i}": f"family {i // 2}" for i in range(100)}
+    train, valid = split(hundred, (0.8, 0.2), groups=groups)
+    assert abs(len(valid) - 20) <= 2
+    assert abs(valid.class_counts["x"] - 12) <= 2
+    assert len(train) + len(valid) == 100
+
+
+def test_groups_of_the_wrong_number_are_an_error(hundred):
+    with pytest.raises(ArgumentError, match="each of 100 sequences, got shape"):
+        split(hundred, (0.5, 0.5), groups=["a", "b"])
+
+
+def test_an_id_without_a_group_is_an_error(hundred):
+    with pytest.raises(ArgumentError, match="no entry for 99 ids: 's1'"):
+        split(hundred, (0.5, 0.5), groups={"s0": "a"})
+
+
+def test_fewer_groups_than_parts_are_an_error(hundred):
+    with pytest.raises(ArgumentError, match="1 groups cannot fill 2 parts"):
+        split(hundred, (0.5, 0.5), groups=["a"] * 100)
+
+
+@pytest.mark.parametrize("shares", [(), (0.5, 0.4), (1.5, -0.5), (1.0, 0.0)])
+def test_shares_that_are_no_shares_are_an_error(hundred, shares):
+    with pytest.raises(ArgumentError, match="sum to 1"):
+        split(hundred, shares)
+
+
+def test_an_empty_part_is_an_error(make):
+    with pytest.raises(ArgumentError, match="part 2 of 2 would be empty: 3 sequences"):
+        split(make("abc"), (0.9, 0.1))
+
+
+@given(st.integers(2, 10), st.integers(0, 99))
+def test_every_sequence_validates_in_one_fold(hundred, k, seed):
+    pairs = folds(hundred, k, seed=seed)
+    assert sorted(name for _, valid in pairs for name in valid.ids) == sorted(hundred.ids)
+    assert all(set(train.ids).isdisjoint(valid.ids) for train, valid in pairs)
+    assert {len(train) + len(valid) for train, valid in pairs} == {100}
+
+
+def test_folds_of_one_are_an_error(hundred):
+    with pytest.raises(ArgumentError, match="k of 2 or more"):
+        folds(hundred, 1)
+
+
+def test_a_part_of_a_part_is_a_part_of_the_whole(hundred):
+    part = Subset(Subset(hundred, range(50, 100)), [1, -1])
+    assert part.ids == ["s51", "s99"]
+    assert part.dataset is hundred
+
+
+def test_a_part_answers_as_the_whole_does(hundred):
+    part = Subset(hundred, [3, 1])
+    assert (
+        [item["id"] for item in part]
+        == part.ids
+        == part.batch([0, 1])["id"]
+        == ["s3", "s1"]
+    )
+    assert values(part) == [0, 0]
+    assert part.lengths.tolist() == [4, 2]
+    assert (part.encoder, part.paths, part.task) == (
+        hundred.encoder,
+        hundred.paths,
+        hundred.task,
+    )
+    assert str(part) == "2 sequences of 2 to 4; x 2, y 0, z 0"
+
+
+def test_fingerprints_tell_parts_apart(hundred):
+    prints = [Subset(hundred, rows).fingerprint() for rows in ([0, 1], [1, 0], [0, 1])]
+    assert prints[0] == prints[2] != prints[1]

@@ -1,0 +1,174 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqloom._config import Config
+from seqloom._ragged import Ragged
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError, LetterError, ShapeError
+
+TWO = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
+IUPAC = TWO | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
+dna = st.text("ACGT", max_size=40)
+
+
+def reference(text, unknown):
+    """One-hot by dictionary: the channels A, C, G, T."""
+    columns = []
+    for letter in text.upper():
+        members = letter if letter in "ACGT" else IUPAC[letter]
+        share = {"zeros": 0, "uniform": 1 / 4, "fractional": 1 / len(members)}[unknown]
+        on = "ACGT" if unknown == "uniform" and letter not in "ACGT" else members
+        value = 1 if letter in "ACGT" else share
+        columns.append([value if base in on else 0 for base in "ACGT"])
+    return np.array(columns, np.float32).reshape(-1, 4).T
+
+
+@given(
+    st.text("ACGTNRYSWKMBDHVacgtn", max_size=60),
+    st.sampled_from(["zeros", "uniform", "fractional"]),
+)
+def test_channels_are_what_a_dictionary_gives(text, unknown):
+    np.testing.assert_array_equal(
+        OneHot("dna", unknown=unknown)(text), reference(text, unknown)
+    )
+
+
+@given(
+    st.lists(dna, max_size=8),
+    st.sampled_from(["first", "last"]),
+    st.sampled_from(["float32", "float64", "uint8"]),
+)
+def test_decode_is_the_inverse_of_encode(rows, channels, dtype):
+    encode = OneHot("dna", channels=channels, dtype=dtype)
+    array = encode.batch(rows, length=40)
+    assert array.dtype == dtype
+    assert encode.decode(array, lengths=map(len, rows)) == [row.encode() for row in rows]
+
+
+@pytest.mark.parametrize("alphabet", ["dna", "rna", "protein", "iupac", "HEC"])
+def test_every_alphabet_decodes_its_own_letters(alphabet):
+    encode = OneHot(alphabet)
+    assert encode.width == len(encode.letters)
+    assert encode.decode(encode(encode.letters)) == [encode.letters.encode()]
+    np.testing.assert_array_equal(encode(encode.letters), np.eye(encode.width))
+
+
+def test_channels_last_is_the_transpose():
+    first, last = OneHot("dna"), OneHot("dna", channels="last")
+    np.testing.assert_array_equal(first(b"ACGTN").T, last(b"ACGTN"))
+
+
+@given(st.lists(dna, min_size=1, max_size=40), st.integers(1, 4))
+def test_the_number_of_threads_changes_no_bit(rows, threads):
+    ragged = Ragged.from_list(rows)
+    one, several = (
+        OneHot("dna").batch(ragged, length=40, num_threads=n) for n in (1, threads)
+    )
+    np.testing.assert_array_equal(one, several)
+
+
+def test_out_is_filled_and_returned_also_where_it_was_dirty():
+    out = np.full((2, 4, 3), 7, np.float32)
+    assert OneHot("dna").batch(["ACG", "T"], length=3, out=out) is out
+    np.testing.assert_array_equal(out, OneHot("dna").batch(["ACG", "T"], length=3))
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.zeros((1, 4, 2), "f4"),
+        np.zeros((2, 4, 2)),
+        np.zeros((2, 2, 4), "f4").swapaxes(1, 2),
+    ],
+)
+def test_an_out_that_does_not_fit_is_an_error(out):
+    with pytest.raises(ShapeError, match="C-contiguous float32"):
+        OneHot("dna").batch(["AC", "GT"], out=out)
+
+
+def test_unequal_lengths_are_an_error_without_a_length():
+    with pytest.raises(ShapeError, match="1 to 2 letters long: give length="):
+        OneHot("dna").batch(["AC", "G"])
+
+
+def test_a_sequence_longer_than_the_length_is_an_error():
+    with pytest.raises(ShapeError, match="3 letters, more than length=2"):
+        OneHot("dna").batch(["ACG"], length=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "letter"), [("ACJ", 2, "J"), ("A-C", 1, "-"), ("é", 0, "é")]
+)
+def test_a_foreign_letter_is_an_error_that_says_where(text, position, letter):
+    with pytest.raises(LetterError) as caught:
+        OneHot("dna", unknown="zeros").batch(["ACG", text], length=3)
+    assert (caught.value.record, caught.value.position) == (1, position)
+    assert caught.value.letter == letter
+
+
+def test_unknown_error_forbids_ambiguity_codes():
+    with pytest.raises(LetterError):
+        OneHot("dna", unknown="error")("ACN")
+
+
+@pytest.mark.parametrize(
+    ("case", "column"), [("fold", [1, 0, 0, 0]), ("mask", [0, 0, 0, 0])]
+)
+def test_case_says_what_lower_case_means(case, column):
+    assert OneHot("dna", case=case)("a").ravel().tolist() == column
+
+
+def test_lower_case_can_be_forbidden():
+    with pytest.raises(LetterError):
+        OneHot("dna", case="error")("a")
+
+
+def test_what_was_met_is_counted():
+    encode = OneHot("dna")
+    encode("ACNNRg")
+    encode("n")
+    assert encode.counts == {"ambiguous": 4, "lower_case": 2, "outside": 0}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alphabet": "AA"},
+        {"unknown": "guess"},
+        {"case": "swap"},
+        {"channels": "middle"},
+        {"dtype": "int8"},
+        {"dtype": "uint8", "unknown": "uniform"},
+    ],
+)
+def test_an_option_that_makes_no_sense_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        OneHot(**options)
+
+
+def test_json_gives_an_equal_encoder():
+    encode = OneHot("protein", channels="last", unknown="fractional")
+    assert Config.from_json(encode.to_json()) == encode
+
+
+def test_a_pickled_encoder_encodes():
+    encode = pickle.loads(pickle.dumps(OneHot("rna")))  # noqa: S301 - ours
+    assert encode("ACGU").tolist() == np.eye(4).tolist()
+
+
+def test_an_encoder_can_be_a_key_of_a_dict():
+    assert {OneHot("dna"): 1}[OneHot("dna")] == 1
+
+
+def test_decoding_the_wrong_number_of_channels_is_an_error():
+    with pytest.raises(ShapeError, match="expected 4 channels first"):
+        OneHot("dna").decode(np.zeros((2, 5, 3)))
+
+
+def test_refused_letters_are_told_without_being_counted():
+    encode = OneHot("dna")
+    assert encode.refuses(bytes(range(65, 91))) == b"EFIJLOPQUXZ"
+    assert encode.counts["ambiguous"] == 0

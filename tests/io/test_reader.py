@@ -1,0 +1,142 @@
+import gzip
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    MissingFileError,
+)
+from seqloom.io import SequenceRecord, open_sequences
+
+word = st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), min_size=1)
+header = st.lists(word.filter(lambda text: ">" not in text), min_size=1, max_size=3).map(
+    " ".join
+)
+letters = st.text("ACGTNacgtn", max_size=200)
+
+
+def read(path):
+    with open_sequences(path) as reader:
+        return list(reader)
+
+
+def reference(text):
+    """FASTA in four lines of Python, as Biopython's SimpleFastaParser reads it."""
+    for entry in text.split(">")[1:]:
+        head, *lines = entry.splitlines()
+        name, _, description = head.partition(" ")
+        yield SequenceRecord(name, description.strip(), "".join(lines).encode())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(st.tuples(header, letters), min_size=1),
+    st.integers(1, 90),
+    st.sampled_from([open, gzip.open]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_a_written_file_reads_as_the_reference_reads_it(tmp_path, rows, width, opener, end):
+    parts = [
+        [f">{head}", *(seq[i : i + width] for i in range(0, len(seq), width))]
+        for head, seq in rows
+    ]
+    text = end.join(line for part in parts for line in part) + end
+    with opener(tmp_path / "a.fa", "wb") as file:
+        file.write(text.encode())
+    assert read(tmp_path / "a.fa") == list(reference(text))
+
+
+def test_batches_end_at_whichever_limit_comes_first(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nAC\n>c\nG\n>d\nT\n")
+    with open_sequences(tmp_path / "a.fa") as reader:
+        assert [b.ids for b in reader.batches(3)] == [["a", "b", "c"], ["d"]]
+    with open_sequences(tmp_path / "a.fa") as reader:
+        sizes = [batch.sequences.data.size for batch in reader.batches(9, max_bytes=4)]
+    assert sum(sizes) == 8
+    assert max(sizes) == 4
+
+
+def test_columns_and_records_say_the_same(tmp_path):
+    (tmp_path / "a.fa").write_text(">a one two\nACGT\n>b\nAC\n")
+    with open_sequences(tmp_path / "a.fa") as reader:
+        (batch,) = reader.batches(9)
+    assert batch.headers.to_list() == [b"a one two", b"b"]
+    assert list(batch) == [batch[0], batch[1]] == read(tmp_path / "a.fa")
+    assert batch[0] == SequenceRecord("a", "one two", b"ACGT")
+    assert batch.qualities is None
+
+
+def test_a_header_that_is_no_utf8_can_still_be_printed(tmp_path):
+    (tmp_path / "a.fa").write_bytes(b">caf\xe9\nACGT\n")
+    assert read(tmp_path / "a.fa")[0].id == r"caf\xe9"
+
+
+def test_gzip_is_told_from_the_content(tmp_path):
+    (tmp_path / "a.fa").write_bytes(gzip.compress(b">a\nAC\n") + gzip.compress(b">b\nG\n"))
+    with open_sequences(tmp_path / "a.fa") as reader:
+        assert (reader.format, reader.compression) == ("fasta", "gzip")
+        assert [record.id for record in reader] == ["a", "b"]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"nope\.fa: no such file"):
+        open_sequences(tmp_path / "nope.fa")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(FileError, match="folder"):
+        open_sequences(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_an_error(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n")
+    (tmp_path / "a.fa").chmod(0)
+    with pytest.raises(FileError):
+        open_sequences(tmp_path / "a.fa")
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "empty"),
+        (b"hello\n", "text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "PNG"),
+        (b"\xfd7zXZ\x00" + bytes(20), "xz"),
+        (b"PK\x03\x04" + bytes(30), "(?i)zip"),
+    ],
+)
+def test_what_is_no_sequence_file_is_called_by_its_name(tmp_path, content, found):
+    (tmp_path / "a.fa").write_bytes(content)
+    with pytest.raises(FormatError, match=found):
+        read(tmp_path / "a.fa")
+
+
+def test_a_cut_gzip_is_an_error(tmp_path):
+    whole = gzip.compress(b">a\n" + os.urandom(9999).hex().encode() + b"\n")
+    (tmp_path / "a.fa.gz").write_bytes(whole[:-100])
+    with pytest.raises(FormatError, match=r"a\.fa\.gz"):
+        read(tmp_path / "a.fa.gz")
+
+
+def test_another_format_than_the_wanted_one_is_unknown(tmp_path):
+    with pytest.raises(ArgumentError, match="format must be one of fasta"):
+        open_sequences(tmp_path / "a.fa", format="bam")
+
+
+def test_a_closed_reader_reads_no_more(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n")
+    with open_sequences(tmp_path / "a.fa") as reader:
+        pass
+    with pytest.raises(ArgumentError, match="closed"):
+        list(reader)
+
+
+def test_a_batch_of_nothing_is_an_error(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n")
+    with open_sequences(tmp_path / "a.fa") as reader, pytest.raises(ArgumentError):
+        reader.batches(0)

@@ -1,0 +1,93 @@
+"""A run that is killed at any moment, and what becomes of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+SCRIPT = Path(__file__).with_name("train_and_die.py")
+DEMO = Path(sl.__file__).parent / "_demo"
+NEVER = "never"
+# In an epoch (epoch.batch), after one (epoch), or at a wait for the disk, which stands
+# between the writing of a file and its renaming, and between that and the next file.
+EARLY = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
+DISK = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
+
+
+def train(folder, death):
+    """Trains in a process of its own, which kills itself at a moment; gives its exit code."""
+    command = [sys.executable, SCRIPT, folder, death]
+    return subprocess.run(command, check=False, timeout=60).returncode
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nobody disturbs."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    assert train(folder, NEVER) == 0
+    return folder
+
+
+@pytest.mark.parametrize("death", EARLY + DISK)
+def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
+    assert train(tmp_path / "run", death) == -9
+    assert_whole_files(tmp_path / "run")
+    assert train(tmp_path / "run", NEVER) == 0
+    assert_equal_runs(tmp_path / "run", whole)
+
+
+def test_a_run_that_is_killed_again_and_again_comes_to_its_end(whole, tmp_path):
+    for death in ("batch 2.2", "sync 4", "batch 3.1", "epoch 4"):
+        assert train(tmp_path / "run", death) == -9
+    assert train(tmp_path / "run", NEVER) == 0
+    assert_equal_runs(tmp_path / "run", whole)
+
+
+def test_a_resumed_run_predicts_the_scores_that_fit_wrote(tmp_path):
+    assert train(tmp_path / "run", "batch 3.2") == -9
+    assert train(tmp_path / "run", NEVER) == 0
+    scores = sl.infer.predict(tmp_path / "run", DEMO / "test.fa.gz", num_threads=1)
+    saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
+    assert scores.to_numpy().tobytes() == saved.to_numpy().tobytes()
+
+
+def assert_whole_files(folder):
+    """Reads every file that stands under a final name."""
+    for path in folder.rglob("[!.]*.*"):
+        if path.suffix == ".safetensors":
+            assert all(np.isfinite(each).all() for each in sl.record.load(path).values())
+        elif path.suffix == ".tsv":
+            sl.infer.Scores.read_tsv(path)
+        elif path.suffix in {".json", ".jsonl"}:
+            [json.loads(it) for it in read_documents(path)]
+
+
+def read_documents(path):
+    """Gives the JSON texts of a file."""
+    text = path.read_text()
+    return text.splitlines() if path.suffix == ".jsonl" else [text]
+
+
+def assert_equal_runs(folder, other):
+    """Compares weights and scores bit for bit, and the metrics but for their times."""
+    for name in ("model.safetensors", "config.json", "scores-valid.tsv", "scores-test.tsv"):
+        assert (folder / name).read_bytes() == (other / name).read_bytes(), name
+    assert metrics_of(folder) == metrics_of(other)
+    assert weights_of(folder) == weights_of(other)
+
+
+def metrics_of(folder):
+    """Gives the epochs' numbers without their times."""
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [{**json.loads(line), "seconds": None} for line in lines]
+
+
+def weights_of(folder):
+    """Gives all arrays of the checkpoint: last and best weights, the optimiser's state."""
+    record = sl.record.load(folder / "checkpoint/last.safetensors")
+    return {path: np.asarray(each).tobytes() for path, each in record.items()}

@@ -1,0 +1,61 @@
+"""Trains in a folder, going on where it can, and kills itself at a given moment."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
+
+import seqloom as sl  # noqa: E402 - after the line above
+
+DEMO = Path(sl.__file__).parent / "_demo"
+folder, death = sys.argv[1:]
+wait = os.fsync
+counted = 0
+
+
+def die_at(moment):
+    """Ends the process as a power cut would, if this is the moment."""
+    if moment == death:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def count_and_wait(handle):
+    """Stands in for the wait for the disk."""
+    global counted  # noqa: PLW0603 - a script
+    counted += 1
+    die_at(f"sync {counted}")
+    wait(handle)
+
+
+class Watch:
+    """Hears of each step."""
+
+    def on_start(self, plan):
+        pass
+
+    def on_batch(self, step):
+        die_at(f"batch {step.epoch}.{step.batch}")
+
+    def on_epoch(self, row):
+        die_at(f"epoch {row['epoch']}")
+
+    def on_end(self, run):
+        pass
+
+
+os.fsync = count_and_wait
+encoder = sl.encode.OneHot("dna")
+data = sl.data.SequenceDataset(
+    DEMO / "train.fa.gz", labels=DEMO / "train.tsv", encoder=encoder
+)
+train, valid, _ = sl.data.split(data, (0.1, 0.1, 0.8), stratify=True, seed=0)
+test = sl.data.SequenceDataset(
+    DEMO / "test.fa.gz", labels=DEMO / "test.tsv", encoder=encoder, classes=data.classes
+)
+config = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8), dropout=0.3)
+sl.train.fit(
+    config, train, valid, test=test, epochs=4, lr=1e-2, out=folder, resume=True,
+    num_threads=1, progress=Watch(),
+)  # fmt: skip

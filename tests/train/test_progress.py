@@ -1,0 +1,60 @@
+"""Progress: who watches hears of everything, in order."""
+
+import pytest
+
+import seqloom as sl
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+class Diary:
+    """Writes down what it hears."""
+
+    def __init__(self):
+        self.heard = []
+
+    def on_start(self, plan):
+        self.heard.append(("start", plan))
+
+    def on_batch(self, step):
+        self.heard.append(("batch", step))
+
+    def on_epoch(self, row):
+        self.heard.append(("epoch", row))
+
+    def on_end(self, run):
+        self.heard.append(("end", run))
+
+
+@pytest.fixture
+def heard(toy, small):
+    """What was heard of a run of two epochs."""
+    diary = Diary()
+    sl.train.fit(small, toy(40), epochs=2, batch_size=16, num_threads=1, progress=diary)
+    return diary.heard
+
+
+def test_everything_is_heard_in_order(heard):
+    epoch = ["batch"] * 3 + ["epoch"]
+    assert [name for name, _ in heard] == ["start", *epoch, *epoch, "end"]
+
+
+def test_the_plan_says_what_will_be_done(heard):
+    plan = heard[0][1]
+    assert (plan.first_epoch, plan.epochs, plan.batches, plan.samples) == (1, 2, 3, 40)
+    assert (plan.backend, plan.threads, plan.folder) == ("numpy", 1, None)
+
+
+def test_each_step_has_its_place_and_its_share(heard):
+    steps = [it for name, it in heard if name == "batch"]
+    assert [(it.epoch, it.batch, it.samples) for it in steps[3:]] == [
+        (2, 1, 16), (2, 2, 16), (2, 3, 8)
+    ]  # fmt: skip
+    assert all(0 <= it.accuracy <= 1 for it in steps)
+
+
+def test_the_epochs_loss_is_the_mean_over_its_records(heard):
+    steps = [it for name, it in heard if name == "batch"][:3]
+    row = next(it for name, it in heard if name == "epoch")
+    expected = sum(it.loss * it.samples for it in steps) / 40
+    assert row["train_loss"] == pytest.approx(expected)
