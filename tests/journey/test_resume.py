@@ -20,7 +20,7 @@ DISK = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
 
 
 def train(folder, death):
-    """Trains in a process of its own, which kills itself at a moment; gives its exit code."""
+    """Trains in a process of its own, which kills itself at a moment; its exit code."""
     command = [sys.executable, SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=60).returncode
 

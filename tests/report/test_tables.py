@@ -22,5 +22,5 @@ def test_precision_recall_and_f1_equal_those_of_scikit_learn():
 
 def test_a_class_that_was_never_called_has_no_precision():
     row = class_table(Confusion("test", ("a", "b"), [[3, 0], [2, 0]])).rows[1]
-    assert math.isnan(row[2])
+    assert math.isnan(float(row[2]))
     assert row[3:] == (0.0, pytest.approx(0.0))

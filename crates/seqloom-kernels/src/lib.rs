@@ -27,3 +27,4 @@ pub mod softmax;
 mod special;
 
 pub use float::Float;
+pub use parallel::crew;

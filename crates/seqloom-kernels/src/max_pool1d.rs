@@ -55,10 +55,11 @@ fn pool_row<T: Float>(window: &Window, x: &[T], out: &mut [T], places: &mut [i64
     for (number, (out, place)) in out.iter_mut().zip(places).enumerate() {
         let (start, stop) = window.covered(number);
         let (mut best, mut at) = (x[start], start);
-        for (index, &value) in (start..).zip(&x[start..stop]).skip(1) {
-            if value > best || (value.is_nan() && !best.is_nan()) {
-                (best, at) = (value, index);
-            }
+        for (index, &value) in (start..stop).zip(&x[start..stop]) {
+            // Both sides are always asked, for a branch here would be a coin's toss.
+            let better = (value > best) | value.is_nan();
+            best = if better { value } else { best };
+            at = if better { index } else { at };
         }
         (*out, *place) = (best, at.cast_signed() as i64);
     }

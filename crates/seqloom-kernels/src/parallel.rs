@@ -2,6 +2,14 @@
 
 use rayon::prelude::*;
 
+/// How many of the threads offered are worth waking for an array of so many numbers.
+pub fn crew(threads: usize, numbers: usize) -> usize {
+    if numbers < FEW { 1 } else { threads }
+}
+
+/// A thread takes up to twenty microseconds to wake: what is done sooner is done alone.
+const FEW: usize = 8 * CHUNK;
+
 /// Fills an output in chunks of `size`, each told its number. One thread takes them in
 /// order and leaves rayon alone.
 pub(crate) fn chunks<T: Send>(

@@ -44,4 +44,4 @@ def evaluate(
     console.print(str(data))
     with score_bar(console) as tell:
         metrics = judge(trained, data, num_threads=machine.threads, progress=tell)
-    show_metrics(console, {"": metrics})
+    show_metrics(console, {str(model): metrics})

@@ -27,14 +27,12 @@ class Splice:
 
 
 def read_splice(seed: int) -> Splice:
-    """Reads the packaged files and keeps a tenth of the training windows aside.
-
-    Equal windows fall on one side, so that the epoch is chosen on letters not learned.
-    """
+    """Reads the packaged files and keeps a tenth of the training windows aside."""
     from seqloom.data import split
 
     whole = _read("train", classes=None)
     windows = _windows("train")
+    # Equal windows fall on one side: the epoch is chosen by windows that were not learned.
     train, valid = split(whole, (0.9, 0.1), stratify=True, groups=windows, seed=seed)
     test = _read("test", classes=whole.classes)
     known = set(windows)

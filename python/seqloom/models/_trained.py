@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import seqloom.encode  # noqa: F401 - makes the encoders known that config.json names
+# config.json names classes of this package: they must be known when it is read.
+import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._config import Config
 from seqloom._files import write_atomic
 from seqloom._key import Key

@@ -40,7 +40,9 @@ class Ended:
             folder=folder,
             valid=valid,
             test=test,
-            report=self._report(valid, test),
+            report=self._report(
+                "Training run" if folder is None else folder.name, valid, test
+            ),
         )
         if folder is not None:
             self._write(folder, run)
@@ -54,7 +56,7 @@ class Ended:
                 part.scores.to_tsv(folder / f"scores-{name}.tsv")
         write_report(folder, run.report)
 
-    def _report(self, valid: Part | None, test: Part | None) -> Report:
+    def _report(self, title: str, valid: Part | None, test: Part | None) -> Report:
         """Gathers what the report shows; the test part is the most telling."""
         pairs = {"test": test, "validation": valid}
         network, columns = (
@@ -62,7 +64,7 @@ class Ended:
             ", ".join(self.trained.classes),
         )
         return make_report(
-            title="Training run",
+            title=title,
             lead=f"{network} learned {columns} from {len(self.parts.train):,} sequences.",
             task=self.trained.task,
             parts={name: part for name, part in pairs.items() if part is not None},

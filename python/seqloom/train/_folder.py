@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seqloom._files import write_atomic
-from seqloom.errors import FileError, RunFolderError
+from seqloom.errors import ArgumentError, FileError, RunFolderError
 
 _FILES = (
     "config.json",
@@ -32,9 +32,12 @@ def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
         overwrite: A run in it may be replaced. Only a run's own files are removed.
 
     Raises:
+        ArgumentError: Both are asked for.
         FileError: It cannot be made.
         RunFolderError: It holds something else, or a run that may not be touched.
     """
+    if resume and overwrite:
+        raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
     if path.is_dir() and any(path.iterdir()):
         _enter(path, resume=resume, overwrite=overwrite)
     try:

@@ -1,10 +1,7 @@
 """Checks of a run's network and data, before any work."""
 
-import hashlib
 import json
 from typing import Any
-
-import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, RecordError, SeqloomError
@@ -70,8 +67,8 @@ def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str,
         "model": shapes if config is None else config.to_dict(),
         "encoder": trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
-        "training data": _fingerprint(parts.train),
-        "validation data": None if parts.valid is None else _fingerprint(parts.valid),
+        "training data": parts.train.fingerprint(),
+        "validation data": None if parts.valid is None else parts.valid.fingerprint(),
     }
     return json.loads(json.dumps(facts))
 
@@ -114,13 +111,4 @@ def _check_part(trained: Trained, name: str, part: Examples) -> None:
         check_labels(trained, part)
         check_lengths(trained.model, part)
     except SeqloomError as error:
-        error.add_note(f"in the {name} part")
-        raise
-
-
-def _fingerprint(part: Examples) -> str:
-    """Names the records of a part, in order, with their labels."""
-    digest = hashlib.blake2b(part.fingerprint().encode(), digest_size=16)
-    digest.update("\n".join(part.ids).encode())
-    digest.update(np.ascontiguousarray(part.labels).tobytes())
-    return digest.hexdigest()
+        raise type(error)(f"the {name} part: {error}") from None

@@ -42,6 +42,12 @@ impl Shape {
         Some(room / self.stride + 1)
     }
 
+    /// The work of a pass, in numbers that a cheaper kernel would be through with as soon.
+    pub fn work(&self) -> usize {
+        let sums = self.batch * self.outputs * self.out_length().unwrap_or(0);
+        sums * self.channels * self.kernel / 4
+    }
+
     /// From the first tap to the last.
     fn reach(&self) -> Option<usize> {
         Some(self.dilation * self.kernel.checked_sub(1)?)

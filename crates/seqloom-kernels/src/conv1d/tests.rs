@@ -86,7 +86,7 @@ fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
     let bias = |out: usize| case.bias[out / width % s.outputs].wide();
     let mut expected: Vec<f64> = (0..case.grad.len()).map(bias).collect();
     products(s, |o, w, i| {
-        expected[o] += case.weight[w].wide() * case.x[i].wide()
+        expected[o] += case.weight[w].wide() * case.x[i].wide();
     });
     let mut out = vec![T::of(f64::NAN); case.grad.len()];
     forward(s, (&case.x, &case.weight), Some(&case.bias), &mut out, 1);
@@ -97,7 +97,7 @@ fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let mut expected = vec![0.0; case.x.len()];
     products(s, |o, w, i| {
-        expected[i] += case.weight[w].wide() * case.grad[o].wide()
+        expected[i] += case.weight[w].wide() * case.grad[o].wide();
     });
     let mut out = vec![T::of(f64::NAN); case.x.len()];
     input_grad(s, &case.grad, &case.weight, &mut out, 1);
@@ -108,7 +108,7 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let mut expected = vec![0.0; case.weight.len()];
     products(s, |o, w, i| {
-        expected[w] += case.x[i].wide() * case.grad[o].wide()
+        expected[w] += case.x[i].wide() * case.grad[o].wide();
     });
     let mut bias = vec![0.0; s.outputs];
     for (index, grad) in case.grad.iter().enumerate() {
@@ -124,7 +124,7 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn convolves_as_the_definition_says(shape in shapes()) {

@@ -25,6 +25,7 @@ pub(crate) fn batch_norm(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
+    let threads = seqloom_kernels::crew(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
@@ -60,6 +61,7 @@ pub(crate) fn batch_norm_grad(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
+    let threads = seqloom_kernels::crew(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &[batch, channels, length])?;
@@ -98,6 +100,7 @@ pub(crate) fn scale_shift(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
+    let threads = seqloom_kernels::crew(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;

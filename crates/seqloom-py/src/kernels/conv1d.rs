@@ -24,6 +24,7 @@ pub(crate) fn conv1d(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, out_shape) = sizes(x.axes("x")?, weight.axes("weight")?, [stride, padding, dilation])?;
+    let threads = seqloom_kernels::crew(threads, shape.work());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let weight = weight.read::<T>("weight", &[shape.outputs, shape.channels, shape.kernel])?;
@@ -50,6 +51,7 @@ pub(crate) fn conv1d_input_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(out.axes("out")?, weight.axes("weight")?, [stride, padding, dilation])?;
+    let threads = seqloom_kernels::crew(threads, shape.work());
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", &grad_shape)?;
         let weight = weight.read::<T>("weight", &[shape.outputs, shape.channels, shape.kernel])?;
@@ -75,6 +77,7 @@ pub(crate) fn conv1d_weight_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(x.axes("x")?, out.axes("out")?, [stride, padding, dilation])?;
+    let threads = seqloom_kernels::crew(threads, shape.work());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &grad_shape)?;

@@ -25,6 +25,7 @@ pub(crate) fn dropout(
         let message = format!("rate: expected a share from 0 to 1 (excluded), got {rate}");
         return Err(PyValueError::new_err(message));
     }
+    let threads = seqloom_kernels::crew(threads, x.len());
     let key = Key([key0, key1]);
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);

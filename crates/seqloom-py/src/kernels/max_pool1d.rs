@@ -24,6 +24,7 @@ pub(crate) fn max_pool1d(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
+    let threads = seqloom_kernels::crew(threads, x.len());
     let window = Window { length, kernel, stride, padding };
     let shape = [batch, channels, out_length(&window)?];
     floats::check("indices", indices.as_untyped(), &shape)?;
@@ -57,6 +58,7 @@ pub(crate) fn max_pool1d_grad(
 ) -> PyResult<()> {
     let [batch, channels, width] = grad.axes("grad")?;
     let [_, _, length] = out.axes("out")?;
+    let threads = seqloom_kernels::crew(threads, out.len());
     floats::check("indices", indices.as_untyped(), grad.shape())?;
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", grad.shape())?;

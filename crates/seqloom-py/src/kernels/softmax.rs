@@ -21,6 +21,7 @@ macro_rules! by_row {
             threads: usize,
         ) -> PyResult<()> {
             let [rows, width] = x.axes("x")?;
+            let threads = seqloom_kernels::crew(threads, x.len());
             by_dtype!(x, T => {
                 let x = x.read::<T>("x", &[rows, width])?;
                 let mut out = out.write::<T>("out", &[rows, width])?;
@@ -49,6 +50,7 @@ pub(crate) fn cross_entropy(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, classes] = logits.axes("logits")?;
+    let threads = seqloom_kernels::crew(threads, logits.len());
     floats::check("labels", labels.as_untyped(), &[rows])?;
     let labels = within(labels.as_slice()?, classes)?;
     by_dtype!(logits, T => {

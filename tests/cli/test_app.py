@@ -1,0 +1,85 @@
+"""The command line as a whole: help, version, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from seqloom.cli._machine import version
+
+COMMANDS = ["demo", "inspect", "train", "predict", "evaluate"]
+HEAVY = {"torch", "jax", "matplotlib", "scipy", "seqloom.data", "seqloom.train"}
+
+
+def run(*words):
+    command = [sys.executable, "-m", "seqloom", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_no_command_shows_all_of_them(call):
+    said = call()
+    assert said.code == 0
+    assert all(f"│ {name} " in said.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_help_has_an_example_that_names_the_command(call, command):
+    said = call(command, "--help")
+    assert said.code == 0
+    assert f"Example: seqloom {command}" in said.out
+
+
+def test_the_help_of_train_lists_every_option(call):
+    said = call("train", "--help")
+    options = (
+        "--labels --out --valid --valid-share --folds --test --task --alphabet --id-column "
+        "--label-column --label-from-header --unlabelled --threads --epochs --batch-size "
+        "--lr --class-weight --seed --backend --resume --overwrite --traceback"
+    )
+    assert [name for name in options.split() if name not in said.out] == []
+
+
+def test_version(call):
+    assert call("--version").out.strip() == version()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["trian"], 'Did you mean "train"?'),
+        (["train", "a.fa"], "--out requires an argument"),
+        (["train", "a.fa", "--out", "r", "--epohcs", "2"], "--epohcs"),
+        (["train", "a.fa", "--out", "r", "--lr", "fast"], 'unable to convert "fast"'),
+        (["train", "a.fa", "--out", "r", "--task", "guess"], '"guess" for --task'),
+        (["train", "a.fa", "--out", "r", "--threads", "0"], '"0" for --threads'),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_a_word_that_makes_no_sense_is_two_lines_that_lead_to_the_help(
+    call, words, expected
+):
+    said = call(*words)
+    assert (said.code, said.out) == (2, "")
+    first, second = said.err.splitlines()
+    assert expected in first
+    assert "--help lists the options" in second
+
+
+def test_an_error_leaves_a_process_with_code_2_and_one_line():
+    done = run("inspect", "none.fa")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: none.fa: no such file\n"
+
+
+def test_traceback_shows_where_an_error_arose(call):
+    said = call("inspect", "none.fa", "--traceback")
+    assert said.code == 2
+    assert said.err.startswith("Traceback")
+    assert said.err.endswith("error: none.fa: no such file\n")
+
+
+def test_starting_loads_nothing_heavy():
+    code = "import sys, json, seqloom.cli; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert not HEAVY & set(json.loads(done.stdout))

@@ -1,0 +1,84 @@
+"""``seqloom demo``, with fewer epochs than a person gets."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seqloom import _demo
+from seqloom.cli import _demo as command
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """An empty folder to stand in, and a demo that takes a moment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(command.NETWORK, "epochs", 1)
+    monkeypatch.setitem(command.LINEAR, "epochs", 1)
+
+
+@pytest.fixture
+def said(call):
+    return call("demo")
+
+
+def windows(part):
+
+    return (
+        gzip.decompress(_demo.path(f"{part}.fa.gz").read_bytes()).decode().split("\n")[1::2]
+    )
+
+
+def test_prints_the_comparison_and_where_the_report_lies(said):
+    assert said.code == 0
+    for words in ("test accuracy", "95 % interval", "95.9 %", "logistic regression"):
+        assert words in said.out
+    assert said.out.endswith("report seqloom-demo/report.html\n")
+
+
+@pytest.mark.usefixtures("said")
+def test_the_accuracy_is_that_of_the_scores_file():
+    found = json.loads(Path("seqloom-demo/demo.json").read_text())
+    rows = [
+        line.split("\t")
+        for line in Path("seqloom-demo/scores-test.tsv").read_text().split("\n")
+    ]
+    truth = dict(line.split() for line in _demo.path("test.tsv").read_text().splitlines())
+    right = [
+        truth[r[0]] == rows[0][1 + np.argmax([*map(float, r[1:])])] for r in rows[1:-1]
+    ]
+    seen = set(windows("train"))
+    unshared = [
+        hit
+        for hit, window in zip(right, windows("test"), strict=True)
+        if window not in seen
+    ]
+    assert found["accuracy"] == pytest.approx(np.mean(right))
+    assert found["unshared"] == pytest.approx(np.mean(unshared))
+    assert found["shared"] == len(right) - len(unshared)
+
+
+@pytest.mark.usefixtures("said")
+def test_the_report_holds_the_comparison():
+    page = Path("seqloom-demo/report.html").read_text("utf-8")
+    for words in (
+        "Primate splice junctions",
+        "published",
+        "Worst mistakes",
+        "also stand in",
+    ):
+        assert words in page
+
+
+@pytest.mark.usefixtures("said")
+def test_a_second_demo_just_works(call):
+    assert call("demo").code == 0
+
+
+def test_a_run_of_ones_own_is_not_replaced(call, trained):
+    before = (trained / "model.safetensors").read_bytes()
+    said = call("demo", "--out", trained)
+    assert said.code == 2
+    assert (trained / "model.safetensors").read_bytes() == before

@@ -1,0 +1,25 @@
+"""Ctrl-C in the middle of a run."""
+
+import shlex
+import signal
+import subprocess
+import sys
+
+from seqloom import _demo
+
+TRAIN, LABELS = str(_demo.path("train.fa.gz")), str(_demo.path("train.tsv"))
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    words = ["train", TRAIN, "--labels", LABELS, "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-u", "-m", "seqloom", *words, "--epochs", "500"]
+    process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
+    for line in process.stdout:
+        if line.endswith("best\n"):  # the first epoch is saved
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    again = shlex.split(errors.splitlines()[-1])
+    assert again == ["seqloom", *words, "--epochs", "500", "--resume"]

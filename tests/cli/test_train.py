@@ -1,0 +1,142 @@
+"""``seqloom train``, ``predict`` and ``evaluate``: from files to files."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seqloom import _demo
+
+TRAIN, LABELS = _demo.path("train.fa.gz"), _demo.path("train.tsv")
+TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
+PARTS = ["--labels", LABELS, TEST_LABELS, "--test", TEST, "--seed", 3]
+
+
+def metric(text, name):
+    """The last number in the line of a metric."""
+    return float(re.search(rf"{name} .*?([0-9.]+)\s*$", text, re.MULTILINE)[1])
+
+
+def test_predict_gives_the_scores_that_training_gave(call, trained, tmp_path):
+    said = call("predict", trained, TEST, "--out", tmp_path / "scores.tsv")
+    assert said.code == 0
+    assert (tmp_path / "scores.tsv").read_bytes() == (
+        trained / "scores-test.tsv"
+    ).read_bytes()
+
+
+def test_evaluate_counts_what_the_scores_file_holds(call, trained):
+    rows = [
+        line.split("\t") for line in (trained / "scores-test.tsv").read_text().split("\n")
+    ]
+    called = {row[0]: rows[0][1 + np.argmax([*map(float, row[1:])])] for row in rows[1:-1]}
+    truth = dict(line.split("\t")[:2] for line in TEST_LABELS.read_text().splitlines()[1:])
+    right = np.mean([called[name] == truth[name].strip() for name in called])
+    said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
+    assert metric(said.out, "accuracy") == pytest.approx(right, abs=5e-5)
+
+
+def test_the_first_line_names_backend_device_and_threads(call, trained, tmp_path):
+    said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--threads", 1)
+    assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
+
+
+def test_an_existing_run_is_kept(call, trained):
+    before = (trained / "model.safetensors").read_bytes()
+    said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 2)
+    assert said.code == 2
+    assert "--resume" in said.err
+    assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_a_finished_run_is_resumed_to_the_same_bits(call, trained):
+    before = (trained / "model.safetensors").read_bytes()
+    said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 2, "--resume")
+    assert said.code == 0
+    assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_other_settings_are_no_resume(call, trained):
+    said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 3, "--resume")
+    assert said.code == 2
+    assert "epochs" in said.err
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Forty sequences of differing lengths with their share of G and C."""
+    rng = np.random.default_rng(0)
+    lines, table = [], ["id\tgc\trich"]
+    for number in range(40):
+        letters = "".join(rng.choice(list("ACGT"), 30 + number, p=[0.3, 0.2, 0.2, 0.3]))
+        share = (letters.count("G") + letters.count("C")) / len(letters)
+        lines.append(f">s{number} class={'rich' if share > 0.4 else 'poor'}\n{letters}\n")
+        table.append(f"s{number}\t{share:.4f}\t{int(share > 0.4)}")
+    (tmp_path / "few.fa").write_text("".join(lines))
+    (tmp_path / "few.tsv").write_text("\n".join(table) + "\n")
+    return tmp_path
+
+
+def test_labels_come_from_headers(call, few):
+    words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, "--valid-share", 0]
+    said = call("train", few / "few.fa", *words, "--out", few / "run")
+    assert said.code == 0
+    assert "poor" in said.out
+    assert "kept   epoch 1 of 1, the last" in said.out
+
+
+def test_numbers_are_learned_and_judged_as_numbers(call, few):
+    table = ["--labels", few / "few.tsv", "--label-column", "gc"]
+    words = [*table, "--task", "regress", "--epochs", 2, "--out", few / "run"]
+    assert call("train", few / "few.fa", *words).code == 0
+    said = call("evaluate", few / "run", few / "few.fa", "--labels", few / "few.tsv")
+    assert {"r2", "pearson", "RMSE"} <= set(said.out.split())
+
+
+def test_predictions_of_a_number_bear_its_name(call, few):
+    table = ["--labels", few / "few.tsv", "--label-column", "gc"]
+    words = [*table, "--task", "regress", "--epochs", 1, "--out", few / "run"]
+    call("train", few / "few.fa", *words)
+    call("predict", few / "run", few / "few.fa", "--out", few / "scores.tsv")
+    assert (few / "scores.tsv").read_text().splitlines()[0] == "id\tgc"
+
+
+def test_folds_are_runs_of_their_own_with_a_mean(call, few):
+    table = ["--labels", few / "few.tsv", "--label-column", "rich"]
+    said = call(
+        "train", few / "few.fa", *table, "--epochs", 1, "--folds", 3, "--out", few / "runs"
+    )
+    assert said.code == 0
+    assert "fold 3 of 3" in said.out
+    assert "deviation" in said.out
+    assert sorted(path.name for path in (few / "runs").iterdir()) == [
+        "fold-1",
+        "fold-2",
+        "fold-3",
+    ]
+
+
+def test_sequences_without_a_label_are_left_out_and_counted(call, few):
+    table = (few / "few.tsv").read_text().splitlines(keepends=True)
+    (few / "less.tsv").write_text("".join(table[:-3]) + "ghost\t0.5\t1\n")
+    labels = [
+        "--labels",
+        few / "less.tsv",
+        "--label-column",
+        "rich",
+        "--unlabelled",
+        "skip",
+    ]
+    said = call("train", few / "few.fa", *labels, "--epochs", 1, "--out", few / "run")
+    assert "3 sequences without a label are left out: s37, s38, s39" in said.out
+    assert "1 labels belong to no sequence of these files: ghost" in said.out
+
+
+def test_a_validation_file_chooses_the_epoch(call, few):
+    table = ["--labels", few / "few.tsv", "--label-column", "rich"]
+    words = [*table, "--valid", few / "few.fa", "--epochs", 1, "--out", few / "run"]
+    assert call("train", few / "few.fa", *words).code == 0
+    row = json.loads(Path(few / "run" / "metrics.jsonl").read_text())
+    assert "valid_loss" in row

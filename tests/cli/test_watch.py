@@ -1,0 +1,66 @@
+"""What a person sees while a network learns."""
+
+import io
+from contextlib import suppress
+from dataclasses import replace
+
+from rich.console import Console
+
+from seqloom.cli._watch import Watch
+from seqloom.train import Plan, Step
+
+PLAN = Plan(
+    first_epoch=1,
+    epochs=2,
+    batches=1,
+    samples=64,
+    backend="numpy",
+    threads=1,
+    parameters=355,
+    folder=None,
+)
+
+
+def row(epoch, loss):
+    return {"epoch": epoch, "train_loss": 0.5, "valid_loss": loss, "seconds": 0.5}
+
+
+def watch(*, terminal, losses, plan=PLAN):
+    """Plays a run and gives what was written."""
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=terminal, width=100)
+    with Watch(console) as watcher:
+        watcher.on_start(plan)
+        for epoch, loss in enumerate(losses, start=plan.first_epoch):
+            watcher.on_batch(Step(epoch, 1, 64, 0.5, 0.75))
+            watcher.on_epoch(row(epoch, loss))
+    return written.getvalue()
+
+
+def test_without_a_terminal_every_epoch_is_a_plain_line():
+    lines = watch(terminal=False, losses=[0.7, 0.8]).splitlines()
+    assert lines[1].split() == ["epoch", "loss", "valid", "loss", "samples/s"]
+    assert lines[2].split() == ["1", "0.5000", "0.7000", "128", "best"]
+    assert lines[3].split() == ["2", "0.5000", "0.8000", "128"]
+    assert len(lines) == 4
+
+
+def test_a_terminal_has_a_bar_that_is_gone_in_the_end():
+    written = watch(terminal=True, losses=[0.7])
+    assert "loss 0.5000  accuracy 75 %" in written
+    assert written.rstrip().endswith("\x1b[2K")
+
+
+def test_after_a_resume_the_best_is_still_the_best_of_all(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"epoch": 1, "valid_loss": 0.2}\n')
+    plan = replace(PLAN, first_epoch=2, folder=tmp_path)
+    assert "best" not in watch(terminal=False, losses=[0.3], plan=plan)
+
+
+def test_an_error_takes_the_bar_down():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    watcher = Watch(console)
+    with suppress(ValueError), watcher:
+        watcher.on_start(PLAN)
+        raise ValueError
+    assert not watcher._bar.live.is_started  # noqa: SLF001 - nothing else shows it
