@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from seqloom._files import atomic_path, fingerprint, write_atomic
@@ -36,6 +38,13 @@ def test_a_written_file_has_the_usual_permissions(tmp_path):
 def test_a_missing_folder_is_an_error_that_names_the_file(tmp_path):
     with pytest.raises(FileError, match="no/a: cannot be written: No such file"):
         write_atomic(tmp_path / "no" / "a", b"")
+
+
+def test_a_pipe_is_never_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="pipe: is no regular file"):
+        write_atomic(tmp_path / "pipe", b"")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_fingerprint_tells_contents_apart(tmp_path):

@@ -42,7 +42,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         A temporary name in the same folder; it is removed when the block fails.
 
     Raises:
-        FileError: The folder does not exist or may not be written.
+        FileError: The folder does not exist or may not be written, or ``path`` is a folder,
+            a device or a pipe, which a file would replace.
 
     Examples:
         >>> with atomic_path("a.txt") as part:
@@ -51,6 +52,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         ['a.txt']
     """
     final = Path(path)
+    if final.exists() and not final.is_file():
+        raise FileError(
+            f"{final}: is no regular file; expected the name of a file to write"
+        )
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
         yield part

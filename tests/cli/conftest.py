@@ -43,13 +43,30 @@ def call(capsys):
     return run
 
 
+def finish(*words):
+    """Runs a command line that ends well, and draws no pictures."""
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_pictures(patch)
+        with pytest.raises(SystemExit) as left:
+            main([str(word) for word in words])
+    assert left.value.code == 0
+
+
+@pytest.fixture(scope="session")
+def trainer():
+    """Trains for one epoch, for tests that need any run folder."""
+
+    def train(fasta, labels, folder):
+        words = ["--labels", labels, "--alphabet", "dna", "--valid-share", 0, "--epochs", 1]
+        finish("train", fasta, *words, "--out", folder)
+
+    return train
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """A run folder that `seqloom train` wrote, and its words."""
     folder = tmp_path_factory.mktemp("cli") / "run"
     words = ["train", TRAIN, "--labels", LABELS, TEST_LABELS, "--test", TEST]
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as left:
-        leave_out_pictures(patch)
-        main([*words, "--out", str(folder), "--epochs", "2", "--seed", "3"])
-    assert left.value.code == 0
+    finish(*words, "--out", folder, "--epochs", 2, "--seed", 3)
     return folder

@@ -1,139 +1,247 @@
-"""Bad input: exit code 2, one or two lines that say what and where, nothing written."""
+"""Bad input: exit code 2, one or two lines that say what and where, and nothing lost."""
 
 import gzip
 import lzma
+import re
+import subprocess
+import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 TWO = ">a\nACGT\n>b\nGGCC\n"
 LABELS = "id\tlabel\na\tyes\nb\tno\n"
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty folder to stand in, with two sequences and their labels."""
-    monkeypatch.chdir(tmp_path)
-    Path("two.fa").write_text(TWO)
-    Path("two.tsv").write_text(LABELS)
-    return tmp_path
-
-
-@pytest.fixture
-def refused(here, call):
-    """Calls, and checks the manner of the refusal; gives the message."""
-
-    def run(*words):
-        said = call(*words)
-        assert said.code == 2
-        assert said.err.startswith("error: ")
-        assert 1 <= len(said.err.splitlines()) <= 2
-        assert not list(here.rglob("*.safetensors"))
-        return said.err
-
-    return run
-
-
-def train(*words, fasta="two.fa", labels="two.tsv"):
-    """The words of a training run on DNA."""
-    return ["train", fasta, "--labels", labels, "--alphabet", "dna", "--out", "run", *words]
-
-
+DNA = "--labels two.tsv --alphabet dna --valid-share 0"
+# A gzip member as bgzip writes it, without the empty one that ends every whole file.
+BGZF = bytes.fromhex(
+    "1f8b08040000000000ff0600424302002b00b34be47274760fe1b24be272777776e602001a2c2f6110000000"
+)
 FILES = {
-    "empty": (b"", "empty"),
-    "text": (b"Dear reader,\n", "text"),
-    "xz": (lzma.compress(TWO.encode()), "xz"),
-    "png": (b"\x89PNG\r\n\x1a\n" + bytes(40), "PNG"),
-    "cut gzip": (gzip.compress(TWO.encode() * 99)[:-9], "cut|truncated|end"),
+    "two.fa": TWO,
+    "two.tsv": LABELS,
+    "longer.fa": ">a\nACGTA\n>b\nGGCC\n",
+    "other.fa": ">a\nACGT\n>b\nGGCA\n",
+    "twice.fa": TWO + ">a\nTTTT\n",
+    "letter.fa": ">a\nACGT\n>b\nGGEC\n",
+    "blank.fa": ">a\nACGT\n>b\n\n",
+    "fastq.fa": "@a\nACGT\n+\nIIII\n",
+    "empty.fa": "",
+    "text.fa": "Dear reader,\n",
+    "xz.fa": lzma.compress(TWO.encode()),
+    "png.fa": b"\x89PNG\r\n\x1a\n" + bytes(40),
+    "cut.fa.gz": gzip.compress(TWO.encode() * 99)[:-9],
+    "endless.fa.gz": BGZF,
+    "less.tsv": "id\tlabel\na\tyes\n",
+    "values.tsv": LABELS + "a\tno\n",
+    "same.tsv": "id\tlabel\na\tyes\nb\tyes\n",
+    "fractions.tsv": "id\tlabel\na\t0.5\nb\t0.7\n",
+    "names.tsv": "name\tlabel\na\tyes\n",
+    "short.tsv": "id\tlabel\na\n",
+    "file": "mine",
+    "mine/notes.txt": "mine",
+}
+# What is wrong: the words, and a pattern of the message's essential part.
+CASES = {
+    "a missing file": ("inspect none.fa", "none.fa: no such file"),
+    "a folder": ("inspect mine", "mine: is a folder"),
+    "an empty file": ("inspect empty.fa", "empty.fa: the file is empty"),
+    "xz": ("inspect xz.fa", "xz.fa: expected FASTA, found xz data"),
+    "a picture": ("inspect png.fa", "png.fa: expected FASTA, found a PNG"),
+    "text": ("inspect text.fa", 'text.fa: .*text that begins with "Dear reader,"'),
+    "another format": ("inspect fastq.fa", "fastq.fa: expected FASTA, found FASTQ"),
+    "a cut gzip": ("inspect cut.fa.gz", r"cut.fa.gz: the gzip data is cut: .* byte \d+"),
+    "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*cut.*marks the end"),
+    "a missing training file": (f"train none.fa {DNA} --out new", "none.fa: no such file"),
+    "a missing test file": (f"train two.fa {DNA} --out new --test none.fa", "none.fa: no"),
+    "an empty sequence": (
+        f"train blank.fa {DNA} --out new",
+        r"record 1 \(b\): .*no letters",
+    ),
+    "an id twice": (f"train twice.fa {DNA} --out new", "'a' stands twice: record 0 .*2 of"),
+    "a letter": (
+        f"train letter.fa {DNA} --out new",
+        "letter.fa: .*1 .*line 4, byte 13: .*ACGT",
+    ),
+    "the letter itself": (f"train letter.fa {DNA} --out new", "found 'E'"),
+    "a letter to predict": ("predict run letter.fa --out s.tsv", "line 4, byte 13: .*'E'"),
+    "an unclear alphabet": (
+        "train two.fa --labels two.tsv --out new",
+        "DNA and protein both",
+    ),
+    "no labels": ("train two.fa --out new", "--labels TABLE"),
+    "no label": (f"train two.fa {DNA} --labels less.tsv --out new", "1 of 2 .*less.tsv: b"),
+    "two values": (
+        f"train two.fa {DNA} --labels values.tsv --out new",
+        "line 4: id 'a' .*'yes'",
+    ),
+    "one class": (
+        f"train two.fa {DNA} --labels same.tsv --out new",
+        "'yes'; .*two classes",
+    ),
+    "fractions": (f"train two.fa {DNA} --labels fractions.tsv --out new", "--task regress"),
+    "no id column": (f"train two.fa {DNA} --labels names.tsv --out new", "no column 'id'"),
+    "a short line": (
+        f"train two.fa {DNA} --labels short.tsv --out new",
+        "line 2: expected 2",
+    ),
+    "a table that is none": (
+        f"train two.fa {DNA} --labels xz.fa --out new",
+        "expected a table",
+    ),
+    "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot make"),
+    "a file for a folder": (f"train two.fa {DNA} --out file", "file: cannot make"),
+    "other files": (f"train two.fa {DNA} --out mine", "mine: .*choose an empty folder"),
+    "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
+    "an existing run": (f"train two.fa {DNA} --out run", "run: holds a run .*--overwrite"),
+    "nothing to resume": (f"train two.fa {DNA} --out new --resume", "new: holds no run"),
+    "other data": (
+        f"train other.fa {DNA} --epochs 1 --out run --resume",
+        "other training data",
+    ),
+    "other epochs": (
+        f"train two.fa {DNA} --epochs 2 --out run --resume",
+        "epochs 1, not 2",
+    ),
+    "both": (
+        f"train two.fa {DNA} --out run --resume --overwrite",
+        "--resume and --overwrite",
+    ),
+    "no epochs": (
+        f"train two.fa {DNA} --out new --epochs 0",
+        "epochs must be at least 1, got 0",
+    ),
+    "no rate": (
+        f"train two.fa {DNA} --out new --lr nan",
+        "lr must be a number above 0, got nan",
+    ),
+    "no batch": (
+        f"train two.fa {DNA} --out new --batch-size 0",
+        "batch_size must be at least 1",
+    ),
+    "no backend": (
+        f"train two.fa {DNA} --out new --backend abacus",
+        "called 'abacus'; .*numpy",
+    ),
+    "no option": (f"train two.fa {DNA} --out new --epohcs 2", "--epohcs.*--epochs"),
+    "no files": (
+        "train --labels two.tsv two.fa --out new",
+        "FILES requires .*Name files first",
+    ),
+    "a stop by nothing": (
+        f"train two.fa {DNA} --out new --early-stop 2",
+        "--early-stop.*--valid",
+    ),
+    "no share": (f"train two.fa {DNA} --out new --valid-share 1", "--valid-share must be"),
+    "two parts": (
+        f"train two.fa {DNA} --out new --valid two.fa",
+        "--valid and --valid-share",
+    ),
+    "folds to judge": (
+        "train two.fa --labels two.tsv --out new --folds 2 --test two.fa",
+        "without --folds",
+    ),
+    "no run": (
+        "predict new two.fa --out s.tsv",
+        "new: no such folder; expected a run folder",
+    ),
+    "a file for a run": (
+        "predict two.fa two.fa --out s.tsv",
+        "two.fa: is a file; expected a run",
+    ),
+    "another length": (
+        "predict run longer.fa --out s.tsv",
+        "4 letters, but 'a' has 5; cut all",
+    ),
+    "no folder": ("predict run two.fa --out none/s.tsv", "there is no folder none"),
+    "a folder for a table": ("predict run two.fa --out mine", "mine: is no regular file"),
+    "other classes": (
+        "evaluate run two.fa --labels fractions.tsv",
+        "'0.5' is none of .*no, yes",
+    ),
 }
 
 
-@pytest.mark.parametrize(("content", "name"), FILES.values(), ids=FILES)
-def test_what_is_no_sequence_file_is_named(refused, content, name):
-    Path("odd.fa").write_bytes(content)
-    message = refused("inspect", "odd.fa")
-    assert "odd.fa" in message
-    assert any(each in message for each in name.split("|"))
+def write(home):
+    """Writes all files into a folder."""
+    for name, content in FILES.items():
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
 
 
-@pytest.mark.parametrize("name", ["none.fa", "."], ids=["missing", "folder"])
-def test_a_file_that_cannot_be_read_is_named(refused, name):
-    assert name in refused(*train(fasta=name))
+@pytest.fixture(scope="module")
+def template(tmp_path_factory, trainer):
+    """A folder with all files, and a finished run."""
+    home = tmp_path_factory.mktemp("bad")
+    write(home)
+    trainer(home / "two.fa", home / "two.tsv", home / "run")
+    return home
 
 
-TABLES = {
-    "id without a label": ("id\tlabel\na\tyes\n", ["1 of 2", "b"]),
-    "one id, two values": (LABELS + "a\tno\n", ["'a'", "'no'", "'yes'", "line 4"]),
-    "a single class": ("id\tlabel\na\tyes\nb\tyes\n", ["'yes'", "two classes"]),
-    "fractions": ("id\tlabel\na\t0.5\nb\t0.7\n", ["0.5", "--task regress"]),
-    "no such column": ("name\tlabel\na\tyes\n", ["id"]),
-}
+@pytest.fixture
+def here(template, tmp_path, monkeypatch):
+    """A copy of that folder to stand in."""
+    monkeypatch.chdir(tmp_path)
+    return copytree(template, tmp_path, dirs_exist_ok=True)
 
 
-@pytest.mark.parametrize(("table", "expected"), TABLES.values(), ids=TABLES)
-def test_labels_that_do_not_fit_are_explained(refused, table, expected):
-    Path("odd.tsv").write_text(table)
-    message = refused(*train(labels="odd.tsv"))
-    assert [word for word in expected if word not in message] == []
+def contents(home):
+    """Everything in a folder."""
+    return {path: path.is_file() and path.read_bytes() for path in home.rglob("*")}
 
 
-def test_an_id_that_stands_twice_is_named(refused):
-    Path("odd.fa").write_text(TWO + ">a\nTTTT\n")
-    assert "'a' stands twice" in refused(*train(fasta="odd.fa"))
+@pytest.mark.parametrize(("words", "essential"), CASES.values(), ids=CASES)
+def test_is_one_or_two_lines_and_touches_nothing(here, call, words, essential):
+    before = contents(here)
+    said = call(*words.split())
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert 1 <= len(said.err.splitlines()) <= 2
+    assert re.search(essential, said.err)
+    assert contents(here) == before
 
 
-def test_a_foreign_letter_is_located(refused):
-    Path("odd.fa").write_text(">a\nACGT\n>b\nGGEC\n")
-    message = refused(*train(fasta="odd.fa"))
-    found = ["odd.fa", "record 1", "line 4", "byte 13", "ACGT", "'E'"]
-    assert [word for word in found if word not in message] == []
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("words", [words for words, _ in CASES.values()], ids=CASES)
+def test_traceback_shows_where_it_arose(call, words):
+    plain = call(*words.split()).err
+    said = call(*words.split(), "--traceback")
+    assert said.code == 2
+    assert said.err.startswith("Traceback (most recent call last):\n")
+    assert said.err.endswith(plain)
 
 
-def test_an_alphabet_that_cannot_be_told_is_asked_for(refused):
-    message = refused("train", "two.fa", "--labels", "two.tsv", "--out", "run")
-    assert "DNA and protein both fit" in message
-
-
-OPTIONS = {
-    "epochs": (["--epochs", "0"], "epochs must be at least 1, got 0"),
-    "lr": (["--lr", "nan"], "lr must be a number above 0, got nan"),
-    "share": (["--valid-share", "1"], "--valid-share must be"),
-    "two cuts": (["--valid", "two.fa", "--folds", "2"], "--valid and --folds exclude"),
-    "judged folds": (["--folds", "2", "--test", "two.fa"], "without --folds"),
-    "both": (["--resume", "--overwrite"], "--resume and --overwrite exclude each other"),
-    "backend": (["--backend", "abacus"], "no backend is called 'abacus'"),
-}
-
-
-@pytest.mark.parametrize(("words", "expected"), OPTIONS.values(), ids=OPTIONS)
-def test_an_option_that_makes_no_sense_is_named(refused, words, expected):
-    cut = (
-        [] if {"--valid", "--valid-share", "--folds"} & {*words} else ["--valid-share", "0"]
+@pytest.mark.usefixtures("here")
+def test_a_process_ends_with_code_2_and_its_error_comes_last():
+    words = CASES["a letter"][0].split()
+    command = [sys.executable, "-m", "seqloom", *words]
+    done = subprocess.run(
+        command, stdout=-1, stderr=subprocess.STDOUT, check=False, text=True
     )
-    assert expected in refused(*train(*cut, *words))
+    first, *_, last = done.stdout.splitlines()
+    assert done.returncode == 2
+    assert first.startswith("seqloom ")
+    assert last.startswith("error: letter.fa: record 1 (b), line 4, byte 13: ")
 
 
-def test_labels_are_asked_for(refused):
-    assert "--labels TABLE" in refused("train", "two.fa", "--out", "run")
+@pytest.mark.usefixtures("here")
+def test_a_process_with_an_unknown_option_prints_two_lines():
+    command = [sys.executable, "-m", "seqloom", "inspect", "two.fa", "--jsno"]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 2)
 
 
-def test_a_file_where_the_run_folder_should_be_is_an_error(refused):
-    Path("run").write_text("mine")
-    assert "run: " in refused(*train("--valid-share", "0"))
-    assert Path("run").read_text() == "mine"
+@pytest.mark.usefixtures("here")
+def test_a_folder_that_may_not_be_written_is_an_error(call, monkeypatch):
+    monkeypatch.setattr(Path, "mkdir", refuse)  # root may write everywhere
+    said = call(*f"train two.fa {DNA} --out new".split())
+    assert (said.code, said.err) == (
+        2,
+        "error: new: cannot make the run folder: Permission denied\n",
+    )
 
 
-def test_a_folder_of_other_files_is_never_used(refused):
-    Path("run").mkdir()
-    Path("run", "notes.txt").write_text("mine")
-    assert "choose an empty folder" in refused(*train("--valid-share", "0", "--overwrite"))
-    assert Path("run", "notes.txt").read_text() == "mine"
-
-
-def test_a_table_of_scores_needs_its_folder(refused):
-    message = refused("predict", "run", "two.fa", "--out", "none/scores.tsv")
-    assert "there is no folder none" in message
-
-
-def test_predicting_without_a_run_says_so(refused):
-    assert "expected a run folder" in refused("predict", "run", "two.fa", "--out", "s.tsv")
+def refuse(*_, **__):
+    raise PermissionError(13, "Permission denied")

@@ -13,7 +13,7 @@ TRAIN = _demo.path("train.fa.gz")
 def test_the_table_says_what_the_file_holds(call):
     said = call("inspect", TRAIN)
     assert (said.code, said.err) == (0, "")
-    for words in ("gzip", "2,000", "120,000", "all 60", "dna", "52.7%"):
+    for words in ("gzip", "2,000", "120,000", "all 60", "dna", "52.7 %", "C 26.5 %"):
         assert words in said.out
 
 

@@ -68,12 +68,12 @@ def test_other_settings_are_no_resume(call, trained):
 def few(tmp_path):
     """Forty sequences of differing lengths with their share of G and C."""
     rng = np.random.default_rng(0)
-    lines, table = [], ["id\tgc\trich"]
+    lines, table = [], ["id\tgc\trich\teven"]
     for number in range(40):
         letters = "".join(rng.choice(list("ACGT"), 30 + number, p=[0.3, 0.2, 0.2, 0.3]))
         share = (letters.count("G") + letters.count("C")) / len(letters)
         lines.append(f">s{number} class={'rich' if share > 0.4 else 'poor'}\n{letters}\n")
-        table.append(f"s{number}\t{share:.4f}\t{int(share > 0.4)}")
+        table.append(f"s{number}\t{share:.4f}\t{int(share > 0.4)}\t{(number + 1) % 2}")
     (tmp_path / "few.fa").write_text("".join(lines))
     (tmp_path / "few.tsv").write_text("\n".join(table) + "\n")
     return tmp_path
@@ -120,7 +120,7 @@ def test_folds_are_runs_of_their_own_with_a_mean(call, few):
 
 def test_sequences_without_a_label_are_left_out_and_counted(call, few):
     table = (few / "few.tsv").read_text().splitlines(keepends=True)
-    (few / "less.tsv").write_text("".join(table[:-3]) + "ghost\t0.5\t1\n")
+    (few / "less.tsv").write_text("".join(table[:-3]) + "ghost\t0.5\t1\t1\n")
     labels = [
         "--labels",
         few / "less.tsv",
@@ -130,8 +130,23 @@ def test_sequences_without_a_label_are_left_out_and_counted(call, few):
         "skip",
     ]
     said = call("train", few / "few.fa", *labels, "--epochs", 1, "--out", few / "run")
-    assert "3 sequences without a label are left out: s37, s38, s39" in said.out
-    assert "1 labels belong to no sequence of these files: ghost" in said.out
+    assert "sequences left out, without a label: 3 (s37, s38, s39)" in said.out
+    assert "labels without a sequence in these files: 1 (ghost)" in said.out
+
+
+def test_several_labels_are_learned_at_once(call, few):
+    table = [
+        "--labels",
+        few / "few.tsv",
+        "--label-column",
+        "rich",
+        "--label-column",
+        "even",
+    ]
+    said = call("train", few / "few.fa", *table, "--epochs", 1, "--out", few / "run")
+    assert said.code == 0
+    assert "AUROC" in said.out
+    assert "95 % interval" not in said.out  # an answer is not a sequence here
 
 
 def test_a_validation_file_chooses_the_epoch(call, few):

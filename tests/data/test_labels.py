@@ -206,6 +206,7 @@ def test_labels_without_a_sequence_are_counted_with_three_examples(labelled):
     report = labelled(text).report
     assert report["labels_without_sequence"] == 5
     assert report["labels_without_sequence_examples"] == ["z0", "z1", "z2"]
+    assert labelled(text).unmatched == ("z0", "z1", "z2", "z3", "z4")
 
 
 def test_an_id_of_two_sequences_is_an_error_that_names_both(fasta):

@@ -53,7 +53,28 @@ def test_one_very_long_sequence_does_not_flatten_the_histogram(summary):
 
 def test_an_unclear_alphabet_is_no_failure(summary):
     found = summary(">a\nACGT\n")
-    assert (found.alphabet, found.gc) == (None, None)
+    assert (found.alphabet, found.gc) == (None, 0.5)
+
+
+def test_letters_are_counted_in_either_case_the_commonest_first(summary):
+    found = summary(">a\nGGg\n>b\nTa\nT\n")
+    assert list(found.letters.items()) == [("G", 3), ("T", 2), ("A", 1)]
+    assert found.facts()["letters"] == "6: G 50.0 %, T 33.3 %, A 16.7 %"
+
+
+def test_few_of_many_letters_are_shown(summary):
+    words = summary(">a\nMEEPQSDPSVEPPLSQETFSDLWKLLPE\n").facts()["letters"]
+    assert words.startswith("28: E ")
+    assert words.endswith(", 7 more")
+
+
+@pytest.mark.parametrize("letters", ["ACGT" * 300, "ACGU"])
+def test_dna_and_rna_have_gc(summary, letters):
+    assert summary(f">a\n{letters}\n").facts()["GC"] == "50.0 %"
+
+
+def test_letters_of_no_alphabet_have_no_gc(summary):
+    assert summary(">a\nAC1GT\n").gc is None
 
 
 def test_a_protein_has_no_gc(summary):

@@ -73,6 +73,12 @@ def test_settings_follow_sequences_of_any_length(toy):
     assert sl.models.SequenceCNNConfig.for_data(toy(lengths=(8, 20))).length is None
 
 
+def test_other_lengths_in_another_part_make_one_for_any_length(toy):
+    parts = toy(), toy(lengths=(30,), name="test")
+    assert sl.models.SequenceCNNConfig.for_data(*parts).length is None
+    assert sl.models.SequenceCNNConfig.for_data(parts[0], parts[0]).length == 20
+
+
 def test_settings_need_labels(toy):
     with pytest.raises(ArgumentError, match="no labels"):
         sl.models.SequenceCNNConfig.for_data(toy(labels=None))

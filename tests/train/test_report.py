@@ -1,8 +1,12 @@
 """The report of a run: its figures are those of the run."""
 
+import platform
+
+import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.report import percent
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -16,7 +20,7 @@ def run(toy, small):
 def test_the_first_figure_is_the_tests_accuracy(run):
     tile = run.report.tiles[0]
     assert tile.name == "test accuracy"
-    assert tile.value == f"{run.test.metrics['accuracy']:.1%}"
+    assert tile.value == percent(run.test.metrics["accuracy"])
     assert tile.note.startswith("95 % interval")
 
 
@@ -47,6 +51,14 @@ def test_the_facts_suffice_to_run_it_again(run):
     assert (facts["seed"], facts["epochs"], facts["lr"]) == ("0", "2", "0.001")
 
 
+def test_the_facts_name_what_computed(run):
+    facts = run.report.facts
+    assert (facts["backend"], facts["device"]) == ("numpy", "cpu")
+    assert int(facts["threads"]) >= 1
+    python, numpy = platform.python_version(), np.__version__
+    assert facts["versions"].endswith(f", Python {python}, NumPy {numpy}")
+
+
 def test_a_regression_shows_a_scatter(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(4,))
     data = toy(labels="gc", task="regress")
@@ -65,3 +77,21 @@ def test_sequences_without_a_label_are_counted(toy, small):
     )
     report = sl.train.fit(small, some, epochs=1).report
     assert report.notes == ("8 sequences have no label and were left out.",)
+
+
+def test_what_any_part_left_out_is_counted_once(toy, small):
+    data = toy(labels=None)
+    labels = {name: "yes" if i % 2 else "no" for i, name in enumerate(data.ids[:40])}
+    options = {"encoder": data.encoder, "labels": labels, "unlabelled": "skip"}
+    train, valid = sl.data.split(sl.data.SequenceDataset(data.paths, **options), (0.8, 0.2))
+    test = sl.data.SequenceDataset(data.paths, **options)
+    report = sl.train.fit(small, train, valid, test=test, epochs=1).report
+    assert report.notes == ("16 sequences have no label and were left out.",)
+
+
+def test_without_a_report_there_are_no_pages_but_all_else(toy, small, tmp_path):
+    run = sl.train.fit(small, toy(), toy(20), epochs=1, out=tmp_path / "run", report=False)
+    names = {path.name for path in run.folder.iterdir()}
+    assert "report.html" not in names
+    assert {"model.safetensors", "scores-valid.tsv"} <= names
+    assert run.report.title == "run"

@@ -71,13 +71,18 @@ impl<T: Float> WithSimd for Block<'_, T> {
             threshold,
             scale,
         } = self.rule;
-        let factor = |word: u32| if word < threshold { T::ZERO } else { scale };
-        let mut factors = [T::ZERO; PLACES];
         let counter = self.start as u64 / 2;
         // A block's counters differ in their lowest bits only, so no sum of these overflows.
         let [low, high] = [counter, counter >> 32].map(low_half);
-        for (count, factors) in (low..).zip(factors.as_chunks_mut::<2>().0) {
-            *factors = key.words([count, high]).map(factor);
+        let (mut even, mut odd) = ([0; PLACES / 2], [0; PLACES / 2]);
+        for (count, (even, odd)) in (low..).zip(even.iter_mut().zip(&mut odd)) {
+            [*even, *odd] = key.words([count, high]);
+        }
+        let mut factors = [T::ZERO; PLACES];
+        let pairs = factors.as_chunks_mut::<2>().0.iter_mut();
+        for (factors, (&even, &odd)) in pairs.zip(even.iter().zip(&odd)) {
+            let factor = |word| if word < threshold { T::ZERO } else { scale };
+            *factors = [factor(even), factor(odd)];
         }
         for ((out, &x), &factor) in self.out.iter_mut().zip(self.x).zip(&factors) {
             *out = x * factor;

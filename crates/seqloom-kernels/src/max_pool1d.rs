@@ -1,6 +1,10 @@
 //! The greatest number under a sliding window, and where it stood.
 
-use crate::{Float, parallel};
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use crate::{Float, machine, parallel};
 
 /// The rows of an array and the window that slides over each.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,14 @@ impl Window {
     pub fn out_length(&self) -> Option<usize> {
         let room = (self.length + 2 * self.padding).checked_sub(self.kernel)?;
         Some(room / self.stride + 1)
+    }
+
+    /// The windows, of so many, that lie within the row.
+    fn inner(&self, count: usize) -> Range<usize> {
+        let start = self.padding.div_ceil(self.stride).min(count);
+        let room = (self.length + self.padding).checked_sub(self.kernel);
+        let stop = room.map_or(0, |room| room / self.stride + 1).min(count);
+        start..stop.max(start)
     }
 
     /// The part of the row that a window covers.
@@ -46,23 +58,109 @@ pub fn max_pool1d<T: Float>(
         let x = &x[number * rows * window.length..];
         let outs = out.chunks_mut(width).zip(places.chunks_mut(width));
         for (x, (out, places)) in x.chunks(window.length).zip(outs) {
-            pool_row(window, x, out, places);
+            machine::dispatch(Row {
+                window,
+                x,
+                out,
+                places,
+            });
         }
     });
 }
 
-fn pool_row<T: Float>(window: &Window, x: &[T], out: &mut [T], places: &mut [i64]) {
-    for (number, (out, place)) in out.iter_mut().zip(places).enumerate() {
-        let (start, stop) = window.covered(number);
-        let (mut best, mut at) = (x[start], start);
-        for (index, &value) in (start..stop).zip(&x[start..stop]) {
-            // Both sides are always asked, for a branch here would be a coin's toss.
-            let better = (value > best) | value.is_nan();
-            best = if better { value } else { best };
-            at = if better { index } else { at };
+/// One row's windows: those that reach into the padding one by one, the others together.
+struct Row<'a, T> {
+    window: &'a Window,
+    x: &'a [T],
+    out: &'a mut [T],
+    places: &'a mut [i64],
+}
+
+impl<T: Float> WithSimd for Row<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self {
+            window,
+            x,
+            out,
+            places,
+        } = self;
+        let inner = window.inner(out.len());
+        for number in (0..inner.start).chain(inner.end..out.len()) {
+            let (start, stop) = window.covered(number);
+            let values = (start..stop).map(|place| (x[place], index(place)));
+            let lowest = (T::LOWEST, index(start));
+            (out[number], places[number]) = values.fold(lowest, greater);
         }
-        (*out, *place) = (best, at.cast_signed() as i64);
+        if !inner.is_empty() {
+            let (start, _) = window.covered(inner.start);
+            inside(
+                window,
+                &x[start..],
+                start,
+                (&mut out[inner.clone()], &mut places[inner]),
+            );
+        }
     }
+}
+
+/// Fills what windows find that lie within the row, which is given from the first on.
+#[inline(always)]
+fn inside<T: Float>(window: &Window, x: &[T], start: usize, (out, places): (&mut [T], &mut [i64])) {
+    out.fill(T::LOWEST);
+    for (number, place) in places.iter_mut().enumerate() {
+        *place = index(start + number * window.stride);
+    }
+    for tap in 0..window.kernel {
+        let first = index(start + tap);
+        match window.stride {
+            1 => compare::<T, 1>(&x[tap..], first, out, places),
+            2 => compare::<T, 2>(&x[tap..], first, out, places),
+            stride => {
+                let steps = (first..)
+                    .step_by(stride)
+                    .zip(x[tap..].iter().step_by(stride));
+                for ((place, &value), (out, best)) in steps.zip(out.iter_mut().zip(&mut *places)) {
+                    (*out, *best) = greater((*out, *best), (value, place));
+                }
+            }
+        }
+    }
+}
+
+/// Compares the windows' best so far with the number at one place of each, where the
+/// windows are a known number of places apart.
+#[inline(always)]
+fn compare<T: Float, const STRIDE: usize>(x: &[T], first: i64, out: &mut [T], places: &mut [i64]) {
+    let (steps, rest) = x.as_chunks::<STRIDE>();
+    let mut bests = out.iter_mut().zip(places);
+    let mut place = first;
+    for (step, (out, best)) in steps.iter().zip(&mut bests) {
+        (*out, *best) = greater((*out, *best), (step[0], place));
+        place += index(STRIDE);
+    }
+    for (&value, (out, best)) in rest.iter().zip(bests) {
+        (*out, *best) = greater((*out, *best), (value, place));
+    }
+}
+
+/// The greater of two numbers with its place. Both sides are always asked, for a branch
+/// here would be a coin's toss.
+#[inline(always)]
+fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
+    let better = (other.0 > best.0) | other.0.is_nan();
+    (
+        if better { other.0 } else { best.0 },
+        if better { other.1 } else { best.1 },
+    )
+}
+
+/// A place as NumPy counts them.
+#[inline(always)]
+fn index(place: usize) -> i64 {
+    place.cast_signed() as i64
 }
 
 /// Fills the gradient of the input: what came to a window goes to its greatest number.

@@ -2,13 +2,14 @@
 
 use rayon::prelude::*;
 
-/// How many of the threads offered are worth waking for an array of so many numbers.
-pub fn crew(threads: usize, numbers: usize) -> usize {
-    if numbers < FEW { 1 } else { threads }
+/// How many of the threads offered are worth waking for work that takes one of them about
+/// so many nanoseconds.
+pub fn crew(threads: usize, nanoseconds: usize) -> usize {
+    if nanoseconds < BRIEF { 1 } else { threads }
 }
 
-/// A thread takes up to twenty microseconds to wake: what is done sooner is done alone.
-const FEW: usize = 8 * CHUNK;
+/// A thread takes some twenty microseconds to wake: what is done sooner is done alone.
+const BRIEF: usize = 50_000;
 
 /// Fills an output in chunks of `size`, each told its number. One thread takes them in
 /// order and leaves rayon alone.

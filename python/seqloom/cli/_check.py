@@ -1,7 +1,9 @@
-"""Options that do not go together, found before any file is read."""
+"""Options that do not go together, found before any sequence is read."""
+
+from itertools import chain
 
 from seqloom.cli._options import FolderOptions, LabelOptions, PartOptions
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, MissingFileError
 
 
 def check_labels(options: LabelOptions) -> None:
@@ -11,9 +13,14 @@ def check_labels(options: LabelOptions) -> None:
 
 
 def check_folder(options: FolderOptions) -> None:
-    """Refuses to go on with a run and to replace it."""
+    """Refuses to go on with a run and to replace it, and to go on with none."""
     if options.resume and options.overwrite:
         raise ArgumentError("--resume and --overwrite exclude each other: give one")
+    begun = (options.out.glob(name) for name in ("config.json", "fold-*/config.json"))
+    if options.resume and not any(chain.from_iterable(begun)):
+        raise MissingFileError(
+            f"{options.out}: holds no run to go on with; leave --resume out to begin one"
+        )
 
 
 def check_parts(options: PartOptions) -> None:

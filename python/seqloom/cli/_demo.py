@@ -44,9 +44,9 @@ def demo(
     settings = {"seed": seed, **machine.to_keywords()}
     with Watch(console) as watch:
         may_replace = out == HOME or is_demo(out)
-        run = _fit_network(
-            splice, **settings, out=out, overwrite=may_replace, progress=watch
-        )
+        # The report waits for the comparison; drawn twice, it would cost a second more.
+        folder = {"out": out, "overwrite": may_replace, "report": False}
+        run = _fit_network(splice, **settings, **folder, progress=watch)
     with console.status("logistic regression, for comparison, and the report"):
         outcome = compare(run, _fit_linear(splice, **settings), splice)
         page = publish(run, outcome, splice, folder=out)

@@ -10,7 +10,7 @@ from seqloom.cli._options import (
     LabelOptions,
     MachineOptions,
 )
-from seqloom.cli._read import read_like
+from seqloom.cli._read import read_like, show_left_out
 from seqloom.cli._score_bar import score_bar
 from seqloom.cli._show import show_metrics
 
@@ -42,6 +42,7 @@ def evaluate(
     trained = load(model, **machine.to_keywords())
     data = read_like(trained, files, labels)
     console.print(str(data))
+    show_left_out(console, data)
     with score_bar(console) as tell:
         metrics = judge(trained, data, num_threads=machine.threads, progress=tell)
-    show_metrics(console, {str(model): metrics})
+    show_metrics(console, {str(model): metrics}, task=trained.task.name)

@@ -5,12 +5,13 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 from seqloom.errors import SeqloomError
 
 BAD_INPUT = 2
 STOPPED = 130
+FILES = "parameter FILES requires"
 
 
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
@@ -18,9 +19,8 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        return _refuse(
-            f"{error}\n{_where_help_is(app, words)}", with_traceback=with_traceback
-        )
+        message = f"{error}{_hint(error)}\n{_where_help_is(app, words)}"
+        return _refuse(message, with_traceback=with_traceback)
     except (SeqloomError, OSError, MemoryError) as error:
         return _refuse(_spell(error), with_traceback=with_traceback)
     except KeyboardInterrupt as stop:
@@ -34,6 +34,14 @@ def _refuse(message: str, *, with_traceback: bool) -> int:
         traceback.print_exc()
     sys.stderr.write(f"error: {message}\n")
     return BAD_INPUT
+
+
+def _hint(error: CycloptsError) -> str:
+    """Says where files stand: after an option that takes several, they are the option's."""
+    is_missing = isinstance(error, MissingArgumentError)
+    return (
+        " Name files first, then the options." if is_missing and FILES in str(error) else ""
+    )
 
 
 def _where_help_is(app: App, words: Sequence[str]) -> str:

@@ -5,12 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from seqloom._files import write_atomic
-from seqloom.report import Table, Tile, wilson_interval, write_report
+from seqloom.report import Tile, percent, wilson_interval, write_report
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from seqloom.cli._splice import Splice
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 PUBLISHED = 0.959
 # The numbers beside the report; also the mark of a folder that the next demo may replace.
 RESULTS = "demo.json"
-WORST = 10
 LEAD = (
     "A small convolutional network reads 60 letters of DNA and says whether a donor (EI), "
     "an acceptor (IE) or neither (N) stands in the middle. It had {}."
@@ -51,17 +49,17 @@ class Outcome:
 
     def tiles(self) -> tuple[Tile, ...]:
         """Spells the figures, the network's first."""
-        low, high = (f"{100 * bound:.1f}" for bound in self.interval)
+        low, high = self.interval
         unseen = f"{self.tests - self.shared:,} windows that training never saw"
         return (
             Tile(
                 "test accuracy",
-                _percent(self.accuracy),
-                note=f"95 % interval {low} to {high} %",
+                percent(self.accuracy),
+                note=f"95 % interval {100 * low:.1f} to {percent(high)}",
             ),
-            Tile("published", _percent(PUBLISHED), note="the best of the StatLog study"),
-            Tile("logistic regression", _percent(self.linear), note="on the same one-hot"),
-            Tile("without shared windows", _percent(self.unshared), note=unseen),
+            Tile("published", percent(PUBLISHED), note="the best of the StatLog study"),
+            Tile("logistic regression", percent(self.linear), note="on the same one-hot"),
+            Tile("without shared windows", percent(self.unshared), note=unseen),
         )
 
     def note(self) -> str:
@@ -88,14 +86,13 @@ def compare(run: "Run", linear: "Run", splice: "Splice") -> Outcome:
 
 
 def publish(run: "Run", outcome: Outcome, splice: "Splice", *, folder: Path) -> Path:
-    """Writes the run's report anew with the comparison, and the numbers beside it."""
+    """Writes the run's report with the comparison, and the numbers beside it."""
     report = replace(
         run.report,
         title="Primate splice junctions",
         lead=LEAD.format(splice),
         tiles=outcome.tiles(),
         notes=(*run.report.notes, outcome.note()),
-        tables=(*run.report.tables, _worst_mistakes(_tested(run))),
     )
     write_atomic(folder / RESULTS, (json.dumps(asdict(outcome), indent=2) + "\n").encode())
     return write_report(folder, report)
@@ -106,27 +103,6 @@ def is_demo(folder: Path) -> bool:
     return (folder / RESULTS).exists()
 
 
-def _worst_mistakes(part: "Part") -> Table:
-    """Lists the windows that the network was surest of, and wrong."""
-    scores, classes = part.scores.to_numpy(), part.scores.classes
-    called, sure = scores.argmax(axis=1), scores.max(axis=1)
-    wrong = np.flatnonzero(~_is_right(part))
-    order: list[int] = wrong[np.argsort(-sure[wrong], kind="stable")][:WORST].tolist()
-    rows = [
-        (
-            part.scores.ids[i],
-            classes[int(part.labels[i])],
-            classes[int(called[i])],
-            float(sure[i]),
-        )
-        for i in order
-    ]
-    note = "Of the wrong answers on the test windows, those that the network was surest of."
-    return Table(
-        "Worst mistakes", ("window", "true", "called", "probability"), rows, note=note
-    )
-
-
 def _tested(run: "Run") -> "Part":
     """Gives the test part, which the demo always has."""
     return cast("Part", run.test)
@@ -135,8 +111,3 @@ def _tested(run: "Run") -> "Part":
 def _is_right(part: "Part") -> "NDArray[np.bool_]":
     """Says of each window whether its class was found."""
     return part.scores.to_numpy().argmax(axis=1) == part.labels
-
-
-def _percent(share: float) -> str:
-    """Spells a share."""
-    return f"{100 * share:.1f} %"

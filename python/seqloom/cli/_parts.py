@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom.cli._options import LabelOptions, PartOptions
-from seqloom.cli._read import read_like
+from seqloom.cli._options import PartOptions
 
 if TYPE_CHECKING:
     from seqloom.data import SequenceDataset, Subset
@@ -26,8 +25,8 @@ class Part:
 
 def parts_of(
     whole: "SequenceDataset",
+    valid: "SequenceDataset | None",
     options: PartOptions,
-    labels: LabelOptions,
     *,
     folder: Path,
     seed: int,
@@ -35,10 +34,8 @@ def parts_of(
     """Gives the one run to make, or one for each fold, in a folder of its own."""
     if options.folds is not None:
         yield from _folds(whole, options.folds, folder=folder, seed=seed)
-    elif options.valid:
-        yield Part(
-            train=whole, valid=read_like(whole, options.valid, labels), folder=folder
-        )
+    elif valid is not None:
+        yield Part(train=whole, valid=valid, folder=folder)
     else:
         yield _cut(whole, options.valid_share, folder=folder, seed=seed)
 

@@ -43,7 +43,7 @@ def predict(
 
 def _check_target(out: Path) -> None:
     """Finds out before the work, not after it, that a table cannot be written."""
-    if out.is_dir():
-        raise FileError(f"{out}: is a folder; --out names the table to write")
+    if out.exists() and not out.is_file():
+        raise FileError(f"{out}: is no regular file; --out names the table to write")
     if not out.parent.is_dir():
         raise FileError(f"{out}: there is no folder {out.parent}; make it first")

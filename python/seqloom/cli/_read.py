@@ -11,11 +11,7 @@ from seqloom.cli._options import DataOptions, LabelOptions
 if TYPE_CHECKING:
     from seqloom.data import SequenceDataset
 
-# What a dataset's report counts, in words.
-LEFT_OUT = {
-    "unlabelled": "sequences without a label are left out",
-    "labels_without_sequence": "labels belong to no sequence of these files",
-}
+EXAMPLES = 3
 
 
 def read_training(
@@ -53,10 +49,19 @@ def read_like(
     )
 
 
-def show_left_out(console: Console, data: "SequenceDataset", *, is_alone: bool) -> None:
-    """Says what has no partner, with examples; tables may serve other files, too."""
-    for kind, words in LEFT_OUT.items():
-        number = data.report.get(kind)
-        if number and (is_alone or kind == "unlabelled"):
-            examples = ", ".join(data.report[f"{kind}_examples"])
-            console.print(f"{number:,} {words}: {examples}")
+def show_left_out(console: Console, *datasets: "SequenceDataset") -> None:
+    """Says what has no partner; a label table may serve several of the datasets."""
+    reports = [data.report for data in datasets if data.report]
+    if bare := sum(report["unlabelled"] for report in reports):
+        names = [name for report in reports for name in report["unlabelled_examples"]]
+        console.print(f"sequences left out, without a label: {_spell(bare, names)}")
+    first, *others = (data.unmatched for data in datasets)
+    if lost := set(first).intersection(*others):
+        names = [name for name in first if name in lost]
+        spelled = _spell(len(lost), names)
+        console.print(f"labels without a sequence in these files: {spelled}")
+
+
+def _spell(number: int, names: Sequence[str]) -> str:
+    """Spells how many there are, with examples."""
+    return f"{number:,} ({', '.join(names[:EXAMPLES])})"

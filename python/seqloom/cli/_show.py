@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from seqloom.report import Confusion, Tile, wilson_interval
+from seqloom.report import Confusion, Tile, percent, wilson_interval
 
 if TYPE_CHECKING:
     from seqloom.train import Run
@@ -30,7 +30,7 @@ def show_run(console: Console, run: "Run") -> None:
     for confusion in run.report.confusions[:1]:
         show_confusion(console, confusion)
     if judged:
-        show_metrics(console, judged)
+        show_metrics(console, judged, task=run.trained.task.name)
     chosen = "the lowest validation loss" if run.valid is not None else "the last"
     console.print(f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}")
     if run.folder is not None:
@@ -54,12 +54,12 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
     console.print(table)
 
 
-def show_metrics(console: Console, parts: Mapping[str, Metrics]) -> None:
-    """Prints a column for each part; accuracy of classes has its interval."""
+def show_metrics(console: Console, parts: Mapping[str, Metrics], *, task: str) -> None:
+    """Prints a column for each part; one answer a sequence gives accuracy its interval."""
     table = _table("", *parts)
     for name in next(iter(parts.values())):
         table.add_row(_title(name), *(_spell(name, part[name]) for part in parts.values()))
-        if name == "accuracy":
+        if name == "accuracy" and task == "classify":
             table.add_row("  95 % interval", *map(_interval, parts.values()))
     console.print(table)
 
@@ -69,7 +69,7 @@ def show_confusion(console: Console, confusion: Confusion) -> None:
     table = _table(confusion.name, *confusion.classes, "found")
     for place, name in enumerate(confusion.classes):
         counts = confusion.matrix[place]
-        found = f"{100 * counts[place] / counts.sum():.1f} %" if counts.sum() else "-"
+        found = percent(counts[place] / counts.sum()) if counts.sum() else "-"
         table.add_row(name, *(f"{count:,}" for count in counts), found)
     console.print(table)
 

@@ -1,7 +1,7 @@
 """``seqloom train``: from files to a run folder."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 
@@ -24,7 +24,10 @@ from seqloom.cli._show import show_folds, show_run
 from seqloom.cli._watch import Watch
 
 if TYPE_CHECKING:
+    from seqloom.data import SequenceDataset
     from seqloom.train import Run
+
+Data = TypeVar("Data")
 
 
 def train(
@@ -57,19 +60,29 @@ def train(
     console = open_console()
     announce(console, machine)
     whole = read_training(console, files, data)
-    show_left_out(console, whole, is_alone=not (parts.valid or parts.test))
-    test = read_like(whole, parts.test, data) if parts.test else None
+    valid, test = (
+        read_like(whole, others, data) if others else None
+        for others in (parts.valid, parts.test)
+    )
+    show_left_out(console, whole, *_given(valid, test))
     runs: list[Run] = []
-    for part in parts_of(whole, parts, data, folder=folder.out, seed=learning.seed):
+    for part in parts_of(whole, valid, parts, folder=folder.out, seed=learning.seed):
         settings = learning.to_keywords() | machine.to_keywords()
-        runs.append(_fit(console, part, folder, **settings, test=test))
+        runs.append(_fit(console, part, folder, test=test, **settings))
     if parts.folds:
         show_folds(console, runs)
     else:
         show_run(console, runs[0])
 
 
-def _fit(console: Console, part: Part, folder: FolderOptions, **settings: Any) -> "Run":
+def _fit(
+    console: Console,
+    part: Part,
+    folder: FolderOptions,
+    *,
+    test: "SequenceDataset | None",
+    **settings: Any,
+) -> "Run":
     """Trains once, watched."""
     from seqloom.models import SequenceCNNConfig
     from seqloom.train import fit
@@ -78,12 +91,18 @@ def _fit(console: Console, part: Part, folder: FolderOptions, **settings: Any) -
         console.print(part.title)
     with Watch(console) as watch:
         return fit(
-            SequenceCNNConfig.for_data(part.train),
+            SequenceCNNConfig.for_data(part.train, *_given(part.valid, test)),
             part.train,
             part.valid,
+            test=test,
             out=part.folder,
             resume=folder.resume,
             overwrite=folder.overwrite,
             progress=watch,
             **settings,
         )
+
+
+def _given(*parts: Data | None) -> list[Data]:
+    """Leaves out the parts that there are none of."""
+    return [part for part in parts if part is not None]

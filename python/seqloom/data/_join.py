@@ -24,14 +24,16 @@ class Joined:
 
     Args:
         kept: Their positions, in order.
+        unmatched: The ids of labels that no sequence bears.
         report: What was left out, in numbers with up to three examples.
 
     Examples:
-        >>> Joined(np.array([0, 2]), {"unlabelled": 1}).kept.tolist()
+        >>> Joined(np.array([0, 2]), (), {"unlabelled": 1}).kept.tolist()
         [0, 2]
     """
 
     kept: NDArray[np.int64]
+    unmatched: tuple[str, ...]
     report: dict[str, Any]
 
 
@@ -47,14 +49,14 @@ def join(
     if bare and not (skip and has_label.any()):
         raise _unlabelled(columns, ids, source, bare=bare)
     known = set(ids)
-    left = [name for name in source.cells if name not in known]
+    left = tuple([name for name in source.cells if name not in known])
     report = {
         "unlabelled": len(bare),
         "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
         "labels_without_sequence": len(left),
-        "labels_without_sequence_examples": left[:_EXAMPLES],
+        "labels_without_sequence_examples": list(left[:_EXAMPLES]),
     }
-    return Joined(np.flatnonzero(has_label), report)
+    return Joined(np.flatnonzero(has_label), left, report)
 
 
 def _check_distinct(columns: Columns, ids: list[str]) -> None:

@@ -103,6 +103,8 @@ class SequenceDataset:
         self.classes: tuple[str, ...] = tuple(classes or ())
         self.labels: NDArray[Any] | None = None
         self.report: dict[str, Any] = {}
+        # Several datasets may share a table: what none of them has is truly left over.
+        self.unmatched: tuple[str, ...] = ()
         self._fingerprint: str | None = None
         source = choose_source(
             columns,
@@ -131,7 +133,7 @@ class SequenceDataset:
         """Joins labels to sequences; returns the sequences that have one."""
         ids = _texts(columns.headers.to_list())
         joined = join(columns, ids, source, task=task, skip=skip)
-        self.report = joined.report
+        self.report, self.unmatched = joined.report, joined.unmatched
         if joined.kept.size < len(ids):
             columns = columns.take(joined.kept)
             kept: list[int] = joined.kept.tolist()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Groups = ArrayLike | Mapping[str, Any]
 
+_SHOWN = 5
+
 
 def split(
     dataset: SequenceDataset | Subset,
@@ -129,9 +131,15 @@ def _deal(
     if not sizes.all():
         raise ArgumentError(
             f"part {sizes.argmin() + 1} of {len(shares)} would be empty: "
-            f"{len(dataset):,} sequences for shares {', '.join(f'{s:.3g}' for s in shares)}"
+            f"{len(dataset):,} sequences for shares {_shown(shares)}"
         )
     return parts
+
+
+def _shown(shares: Sequence[float]) -> str:
+    """Writes shares; of many, the first."""
+    more = ", ..." if len(shares) > _SHOWN else ""
+    return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
 
 
 def _strata(dataset: SequenceDataset | Subset) -> NDArray[np.int64]:

@@ -80,7 +80,8 @@ def _csv_reader(path: str, file: TextIO) -> Reader:
     """Cuts lines at tabs, commas or semicolons, quotes respected; else at white space."""
     blank, first = _first_line(file)
     if not first.strip() or "\0" in first:
-        raise FormatError(f"{path}: expected a table, found none", path=path)
+        found = "data that is no text" if first.strip() else "nothing"
+        raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
     lines = itertools.chain(itertools.repeat("\n", blank), [first], file)
     if separator := next((mark for mark in "\t,;" if mark in first), None):
         return csv.reader(lines, delimiter=separator, strict=True)

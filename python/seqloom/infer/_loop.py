@@ -80,7 +80,8 @@ def check_lengths(model: Module, examples: Examples) -> None:
         first = int((lengths != wanted).argmax())
         raise ShapeError(
             f"this model reads sequences of {wanted} letters, but {examples.ids[first]!r} "
-            f"has {lengths[first]}; train one with SequenceCNNConfig(length=None) for any"
+            f"has {lengths[first]}; cut all to {wanted}, or train again on sequences of "
+            "several lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
         )
 
 

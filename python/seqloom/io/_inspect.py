@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
-from seqloom.io._alphabet import alphabet_of, letters_met
+from seqloom.io._alphabet import LETTERS, alphabet_of, letters_met
 from seqloom.io._reader import open_sequences
 from seqloom.io._summary import LengthBin, Summary
 
@@ -33,7 +33,7 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         path: The file.
 
     Returns:
-        Format, compression, records, lengths, alphabet, GC and ids that stand twice.
+        Format, compression, records, lengths, letters, alphabet, GC, ids that stand twice.
 
     Raises:
         FileError: The file cannot be read.
@@ -47,12 +47,12 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         format      fasta
         compression none
         records     2
-        letters     12
+        letters     12: G 33.3 %, A 16.7 %, C 16.7 %, N 16.7 %, U 16.7 %
         lengths     4 to 8, median 6, mean 6.0
         alphabet    rna
         outside     N 2
         lower case  0
-        GC          60.0%
+        GC          60.0 %
         same id     1 (a)
     """
     with open_sequences(path) as reader:
@@ -65,12 +65,12 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         compression=reader.compression,
         file_bytes=Path(path).stat().st_size,
         records=lengths.size,
-        letters=int(lengths.sum()),
+        letters=_letters(counts),
         **_spread(lengths),
         alphabet=alphabet,
         outside=_outside(counts, alphabet),
         lower_case=int(counts[ord("a") : ord("z") + 1].sum()),
-        gc=_gc(counts) if alphabet in {"dna", "rna"} else None,
+        gc=None if alphabet == "protein" else _gc(counts),
         duplicate_ids=duplicates,
         duplicate_examples=examples,
     )
@@ -88,6 +88,12 @@ def _columns(
         names.append(np.fromiter(map(hash, batch.ids), np.int64, len(batch)))
         counts += _native.count_letters(batch.sequences.data)
     return np.concatenate(lengths), counts, np.concatenate(names)
+
+
+def _letters(counts: NDArray[np.int64]) -> dict[str, int]:
+    """Counts letters without regard to case, the commonest first."""
+    met = sorted(letters_met(counts).items())
+    return dict(sorted(met, key=lambda pair: -pair[1]))
 
 
 def _alphabet(counts: NDArray[np.int64]) -> str | None:
@@ -109,8 +115,10 @@ def _outside(counts: NDArray[np.int64], alphabet: str | None) -> dict[str, int]:
 
 
 def _gc(counts: NDArray[np.int64]) -> float | None:
-    """Computes the share of G and C among plain bases."""
+    """Computes the share of G and C among bases, where all letters are nucleotides."""
     met = letters_met(counts)
+    if not any(met.keys() <= LETTERS[name] for name in ("dna", "rna")):
+        return None
     strong, weak = (sum(met.get(letter, 0) for letter in group) for group in ("GC", "ATU"))
     return strong / (strong + weak) if strong + weak else None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+_SHOWN = 5
+
 
 @dataclass(frozen=True, slots=True)
 class LengthBin:
@@ -35,7 +37,8 @@ class Summary:
         compression: ``"none"``, ``"gzip"`` or ``"bgzip"``.
         file_bytes: Its size on disk.
         records: How many sequences it has.
-        letters: How many letters they have together.
+        letters: How often each letter stands in them, without regard to case, the
+            commonest first.
         shortest: The length of the shortest sequence.
         median: The median length.
         mean: The mean length.
@@ -44,7 +47,7 @@ class Summary:
         alphabet: ``"dna"``, ``"rna"`` or ``"protein"``; None where that cannot be told.
         outside: Letters that are no plain member of the alphabet, and how many.
         lower_case: How many letters are lower case.
-        gc: The share of G and C among plain bases; None where it is no DNA or RNA.
+        gc: The share of G and C among plain bases; None where letters are not nucleotides.
         duplicate_ids: How many records bear an id that stood before.
         duplicate_examples: Up to three such ids.
 
@@ -61,7 +64,7 @@ class Summary:
     compression: str
     file_bytes: int
     records: int
-    letters: int
+    letters: dict[str, int]
     shortest: int
     median: float
     mean: float
@@ -111,14 +114,14 @@ class Summary:
             "format": self.format,
             "compression": self.compression,
             "records": f"{self.records:,}",
-            "letters": f"{self.letters:,}",
+            "letters": _shares(self.letters),
             "lengths": self._lengths(),
             "alphabet": self.alphabet or "unclear",
             "outside": _outside(self.outside),
             "lower case": f"{self.lower_case:,}",
         }
         if self.gc is not None:
-            facts["GC"] = f"{self.gc:.1%}"
+            facts["GC"] = _percent(self.gc)
         facts["same id"] = _same_ids(self.duplicate_ids, self.duplicate_examples)
         return facts
 
@@ -130,6 +133,20 @@ class Summary:
             f"{self.shortest:,} to {self.longest:,}, median {self.median:,.0f}, "
             f"mean {self.mean:,.1f}"
         )
+
+
+def _shares(letters: dict[str, int]) -> str:
+    """Writes how many letters there are, and which share the commonest have."""
+    total = sum(letters.values())
+    shown = [f"{letter} {_percent(n / total)}" for letter, n in letters.items()][:_SHOWN]
+    rest = len(letters) - len(shown)
+    more = [f"{rest} more"] if rest else []
+    return f"{total:,}: {', '.join(shown + more)}" if total else "0"
+
+
+def _percent(share: float) -> str:
+    """Writes a share."""
+    return f"{100 * share:.1f} %"
 
 
 def _outside(letters: dict[str, int]) -> str:

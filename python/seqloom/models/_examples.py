@@ -12,6 +12,14 @@ class Examples(Protocol):
 
     `seqloom.data.SequenceDataset` is one, each of its subsets too, and whatever else has
     these names.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import seqloom as sl
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nGG\\n")
+        >>> examples: Examples = sl.data.SequenceDataset("a.fa")
+        >>> examples.ids, examples.lengths.tolist()
+        (['a', 'b'], [4, 2])
     """
 
     @property

@@ -93,7 +93,7 @@ class SequenceCNNConfig(Config):
         return left
 
     @classmethod
-    def for_data(cls, train: Examples) -> Self:
+    def for_data(cls, train: Examples, *others: Examples) -> Self:
         """Chooses settings for a training part.
 
         Sequences of one length get a head that knows each position; its settings were
@@ -101,6 +101,8 @@ class SequenceCNNConfig(Config):
 
         Args:
             train: Encoded sequences with labels.
+            others: What the network is to read too, such as the validation and the test
+                part: where their lengths differ, it reads any length.
 
         Returns:
             Settings that fit its encoder, labels and lengths.
@@ -124,7 +126,7 @@ class SequenceCNNConfig(Config):
             raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
         if train.labels is None:
             raise ArgumentError("the dataset has no labels; give it labels=")
-        lengths = np.unique(train.lengths)
+        lengths = np.unique(np.concatenate([part.lengths for part in (train, *others)]))
         config = cls(channels=train.encoder.width, outputs=len(train.classes))
         if len(lengths) != 1:
             return config

@@ -34,6 +34,10 @@ class Task(Config, ABC):
 
     Args:
         columns: The header of the predictions: the classes' or the labels' names.
+
+    Examples:
+        >>> Task.from_dict(Classify(("EI", "IE")).to_dict()).columns
+        ('EI', 'IE')
     """
 
     columns: tuple[str, ...]

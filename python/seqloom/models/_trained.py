@@ -30,6 +30,13 @@ class Trained:
         task: The loss, the metrics and the names of the outputs.
         batch_size: The records of one evaluation batch. It is part of the model: another
             one gives scores that differ in the last bits.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> network = sl.models.SequenceCNNConfig(channels=4, outputs=2).init("numpy")
+        >>> task = sl.models.Classify(("no", "yes"))
+        >>> Trained(network.eval(), sl.encode.OneHot("dna"), task, batch_size=256).classes
+        ('no', 'yes')
     """
 
     model: Module
@@ -114,7 +121,8 @@ def _read_config(home: Path) -> dict[str, Any]:
     """Reads ``config.json`` and checks that it is a run's."""
     path = home / "config.json"
     if not home.is_dir():
-        raise MissingFileError(f"{home}: no such folder; expected a run folder")
+        found = "is a file" if home.exists() else "no such folder"
+        raise MissingFileError(f"{home}: {found}; expected a run folder")
     if not path.exists():
         raise MissingFileError(f"{home}: no config.json in it; expected a run folder")
     try:

@@ -1,6 +1,7 @@
 """What a person reads after a run: pictures and one HTML file, from names and numbers."""
 
 from seqloom.report._interval import wilson_interval
+from seqloom.report._percent import percent
 from seqloom.report._tables import class_table
 from seqloom.report._values import Confusion, Curve, Report, Scatter, Table, Tile
 from seqloom.report._write import write_report
@@ -13,6 +14,7 @@ __all__ = [
     "Table",
     "Tile",
     "class_table",
+    "percent",
     "wilson_interval",
     "write_report",
 ]

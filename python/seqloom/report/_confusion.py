@@ -7,6 +7,7 @@ the eye finds the cells that matter.
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.report._percent import percent
 from seqloom.report._theme import Axes, Figure, Theme, dress, figure
 from seqloom.report._values import Confusion
 
@@ -74,6 +75,4 @@ def _write_figures(axes: Axes, matrix: NDArray[np.int64], theme: Theme) -> None:
         colour = theme.paper if share > DARK_CELL else theme.ink
         centre = {"ha": "center", "color": colour}
         axes.text(column, row - 0.02, f"{count:,}", va="bottom", fontsize=13, **centre)
-        axes.text(
-            column, row + 0.06, f"{100 * share:.1f} %", va="top", fontsize=8.5, **centre
-        )
+        axes.text(column, row + 0.06, percent(share), va="top", fontsize=8.5, **centre)

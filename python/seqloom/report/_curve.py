@@ -1,7 +1,7 @@
 """The learning curve: a panel a quantity, the chosen epoch marked."""
 
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import cycle, islice
 
 from seqloom.report._theme import Axes, Figure, Theme, dress, figure
 from seqloom.report._values import Curve
@@ -26,11 +26,11 @@ def draw_curves(curves: Sequence[Curve], best_epoch: int | None, theme: Theme) -
 
 
 def _draw_lines(axes: Axes, curve: Curve, theme: Theme) -> None:
-    """Draws each series; the first is quiet, so that the later ones stand out."""
+    """Draws each series with its name."""
     from matplotlib.ticker import MaxNLocator
 
-    for (name, values), colour in zip(
-        curve.series.items(), cycle(theme.lines), strict=False
+    for colour, (name, values) in zip(
+        _colours(curve, theme), curve.series.items(), strict=True
     ):
         epochs = range(1, len(values) + 1)
         marker = "o" if len(values) < FEWEST_FOR_A_LINE else None
@@ -41,7 +41,13 @@ def _draw_lines(axes: Axes, curve: Curve, theme: Theme) -> None:
 
 def _mark(axes: Axes, curve: Curve, theme: Theme, *, epoch: int) -> None:
     """Marks the epoch whose weights were kept, on the line that chose it."""
-    values = list(curve.series.values())[-1]
-    colour = theme.lines[(len(curve.series) - 1) % len(theme.lines)]
+    values, colour = list(curve.series.values())[-1], _colours(curve, theme)[-1]
     axes.axvline(epoch, color=theme.quiet, lw=1, ls=(0, (3, 3)), zorder=1)
     axes.plot(epoch, values[epoch - 1], "o", ms=8, mfc=colour, mec=theme.paper, mew=1.5)
+
+
+def _colours(curve: Curve, theme: Theme) -> list[str]:
+    """Gives each series its colour; of several, the first is quiet."""
+    count = len(curve.series)
+    skipped = 1 if count == 1 else 0
+    return list(islice(cycle(theme.lines), skipped, skipped + count))

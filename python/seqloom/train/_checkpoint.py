@@ -84,9 +84,16 @@ def _check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) ->
     for name, value in now.items():
         if saved.get(name) != value:
             raise RunFolderError(
-                f"{path}: this run was begun with {name} {_shown(saved.get(name))}, not "
-                f"{_shown(value)}; resume with the same, or begin anew (overwrite)"
+                f"{path}: this run was begun with {_difference(name, saved, value)}; resume "
+                "with the same, or begin anew (overwrite=True, --overwrite)"
             )
+
+
+def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:
+    """Says what the run had; of data the fingerprints would tell nobody anything."""
+    if name.endswith("data") and value is not None and saved.get(name) is not None:
+        return f"other {name}"
+    return f"{name} {_shown(saved.get(name))}, not {_shown(value)}"
 
 
 def _shown(value: object) -> str:

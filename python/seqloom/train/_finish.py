@@ -20,12 +20,14 @@ class Ended:
         parts: The data.
         state: Where training ended.
         settings: The settings, for the report.
+        draws: Whether the report is written.
     """
 
     trained: Trained
     parts: Parts
     state: State
     settings: dict[str, str]
+    draws: bool
 
     def finish(self, folder: Path | None) -> Run:
         """Judges the kept weights and writes everything; doing so twice is harmless."""
@@ -49,12 +51,13 @@ class Ended:
         return run
 
     def _write(self, folder: Path, run: Run) -> None:
-        """Writes the model, the scores and the report."""
+        """Writes the model, the scores and, if it is wanted, the report."""
         self.state.best.save(folder / "model.safetensors")
         for name, part in (("valid", run.valid), ("test", run.test)):
             if part is not None:
                 part.scores.to_tsv(folder / f"scores-{name}.tsv")
-        write_report(folder, run.report)
+        if self.draws:
+            write_report(folder, run.report)
 
     def _report(self, title: str, valid: Part | None, test: Part | None) -> Report:
         """Gathers what the report shows; the test part is the most telling."""
@@ -71,7 +74,7 @@ class Ended:
             history=self.state.history,
             best_epoch=None if valid is None else self.state.best_epoch,
             facts=self._facts(),
-            notes=left_out(self.parts.train),
+            notes=left_out(self.parts),
         )
 
     def _facts(self) -> dict[str, str]:

@@ -36,6 +36,7 @@ def fit(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    report: bool = True,
     progress: Progress | None = None,
 ) -> Run:
     """Trains a network with AdamW under a rate that rises, then falls as a cosine.
@@ -71,6 +72,8 @@ def fit(
         out: The run folder; None keeps everything in memory.
         resume: Go on from the last checkpoint in ``out``; without one, begin.
         overwrite: Replace the run in ``out``.
+        report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
+            changed first and written by ``seqloom.report.write_report``.
         progress: Who watches; None: nobody.
 
     Returns:
@@ -115,6 +118,7 @@ def fit(
         threads=thread_count(num_threads),
         folder=None if out is None else Path(out),
         progress=progress or Silent(),
+        report=report,
     )
     with limit_blas(job.threads):
         return job.run(model, resume=resume, overwrite=overwrite)

@@ -15,6 +15,7 @@ from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
 from seqloom.train._folder import checkpoint_path, open_folder, write_history
+from seqloom.train._machine import machine_facts
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan, Progress
@@ -35,6 +36,7 @@ class Job:
     threads: int
     folder: Path | None
     progress: Progress
+    report: bool
 
     def run(self, model: Config | Module, *, resume: bool, overwrite: bool) -> Run:
         """Checks everything, trains, judges and writes."""
@@ -61,7 +63,8 @@ class Job:
             _enter(self.folder, state, trainer)
         self.progress.on_start(self._plan(state, trainer))
         trainer.run(state)
-        run = Ended(trained, self.parts, state, self._facts()).finish(self.folder)
+        ended = Ended(trained, self.parts, state, self._facts(), draws=self.report)
+        run = ended.finish(self.folder)
         self.progress.on_end(run)
         return run
 
@@ -92,13 +95,14 @@ class Job:
         )
 
     def _facts(self) -> dict[str, str]:
-        """Gives the settings as the report shows them."""
-        named = {"class weight": self.class_weight, "threads": self.threads}
-        settings = {
-            name.replace("_", " "): it for name, it in self.settings.to_dict().items()
+        """Gives the settings and the machine as the report shows them."""
+        every = self.settings.to_dict() | {"class_weight": self.class_weight}
+        facts = {
+            name.replace("_", " "): str(value)
+            for name, value in every.items()
+            if value is not None and name != "backend"
         }
-        every = settings | named
-        return {name: str(value) for name, value in every.items() if value is not None}
+        return facts | machine_facts(self.settings.backend, self.threads)
 
 
 def _optimizer(settings: Settings, model: Module) -> AdamW:

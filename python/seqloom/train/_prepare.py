@@ -43,7 +43,10 @@ def prepare(
             early stop is asked for without a validation part.
     """
     if settings.early_stop is not None and parts.valid is None:
-        raise ArgumentError("early_stop needs a validation part: fit(model, train, valid)")
+        raise ArgumentError(
+            "early_stop (--early-stop) needs a validation part: fit(model, train, valid), "
+            "--valid or --valid-share"
+        )
     if parts.train.encoder is None:
         raise ArgumentError(
             'the training part has no encoder; give it encoder=OneHot("dna")'

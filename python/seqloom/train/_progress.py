@@ -65,6 +65,20 @@ class Progress(Protocol):
     """Watches a training run; `fit` calls it, on the thread that trains.
 
     Each method may raise ``KeyboardInterrupt`` to stop the run.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import seqloom as sl
+        >>> class Counter(Progress):
+        ...     def on_epoch(self, row):
+        ...         print("epoch", row["epoch"])
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
+        >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
+        >>> config = sl.models.SequenceCNNConfig.for_data(data)
+        >>> _ = sl.train.fit(config, data, epochs=2, progress=Counter())
+        epoch 1
+        epoch 2
     """
 
     def on_start(self, plan: Plan) -> None:

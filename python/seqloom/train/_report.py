@@ -5,10 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.models import Classify, Examples, Task
+from seqloom.models import Classify, Task
 from seqloom.nn._metrics import confusion_matrix
-from seqloom.report import Confusion, Curve, Report, Scatter, Tile, wilson_interval
+from seqloom.report import (
+    Confusion,
+    Curve,
+    Report,
+    Scatter,
+    Table,
+    Tile,
+    percent,
+    wilson_interval,
+)
+from seqloom.train._parts import Parts
 from seqloom.train._run import Part
+from seqloom.train._tables import make_tables
 
 _SHARES = {"accuracy", "balanced_accuracy"}
 _NAMES = {
@@ -60,14 +71,20 @@ def make_report(
         best_epoch=best_epoch,
         confusions=tuple(_confusions(task, parts)),
         scatters=tuple(_scatters(task, parts)),
+        tables=tuple(_tables(task, parts)),
         facts=facts,
     )
 
 
-def left_out(examples: Examples) -> tuple[str, ...]:
-    """Says in one line each what the dataset did not use."""
-    report: dict[str, Any] = getattr(examples, "report", {})
-    skipped = int(report.get("unlabelled", 0))
+def left_out(parts: Parts) -> tuple[str, ...]:
+    """Says in one line each what the datasets did not use."""
+    # Parts of one dataset share its report, which counts once.
+    reports: dict[int, dict[str, Any]] = {
+        id(report): report
+        for _, part in parts.named()
+        if (report := getattr(part, "report", None)) is not None
+    }
+    skipped = sum(int(report.get("unlabelled", 0)) for report in reports.values())
     if not skipped:
         return ()
     return (f"{skipped:,} sequences have no label and were left out.",)
@@ -86,9 +103,11 @@ def _tile(name: str, metric: str, value: float, *, part: Part) -> Tile:
     if metric not in _SHARES:
         return Tile(name, f"{value:.3f}")
     if metric != "accuracy" or part.labels.ndim > 1:
-        return Tile(name, f"{value:.1%}")
+        return Tile(name, percent(value))
     low, high = wilson_interval(round(value * len(part.labels)), len(part.labels))
-    return Tile(name, f"{value:.1%}", note=f"95 % interval {low:.1%} to {high:.1%}")
+    return Tile(
+        name, percent(value), note=f"95 % interval {100 * low:.1f} to {percent(high)}"
+    )
 
 
 def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
@@ -127,3 +146,9 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
         true = np.asarray(part.labels).reshape(predicted.shape)
         for place, name in enumerate(task.columns):
             yield Scatter(name, true[:, place], predicted[:, place])
+
+
+def _tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
+    """Lists more of the most telling part."""
+    for name, part in list(parts.items())[:1]:
+        yield from make_tables(task, name, part)

@@ -33,16 +33,14 @@ pub(super) fn each<S: Simd, T: Float>(
             act.act(Lanes::new(simd, a), Lanes::new(simd, b), None);
         }
     }
+    if a_rest.is_empty() {
+        return;
+    }
     let ones = [T::ONE; MOST_LANES];
-    let rest = if mask.is_some() {
-        full_rest
-    } else {
-        &ones[..a_rest.len()]
-    };
-    let (a, b, rest) = (a_rest, b_rest, rest);
+    let rest = mask.map_or(&ones[..a_rest.len()], |_| full_rest);
     act.act(
-        Lanes::load_part(simd, a),
-        Lanes::load_part(simd, b),
+        Lanes::load_part(simd, a_rest),
+        Lanes::load_part(simd, b_rest),
         Some(Lanes::load_part(simd, rest)),
     );
 }

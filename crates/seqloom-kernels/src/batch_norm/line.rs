@@ -10,60 +10,64 @@ use crate::{Float, lanes::Lanes, machine, parallel};
 pub(super) fn combine<T: Float>(
     places: Places<'_, T>,
     pair: (&[T], &[T]),
-    line: impl Fn(usize) -> [T; 3] + Sync,
+    line: impl Fn(usize) -> [T; 3],
     out: &mut [T],
     threads: usize,
 ) {
-    let Places {
-        channels, length, ..
-    } = places;
-    let rows = parallel::rows_per_chunk(length);
-    parallel::chunks(out, rows * length, threads, |number, out| {
-        for (row, out) in (number * rows..).zip(out.chunks_mut(length)) {
-            let mask = places.mask_of(row / channels);
-            let pair = (
-                &pair.0[row * length..][..length],
-                &pair.1[row * length..][..length],
-            );
-            machine::dispatch(Row {
+    T::with_scratch(3 * places.channels, |lines| {
+        let (lines, _) = lines.as_chunks_mut::<3>();
+        let channels = lines.iter_mut().enumerate();
+        channels.for_each(|(channel, slot)| *slot = line(channel));
+        let rows = parallel::rows_per_chunk(places.length);
+        parallel::chunks(out, rows * places.length, threads, |number, out| {
+            let first = number * rows;
+            machine::dispatch(Rows {
+                places,
                 pair,
-                mask,
-                line: line(row % channels),
+                lines,
+                first,
                 out,
             });
-        }
+        });
     });
 }
 
-struct Row<'a, T> {
+/// Rows of the output from the one numbered `first` on.
+struct Rows<'a, T> {
+    places: Places<'a, T>,
     pair: (&'a [T], &'a [T]),
-    mask: Option<&'a [T]>,
-    line: [T; 3],
+    lines: &'a [[T; 3]],
+    first: usize,
     out: &'a mut [T],
 }
 
-impl<T: Float> WithSimd for Row<'_, T> {
+impl<T: Float> WithSimd for Rows<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let [gain, slope, offset] = self.line;
-        let line = [
-            Lanes::splat(simd, gain),
-            Lanes::splat(simd, slope),
-            Lanes::splat(simd, offset),
-        ];
-        let (out, rest) = T::split_mut::<S>(self.out);
-        each(
-            simd,
-            self.pair,
-            self.mask,
-            Write {
-                line,
-                out: out.iter_mut(),
-                rest,
-            },
-        );
+        let Places {
+            channels, length, ..
+        } = self.places;
+        for (row, out) in (self.first..).zip(self.out.chunks_mut(length)) {
+            let [gain, slope, offset] = self.lines[row % channels];
+            let splat = |value| Lanes::splat(simd, value);
+            let line = [splat(gain), splat(slope), splat(offset)];
+            let range = row * length..(row + 1) * length;
+            let pair = (&self.pair.0[range.clone()], &self.pair.1[range]);
+            let mask = self.places.mask_of(row / channels);
+            let (out, rest) = T::split_mut::<S>(out);
+            each(
+                simd,
+                pair,
+                mask,
+                Write {
+                    line,
+                    out: out.iter_mut(),
+                    rest,
+                },
+            );
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use seqloom_kernels::activation;
 use super::floats::{Floats, by_dtype};
 use super::pool;
 
+/// A function of one array; `pace` is how many numbers take a nanosecond.
 macro_rules! unary {
-    ($name:ident, $doc:literal) => {
+    ($name:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
         #[gen_stub_pyfunction(module = "seqloom._rust._native")]
         #[pyfunction]
@@ -18,7 +19,7 @@ macro_rules! unary {
             out: Floats<'_>,
             threads: usize,
         ) -> PyResult<()> {
-            let threads = seqloom_kernels::crew(threads, x.len());
+            let threads = seqloom_kernels::crew(threads, x.len() / $pace);
             by_dtype!(x, T => {
                 let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
                 let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
@@ -28,8 +29,9 @@ macro_rules! unary {
     };
 }
 
+/// A function of two arrays.
 macro_rules! binary {
-    ($name:ident, $other:ident, $doc:literal) => {
+    ($name:ident, $other:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
         #[gen_stub_pyfunction(module = "seqloom._rust._native")]
         #[pyfunction]
@@ -41,7 +43,7 @@ macro_rules! binary {
             threads: usize,
         ) -> PyResult<()> {
             let shape = grad.shape();
-            let threads = seqloom_kernels::crew(threads, grad.len());
+            let threads = seqloom_kernels::crew(threads, grad.len() / $pace);
             by_dtype!(grad, T => {
                 let (grad, other) = (grad.read::<T>("grad", shape)?, $other.read::<T>(stringify!($other), shape)?);
                 let mut out = out.write::<T>("out", shape)?;
@@ -52,9 +54,24 @@ macro_rules! binary {
     };
 }
 
-unary!(relu, "Fills `out` with `max(x, 0)`.");
-unary!(gelu, "Fills `out` with the exact gelu of x.");
-unary!(sigmoid, "Fills `out` with `1 / (1 + exp(-x))`.");
-binary!(relu_grad, output, "Fills `out` with relu's gradient, from relu's output.");
-binary!(gelu_grad, x, "Fills `out` with gelu's gradient, from gelu's input.");
-binary!(sigmoid_grad, output, "Fills `out` with the sigmoid's gradient, from its output.");
+unary!(relu, 6, "Fills `out` with `max(x, 0)`.");
+unary!(gelu, 1, "Fills `out` with the exact gelu of x.");
+unary!(sigmoid, 1, "Fills `out` with `1 / (1 + exp(-x))`.");
+binary!(
+    relu_grad,
+    output,
+    4,
+    "Fills `out` with relu's gradient, from its output."
+);
+binary!(
+    gelu_grad,
+    x,
+    1,
+    "Fills `out` with gelu's gradient, from its input."
+);
+binary!(
+    sigmoid_grad,
+    output,
+    4,
+    "Fills `out` with sigmoid's gradient, from its output."
+);

@@ -13,8 +13,14 @@ use super::pool;
 /// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands lists over by value")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands lists over by value"
+)]
 pub(crate) fn adamw(
     py: Python<'_>,
     params: Vec<Floats<'_>>,
@@ -31,11 +37,20 @@ pub(crate) fn adamw(
 ) -> PyResult<()> {
     let counts = [grads.len(), first.len(), second.len(), decays.len()];
     if counts != [params.len(); 4] {
-        let message = format!("adamw: expected {} of each, got {counts:?} grads, first, second, decays", params.len());
+        let message = format!(
+            "adamw: expected {} of each, got {counts:?} grads, first, second, decays",
+            params.len()
+        );
         return Err(PyValueError::new_err(message));
     }
-    let step = Step { rate: lr, betas: (beta1, beta2), epsilon: eps, number: step };
+    let step = Step {
+        rate: lr,
+        betas: (beta1, beta2),
+        epsilon: eps,
+        number: step,
+    };
     for (index, param) in params.iter().enumerate() {
+        let threads = seqloom_kernels::crew(threads, param.len() / 2);
         by_dtype!(param, T => {
             let arrays = [param, &first[index], &second[index], &grads[index]];
             let mut slot = Slot::<T>::borrow(arrays)?;
@@ -60,7 +75,10 @@ impl<'py, T: numpy::Element + Float> Slot<'py, T> {
             first.write("first", shape)?,
             second.write("second", shape)?,
         ];
-        Ok(Self { changed, grad: grad.read("grads", shape)? })
+        Ok(Self {
+            changed,
+            grad: grad.read("grads", shape)?,
+        })
     }
 
     fn tensor(&mut self, decay: f64) -> PyResult<Tensor<'_, T>> {

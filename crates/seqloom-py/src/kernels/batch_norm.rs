@@ -11,7 +11,10 @@ use super::pool;
 /// fills, over the places where `mask` (n, l) is above zero; the others become zero.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn batch_norm(
     py: Python<'_>,
     x: Floats<'_>,
@@ -45,7 +48,10 @@ pub(crate) fn batch_norm(
 /// Fills the gradients of a batch normalisation's input, weight and bias.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn batch_norm_grad(
     py: Python<'_>,
     x: Floats<'_>,
@@ -89,7 +95,10 @@ pub(crate) fn batch_norm_grad(
 /// zero: a batch normalisation whose statistics are known.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn scale_shift(
     py: Python<'_>,
     x: Floats<'_>,
@@ -100,7 +109,7 @@ pub(crate) fn scale_shift(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::crew(threads, x.len() / 3);
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;

@@ -11,7 +11,10 @@ use super::pool;
 /// Fills `out` (n, o, lo) with x (n, c, l) convolved by `weight` (o, c, k), plus `bias` (o).
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn conv1d(
     py: Python<'_>,
     x: Floats<'_>,
@@ -23,8 +26,12 @@ pub(crate) fn conv1d(
     dilation: usize,
     threads: usize,
 ) -> PyResult<()> {
-    let (shape, out_shape) = sizes(x.axes("x")?, weight.axes("weight")?, [stride, padding, dilation])?;
-    let threads = seqloom_kernels::crew(threads, shape.work());
+    let (shape, out_shape) = sizes(
+        x.axes("x")?,
+        weight.axes("weight")?,
+        [stride, padding, dilation],
+    )?;
+    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let weight = weight.read::<T>("weight", &[shape.outputs, shape.channels, shape.kernel])?;
@@ -39,7 +46,10 @@ pub(crate) fn conv1d(
 /// Fills `out` (n, c, l) with the gradient of a convolution's input.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn conv1d_input_grad(
     py: Python<'_>,
     grad: Floats<'_>,
@@ -50,8 +60,12 @@ pub(crate) fn conv1d_input_grad(
     dilation: usize,
     threads: usize,
 ) -> PyResult<()> {
-    let (shape, grad_shape) = sizes(out.axes("out")?, weight.axes("weight")?, [stride, padding, dilation])?;
-    let threads = seqloom_kernels::crew(threads, shape.work());
+    let (shape, grad_shape) = sizes(
+        out.axes("out")?,
+        weight.axes("weight")?,
+        [stride, padding, dilation],
+    )?;
+    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", &grad_shape)?;
         let weight = weight.read::<T>("weight", &[shape.outputs, shape.channels, shape.kernel])?;
@@ -64,7 +78,10 @@ pub(crate) fn conv1d_input_grad(
 /// Fills `out` (o, c, k) and `out_bias` (o) with the gradients of a convolution's weights.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn conv1d_weight_grad(
     py: Python<'_>,
     x: Floats<'_>,
@@ -77,7 +94,7 @@ pub(crate) fn conv1d_weight_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(x.axes("x")?, out.axes("out")?, [stride, padding, dilation])?;
-    let threads = seqloom_kernels::crew(threads, shape.work());
+    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &grad_shape)?;
@@ -94,7 +111,16 @@ pub(crate) fn conv1d_weight_grad(
 fn sizes(x: [usize; 3], weight: [usize; 3], steps: [usize; 3]) -> PyResult<(Shape, [usize; 3])> {
     let ([batch, channels, length], [outputs, inner, kernel]) = (x, weight);
     let [stride, padding, dilation] = steps;
-    let shape = Shape { batch, channels, length, outputs, kernel, stride, padding, dilation };
+    let shape = Shape {
+        batch,
+        channels,
+        length,
+        outputs,
+        kernel,
+        stride,
+        padding,
+        dilation,
+    };
     let sound = inner == channels && stride > 0 && dilation > 0;
     match shape.out_length().filter(|_| sound) {
         Some(width) => Ok((shape, [batch, outputs, width])),

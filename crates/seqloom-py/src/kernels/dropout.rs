@@ -11,7 +11,10 @@ use super::pool;
 /// Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn dropout(
     py: Python<'_>,
     x: Floats<'_>,
@@ -25,7 +28,7 @@ pub(crate) fn dropout(
         let message = format!("rate: expected a share from 0 to 1 (excluded), got {rate}");
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::crew(threads, 2 * x.len());
     let key = Key([key0, key1]);
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);

@@ -85,7 +85,9 @@ impl<'py> Floats<'py> {
         name: &str,
         shape: &[usize],
     ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
-        self.typed::<T>(name, shape)?.try_readonly().map_err(|error| unusable(name, error))
+        self.typed::<T>(name, shape)?
+            .try_readonly()
+            .map_err(|error| unusable(name, error))
     }
 
     /// The numbers of an array of this shape, to be written.
@@ -94,7 +96,9 @@ impl<'py> Floats<'py> {
         name: &str,
         shape: &[usize],
     ) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
-        self.typed::<T>(name, shape)?.try_readwrite().map_err(|error| unusable(name, error))
+        self.typed::<T>(name, shape)?
+            .try_readwrite()
+            .map_err(|error| unusable(name, error))
     }
 
     /// The shape, whatever it is.
@@ -102,7 +106,11 @@ impl<'py> Floats<'py> {
         self.array.shape()
     }
 
-    fn typed<T: Element>(&self, name: &str, shape: &[usize]) -> PyResult<&Bound<'py, PyArrayDyn<T>>> {
+    fn typed<T: Element>(
+        &self,
+        name: &str,
+        shape: &[usize],
+    ) -> PyResult<&Bound<'py, PyArrayDyn<T>>> {
         check(name, &self.array, shape)?;
         self.array.cast::<PyArrayDyn<T>>().map_err(|_| {
             let expected = dtype::<T>(self.array.py());
@@ -113,14 +121,19 @@ impl<'py> Floats<'py> {
 }
 
 /// Refuses an array of another shape, or one with gaps.
-pub(super) fn check(name: &str, array: &Bound<'_, PyUntypedArray>, shape: &[usize]) -> PyResult<()> {
+pub(super) fn check(
+    name: &str,
+    array: &Bound<'_, PyUntypedArray>,
+    shape: &[usize],
+) -> PyResult<()> {
     if array.shape() != shape {
         let found = array.shape();
         let message = format!("{name}: expected shape {shape:?}, got {found:?}");
         return Err(PyValueError::new_err(message));
     }
     if !array.is_c_contiguous() {
-        let message = format!("{name}: expected a C-contiguous array; numpy.ascontiguousarray makes one");
+        let message =
+            format!("{name}: expected a C-contiguous array; numpy.ascontiguousarray makes one");
         return Err(PyValueError::new_err(message));
     }
     Ok(())

@@ -12,7 +12,10 @@ use super::pool;
 /// Fills the greatest number under every window of x (n, c, l) and its place in its row.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn max_pool1d(
     py: Python<'_>,
     x: Floats<'_>,
@@ -24,8 +27,13 @@ pub(crate) fn max_pool1d(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, x.len());
-    let window = Window { length, kernel, stride, padding };
+    let threads = seqloom_kernels::crew(threads, 4 * x.len());
+    let window = Window {
+        length,
+        kernel,
+        stride,
+        padding,
+    };
     let shape = [batch, channels, out_length(&window)?];
     floats::check("indices", indices.as_untyped(), &shape)?;
     by_dtype!(x, T => {
@@ -36,8 +44,13 @@ pub(crate) fn max_pool1d(
 }
 
 fn out_length(window: &Window) -> PyResult<usize> {
-    let Window { length, kernel, stride, padding } = *window;
-    let sound = kernel > 0 && stride > 0 && padding * 2 <= kernel;
+    let Window {
+        length,
+        kernel,
+        stride,
+        padding,
+    } = *window;
+    let sound = length > 0 && kernel > 0 && stride > 0 && padding * 2 <= kernel;
     window.out_length().filter(|_| sound).ok_or_else(|| {
         PyValueError::new_err(format!(
             "max_pool1d: expected a kernel within the padded row, a stride above 0 and a padding of at most \

@@ -17,8 +17,9 @@ thread_local! {
 /// Calls `work` without the interpreter on `threads` threads, this one among them.
 pub(super) fn run(py: Python<'_>, threads: usize, work: impl FnOnce() + Send) -> PyResult<()> {
     let joined = threads > 1 && joins(threads);
-    crate::pool::run(py, if joined { 1 } else { threads }, || {
-        if joined { install(work) } else { work() }
+    let wanted = if joined { 1 } else { threads };
+    crate::pool::run(py, wanted, || {
+        act(joined, work);
         Ok(())
     })
 }
@@ -33,13 +34,15 @@ fn joins(threads: usize) -> bool {
 
 fn join(threads: usize) -> Option<ThreadPool> {
     let name = |index| format!("seqloom-kernel-{index}");
-    let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(name);
+    let builder = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(name);
     builder.use_current_thread().build().ok()
 }
 
-fn install(work: impl FnOnce() + Send) {
+fn act(joined: bool, work: impl FnOnce() + Send) {
     CREW.with(|crew| match crew.get() {
-        Some(Some((_, pool))) => pool.install(work),
+        Some(Some((_, pool))) if joined => pool.install(work),
         _ => work(),
     });
 }

@@ -32,14 +32,23 @@ macro_rules! by_row {
     };
 }
 
-by_row!(softmax, "Fills `out` (n, k) with the probabilities of the rows of x (n, k).");
-by_row!(log_softmax, "Fills `out` (n, k) with the logarithms of those probabilities.");
+by_row!(
+    softmax,
+    "Fills `out` (n, k) with the probabilities of the rows of x (n, k)."
+);
+by_row!(
+    log_softmax,
+    "Fills `out` (n, k) with the logarithms of those probabilities."
+);
 
 /// Fills the rows' losses, each times its class's weight, and their gradients by the
 /// logits.
 #[gen_stub_pyfunction(module = "seqloom._rust._native")]
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a border function names every array")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
 pub(crate) fn cross_entropy(
     py: Python<'_>,
     logits: Floats<'_>,
