@@ -1,5 +1,6 @@
 """The page that holds the results: docs/benchmarks.md, one section a suite."""
 
+import os
 import platform
 from collections.abc import Sequence
 from importlib import metadata
@@ -31,7 +32,8 @@ def machine(*packages: str) -> str:
 
 
 def _processor() -> str:
-    """Names the processor and how many of its cores this machine has."""
+    """Names the processor, how many of its cores there are, and how busy they were."""
     facts = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
     names = [value.strip() for key, _, value in facts if key.strip() == "model name"]
-    return f"{names[0] if names else platform.machine()} ({len(names)} cores)"
+    name = names[0] if names else platform.machine()
+    return f"{name} ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"

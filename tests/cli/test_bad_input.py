@@ -13,6 +13,8 @@ import pytest
 TWO = ">a\nACGT\n>b\nGGCC\n"
 LABELS = "id\tlabel\na\tyes\nb\tno\n"
 DNA = "--labels two.tsv --alphabet dna --valid-share 0"
+NEW = f"{DNA} --out new"
+TABLE = "train two.fa --alphabet dna --out new --labels"
 # A gzip member as bgzip writes it, without the empty one that ends every whole file.
 BGZF = bytes.fromhex(
     "1f8b08040000000000ff0600424302002b00b34be47274760fe1b24be272777776e602001a2c2f6110000000"
@@ -52,49 +54,31 @@ CASES = {
     "another format": ("inspect fastq.fa", "fastq.fa: expected FASTA, found FASTQ"),
     "a cut gzip": ("inspect cut.fa.gz", r"cut.fa.gz: the gzip data is cut: .* byte \d+"),
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*cut.*marks the end"),
-    "a missing training file": (f"train none.fa {DNA} --out new", "none.fa: no such file"),
-    "a missing test file": (f"train two.fa {DNA} --out new --test none.fa", "none.fa: no"),
-    "an empty sequence": (
-        f"train blank.fa {DNA} --out new",
-        r"record 1 \(b\): .*no letters",
-    ),
-    "an id twice": (f"train twice.fa {DNA} --out new", "'a' stands twice: record 0 .*2 of"),
-    "a letter": (
-        f"train letter.fa {DNA} --out new",
-        "letter.fa: .*1 .*line 4, byte 13: .*ACGT",
-    ),
-    "the letter itself": (f"train letter.fa {DNA} --out new", "found 'E'"),
+    "a missing training file": (f"train none.fa {NEW}", "none.fa: no such file"),
+    "a missing test file": (f"train two.fa {NEW} --test none.fa", "none.fa: no"),
+    "an empty sequence": (f"train blank.fa {NEW}", r"record 1 \(b\): .*no letters"),
+    "an id twice": (f"train twice.fa {NEW}", "'a' stands twice: record 0 .*2 of"),
+    "a letter": (f"train letter.fa {NEW}", "letter.fa: .*1 .*line 4, byte 13: .*ACGT"),
+    "the letter itself": (f"train letter.fa {NEW}", "found 'E'"),
     "a letter to predict": ("predict run letter.fa --out s.tsv", "line 4, byte 13: .*'E'"),
     "an unclear alphabet": (
         "train two.fa --labels two.tsv --out new",
         "DNA and protein both",
     ),
     "no labels": ("train two.fa --out new", "--labels TABLE"),
-    "no label": (f"train two.fa {DNA} --labels less.tsv --out new", "1 of 2 .*less.tsv: b"),
-    "two values": (
-        f"train two.fa {DNA} --labels values.tsv --out new",
-        "line 4: id 'a' .*'yes'",
-    ),
-    "one class": (
-        f"train two.fa {DNA} --labels same.tsv --out new",
-        "'yes'; .*two classes",
-    ),
-    "fractions": (f"train two.fa {DNA} --labels fractions.tsv --out new", "--task regress"),
-    "no id column": (f"train two.fa {DNA} --labels names.tsv --out new", "no column 'id'"),
-    "a short line": (
-        f"train two.fa {DNA} --labels short.tsv --out new",
-        "line 2: expected 2",
-    ),
-    "a table that is none": (
-        f"train two.fa {DNA} --labels xz.fa --out new",
-        "expected a table",
-    ),
+    "no label": (f"{TABLE} less.tsv", "1 of 2 .*less.tsv: b"),
+    "two values": (f"{TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
+    "one class": (f"{TABLE} same.tsv", "'yes'; .*two classes"),
+    "fractions": (f"{TABLE} fractions.tsv", "--task regress"),
+    "no id column": (f"{TABLE} names.tsv", "no column 'id'"),
+    "a short line": (f"{TABLE} short.tsv", "line 2: expected 2"),
+    "a table that is none": (f"{TABLE} xz.fa", "expected a table"),
     "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot make"),
     "a file for a folder": (f"train two.fa {DNA} --out file", "file: cannot make"),
     "other files": (f"train two.fa {DNA} --out mine", "mine: .*choose an empty folder"),
     "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
     "an existing run": (f"train two.fa {DNA} --out run", "run: holds a run .*--overwrite"),
-    "nothing to resume": (f"train two.fa {DNA} --out new --resume", "new: holds no run"),
+    "nothing to resume": (f"train two.fa {NEW} --resume", "new: holds no run"),
     "other data": (
         f"train other.fa {DNA} --epochs 1 --out run --resume",
         "other training data",
@@ -103,62 +87,29 @@ CASES = {
         f"train two.fa {DNA} --epochs 2 --out run --resume",
         "epochs 1, not 2",
     ),
-    "both": (
-        f"train two.fa {DNA} --out run --resume --overwrite",
-        "--resume and --overwrite",
+    "both": (f"train two.fa {DNA} --out run --resume --overwrite", "exclude each other"),
+    "no epochs": (f"train two.fa {NEW} --epochs 0", "epochs must be at least 1"),
+    "no rate": (f"train two.fa {NEW} --lr nan", "lr must be a number above 0"),
+    "no batch": (f"train two.fa {NEW} --batch-size 0", "batch_size must be at least 1"),
+    "no backend": (f"train two.fa {NEW} --backend abacus", "called 'abacus'; .*numpy"),
+    "no option": (f"train two.fa {NEW} --epohcs 2", "--epohcs.*--epochs"),
+    "no files": ("train --labels two.tsv two.fa --out new", "Name files first"),
+    "a stop by nothing": (f"train two.fa {NEW} --early-stop 2", "--early-stop.*--valid"),
+    "no share": (
+        "train two.fa --labels two.tsv --out new --valid-share 1",
+        "--valid-share must be",
     ),
-    "no epochs": (
-        f"train two.fa {DNA} --out new --epochs 0",
-        "epochs must be at least 1, got 0",
-    ),
-    "no rate": (
-        f"train two.fa {DNA} --out new --lr nan",
-        "lr must be a number above 0, got nan",
-    ),
-    "no batch": (
-        f"train two.fa {DNA} --out new --batch-size 0",
-        "batch_size must be at least 1",
-    ),
-    "no backend": (
-        f"train two.fa {DNA} --out new --backend abacus",
-        "called 'abacus'; .*numpy",
-    ),
-    "no option": (f"train two.fa {DNA} --out new --epohcs 2", "--epohcs.*--epochs"),
-    "no files": (
-        "train --labels two.tsv two.fa --out new",
-        "FILES requires .*Name files first",
-    ),
-    "a stop by nothing": (
-        f"train two.fa {DNA} --out new --early-stop 2",
-        "--early-stop.*--valid",
-    ),
-    "no share": (f"train two.fa {DNA} --out new --valid-share 1", "--valid-share must be"),
-    "two parts": (
-        f"train two.fa {DNA} --out new --valid two.fa",
-        "--valid and --valid-share",
-    ),
+    "two parts": (f"train two.fa {NEW} --valid two.fa", "--valid and --valid-share"),
     "folds to judge": (
         "train two.fa --labels two.tsv --out new --folds 2 --test two.fa",
         "without --folds",
     ),
-    "no run": (
-        "predict new two.fa --out s.tsv",
-        "new: no such folder; expected a run folder",
-    ),
-    "a file for a run": (
-        "predict two.fa two.fa --out s.tsv",
-        "two.fa: is a file; expected a run",
-    ),
-    "another length": (
-        "predict run longer.fa --out s.tsv",
-        "4 letters, but 'a' has 5; cut all",
-    ),
+    "no run": ("predict new two.fa --out s.tsv", "new: no such folder; expected"),
+    "a file for a run": ("predict two.fa two.fa --out s.tsv", "is a file; expected a run"),
+    "another length": ("predict run longer.fa --out s.tsv", "but 'a' has 5; cut all"),
     "no folder": ("predict run two.fa --out none/s.tsv", "there is no folder none"),
     "a folder for a table": ("predict run two.fa --out mine", "mine: is no regular file"),
-    "other classes": (
-        "evaluate run two.fa --labels fractions.tsv",
-        "'0.5' is none of .*no, yes",
-    ),
+    "other classes": ("evaluate run two.fa --labels fractions.tsv", "'0.5' .*no, yes"),
 }
 
 
@@ -236,7 +187,7 @@ def test_a_process_with_an_unknown_option_prints_two_lines():
 @pytest.mark.usefixtures("here")
 def test_a_folder_that_may_not_be_written_is_an_error(call, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", refuse)  # root may write everywhere
-    said = call(*f"train two.fa {DNA} --out new".split())
+    said = call(*f"train two.fa {NEW}".split())
     assert (said.code, said.err) == (
         2,
         "error: new: cannot make the run folder: Permission denied\n",

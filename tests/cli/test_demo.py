@@ -9,6 +9,7 @@ import pytest
 
 from seqloom import _demo
 from seqloom.cli import _demo as command
+from seqloom.report._pictures import draw
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +71,15 @@ def test_the_report_holds_the_comparison():
         "also stand in",
     ):
         assert words in page
+
+
+def test_the_report_is_drawn_once(call, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "seqloom.report._write.draw", lambda it: drawn.append(it) or draw(it)
+    )
+    call("demo")
+    assert [report.title for report in drawn] == ["Primate splice junctions"]
 
 
 @pytest.mark.usefixtures("said")

@@ -1,5 +1,6 @@
 """``seqloom train``, ``predict`` and ``evaluate``: from files to files."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -155,3 +156,24 @@ def test_a_validation_file_chooses_the_epoch(call, few):
     assert call("train", few / "few.fa", *words).code == 0
     row = json.loads(Path(few / "run" / "metrics.jsonl").read_text())
     assert "valid_loss" in row
+
+
+def test_lengths_that_differ_between_parts_just_work(call, tmp_path):
+    cut, home = tmp_path / "cut.fa", tmp_path / "run"
+    cut.write_bytes(gzip.decompress(TEST.read_bytes()).replace(b"\nC", b"\n"))
+    words = ["--labels", LABELS, TEST_LABELS, "--epochs", 1, "--out", home]
+    assert call("train", TRAIN, *words, "--test", cut).code == 0
+    assert json.loads((home / "config.json").read_text())["model"]["length"] is None
+    assert call("predict", home, cut, "--out", tmp_path / "s.tsv").code == 0
+
+
+def test_a_table_may_serve_several_parts(call, few):
+    (few / "more.tsv").write_text((few / "few.tsv").read_text() + "ghost\t0.5\t1\t1\n")
+    records = (few / "few.fa").read_text().split(">")[1:]
+    for name, part in (("train", records[:30]), ("valid", records[30:35])):
+        (few / f"{name}.fa").write_text("".join(f">{record}" for record in part))
+    (few / "test.fa").write_text("".join(f">{record}" for record in records[35:39]))
+    words = ["--valid", few / "valid.fa", "--test", few / "test.fa", "--epochs", 1]
+    table = ["--labels", few / "more.tsv", "--label-column", "rich"]
+    said = call("train", few / "train.fa", *words, *table, "--out", few / "run")
+    assert "labels without a sequence in these files: 2 (s39, ghost)" in said.out

@@ -1,6 +1,7 @@
 """The report of a run: its figures are those of the run."""
 
 import platform
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,11 @@ def test_sequences_without_a_label_are_counted(toy, small):
 def test_what_any_part_left_out_is_counted_once(toy, small):
     data = toy(labels=None)
     labels = {name: "yes" if i % 2 else "no" for i, name in enumerate(data.ids[:40])}
-    options = {"encoder": data.encoder, "labels": labels, "unlabelled": "skip"}
+    options: dict[str, Any] = {
+        "encoder": data.encoder,
+        "labels": labels,
+        "unlabelled": "skip",
+    }
     train, valid = sl.data.split(sl.data.SequenceDataset(data.paths, **options), (0.8, 0.2))
     test = sl.data.SequenceDataset(data.paths, **options)
     report = sl.train.fit(small, train, valid, test=test, epochs=1).report

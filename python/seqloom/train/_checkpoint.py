@@ -84,8 +84,8 @@ def _check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) ->
     for name, value in now.items():
         if saved.get(name) != value:
             raise RunFolderError(
-                f"{path}: this run was begun with {_difference(name, saved, value)}; resume "
-                "with the same, or begin anew (overwrite=True, --overwrite)"
+                f"{path}: this run was begun with {_difference(name, saved, value)}; "
+                "resume with the same, or begin anew (overwrite=True, --overwrite)"
             )
 
 
