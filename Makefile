@@ -57,11 +57,11 @@ lint-python: $(STAMPS)/dev $(EXTENSION)
 
 lint-rust: $(STAMPS)/base
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --features seqloom-py/stubs --quiet -- -D warnings
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
 
 lint-stub: $(STAMPS)/dev $(EXTENSION)
-	cargo run --quiet --package seqloom-py --bin stub_gen -- .venv/_native.pyi
+	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
 	diff .venv/_native.pyi $(STUB) || { echo 'The stub is stale: make stubs'; exit 1; }
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
 
@@ -85,7 +85,7 @@ fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
 STUB := python/seqloom/_rust/_native.pyi
 .PHONY: stubs
 stubs: $(STAMPS)/base ## Write the extension's stub from its Rust source
-	cargo run --quiet --package seqloom-py --bin stub_gen -- $(STUB)
+	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- $(STUB)
 
 .PHONY: pins
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt

@@ -16,6 +16,7 @@ mod load;
 mod pool;
 
 /// What the stub generator knows about this module; `stub_gen` writes it down.
+#[cfg(feature = "stubs")]
 pub fn stub_info() -> pyo3_stub_gen::Result<pyo3_stub_gen::StubInfo> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     pyo3_stub_gen::StubInfo::from_pyproject_toml(format!("{root}/pyproject.toml"))

@@ -55,7 +55,7 @@ class OneHotTable:
         The letters of the channels, in order.
         """
     def __new__(cls, alphabet: builtins.str, unknown: builtins.str, case: builtins.str) -> OneHotTable: ...
-    def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32 | numpy.float64 | numpy.uint8], channels_first: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
+    def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64] | numpy.typing.NDArray[numpy.uint8], channels_first: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
         r"""
         Writes all sequences into `out`, and says how many ambiguity codes,
         lower-case letters and foreign letters (always 0) were met.

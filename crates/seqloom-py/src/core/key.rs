@@ -2,20 +2,25 @@
 
 use numpy::PyReadwriteArray1;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_core::Key;
 
 use crate::pool;
 
 /// The two words of Threefry-2x32-20 for a key and a counter.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn threefry(key0: u32, key1: u32, count0: u32, count1: u32) -> (u32, u32) {
     Key([key0, key1]).words([count0, count1]).into()
 }
 
 /// Fills `out` with random words, in the order of jax's `threefry_2x32`.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn random_bits(
     py: Python<'_>,

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_core::Ragged;
 use seqloom_encode::count;
 
 use crate::pool;
 
 /// How often each of the 256 bytes occurs.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn count_letters<'py>(
     py: Python<'py>,
@@ -23,7 +25,10 @@ pub(crate) fn count_letters<'py>(
 }
 
 /// How many letters of each record are among `letters`, whatever their case.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn count_letters_per_record<'py>(
     py: Python<'py>,

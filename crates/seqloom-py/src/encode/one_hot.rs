@@ -6,14 +6,13 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pyo3_stub_gen::derive::{gen_stub_pyclass, gen_stub_pymethods};
 use seqloom_core::Ragged;
 use seqloom_encode::one_hot::{Counts, Layout, Number, Table};
 
 use crate::{error, pool};
 
 /// What each of the 256 bytes becomes under a declared policy.
-#[gen_stub_pyclass]
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
 #[pyclass(frozen, module = "seqloom._rust._native")]
 pub(crate) struct OneHotTable {
     table: Table,
@@ -27,7 +26,16 @@ pub(crate) enum Output<'py> {
     Byte(PyReadwriteArray3<'py, u8>),
 }
 
-#[gen_stub_pymethods]
+#[cfg(feature = "stubs")]
+impl pyo3_stub_gen::PyStubType for Output<'_> {
+    fn type_output() -> pyo3_stub_gen::TypeInfo {
+        numpy::PyArray3::<f32>::type_output()
+            | numpy::PyArray3::<f64>::type_output()
+            | numpy::PyArray3::<u8>::type_output()
+    }
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
 #[pymethods]
 impl OneHotTable {
     #[new]
@@ -51,17 +59,12 @@ impl OneHotTable {
 
     /// Writes all sequences into `out`, and says how many ambiguity codes,
     /// lower-case letters and foreign letters (always 0) were met.
-    #[gen_stub(override_return_type(type_repr = "numpy.typing.NDArray[numpy.int64]", imports = ("numpy", "numpy.typing")))]
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn fill<'py>(
         &self,
         py: Python<'py>,
         data: PyReadonlyArray1<'py, u8>,
         offsets: PyReadonlyArray1<'py, i64>,
-        #[gen_stub(override_type(
-            type_repr = "numpy.typing.NDArray[numpy.float32 | numpy.float64 | numpy.uint8]",
-            imports = ("numpy", "numpy.typing")
-        ))]
         out: Output<'py>,
         channels_first: bool,
         threads: usize,

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 
 use crate::pool;
 
 /// The line (from 1) and the byte (from 0) of a letter, by reading the file again.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn locate(
     py: Python<'_>,

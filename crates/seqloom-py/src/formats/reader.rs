@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::{gen_stub_pyclass, gen_stub_pymethods};
 use seqloom_formats::{Batch, Reader};
 
 use crate::pool;
@@ -19,13 +18,13 @@ type Columns<'py> = (
 );
 
 /// Reads a FASTA file: plain, gzip or bgzip, told from its content.
-#[gen_stub_pyclass]
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
 #[pyclass(module = "seqloom._rust._native")]
 pub(crate) struct SequenceReader {
     reader: Reader,
 }
 
-#[gen_stub_pymethods]
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
 #[pymethods]
 impl SequenceReader {
     #[new]

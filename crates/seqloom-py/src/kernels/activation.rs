@@ -1,7 +1,6 @@
 //! The border of `seqloom_kernels::activation`.
 
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_kernels::activation;
 
 use super::floats::{Floats, by_dtype};
@@ -11,7 +10,7 @@ use super::pool;
 macro_rules! unary {
     ($name:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
-        #[gen_stub_pyfunction(module = "seqloom._rust._native")]
+        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
         #[pyfunction]
         pub(crate) fn $name(
             py: Python<'_>,
@@ -33,7 +32,7 @@ macro_rules! unary {
 macro_rules! binary {
     ($name:ident, $other:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
-        #[gen_stub_pyfunction(module = "seqloom._rust._native")]
+        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
         #[pyfunction]
         pub(crate) fn $name(
             py: Python<'_>,

@@ -3,7 +3,6 @@
 use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_kernels::Float;
 use seqloom_kernels::adamw::{self as kernel, Step, Tensor};
 
@@ -11,7 +10,10 @@ use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,

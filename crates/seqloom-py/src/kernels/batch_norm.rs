@@ -1,7 +1,6 @@
 //! The border of `seqloom_kernels::batch_norm`.
 
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Places};
 
 use super::floats::{self, Floats, by_dtype};
@@ -9,7 +8,10 @@ use super::pool;
 
 /// Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
 /// fills, over the places where `mask` (n, l) is above zero; the others become zero.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -46,7 +48,10 @@ pub(crate) fn batch_norm(
 }
 
 /// Fills the gradients of a batch normalisation's input, weight and bias.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -93,7 +98,10 @@ pub(crate) fn batch_norm_grad(
 
 /// Fills `out` with `x * scale + shift` by channel, zero where `mask` (n, l) is not above
 /// zero: a batch normalisation whose statistics are known.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,

@@ -2,14 +2,16 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_kernels::conv1d::{self as kernel, Shape};
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` (n, o, lo) with x (n, c, l) convolved by `weight` (o, c, k), plus `bias` (o).
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -44,7 +46,10 @@ pub(crate) fn conv1d(
 }
 
 /// Fills `out` (n, c, l) with the gradient of a convolution's input.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -76,7 +81,10 @@ pub(crate) fn conv1d_input_grad(
 }
 
 /// Fills `out` (o, c, k) and `out_bias` (o) with the gradients of a convolution's weights.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,

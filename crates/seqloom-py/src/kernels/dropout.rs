@@ -2,14 +2,16 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_core::key::Key;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,

@@ -6,7 +6,6 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3_stub_gen::{PyStubType, TypeInfo};
 
 /// Runs a block with `$T` standing for the float type of an array.
 macro_rules! by_dtype {
@@ -56,9 +55,10 @@ impl<'py> FromPyObject<'_, 'py> for Floats<'py> {
     }
 }
 
-impl PyStubType for Floats<'_> {
-    fn type_output() -> TypeInfo {
-        PyArrayDyn::<f32>::type_output() | PyArrayDyn::<f64>::type_output()
+#[cfg(feature = "stubs")]
+impl pyo3_stub_gen::PyStubType for Floats<'_> {
+    fn type_output() -> pyo3_stub_gen::TypeInfo {
+        numpy::PyArrayDyn::<f32>::type_output() | numpy::PyArrayDyn::<f64>::type_output()
     }
 }
 

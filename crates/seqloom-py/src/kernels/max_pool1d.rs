@@ -3,14 +3,16 @@
 use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_kernels::max_pool1d::{self as kernel, Window};
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Fills the greatest number under every window of x (n, c, l) and its place in its row.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -60,7 +62,10 @@ fn out_length(window: &Window) -> PyResult<usize> {
 }
 
 /// Fills `out` (n, c, l) with the gradient of the input of a max pool.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn max_pool1d_grad(
     py: Python<'_>,

@@ -3,7 +3,6 @@
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_kernels::cross_entropy::Problem;
 
 use super::floats::{self, Floats, by_dtype};
@@ -12,7 +11,7 @@ use super::pool;
 macro_rules! by_row {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
-        #[gen_stub_pyfunction(module = "seqloom._rust._native")]
+        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
         #[pyfunction]
         pub(crate) fn $name(
             py: Python<'_>,
@@ -43,7 +42,10 @@ by_row!(
 
 /// Fills the rows' losses, each times its class's weight, and their gradients by the
 /// logits.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,

@@ -2,14 +2,16 @@
 
 use numpy::PyReadwriteArray1;
 use pyo3::prelude::*;
-use pyo3_stub_gen::derive::gen_stub_pyfunction;
 use seqloom_core::Key;
 use seqloom_load::Permutation;
 
 use crate::pool;
 
 /// Fills `out` with the permutation of `range(n)` that belongs to the key.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn permutation(
     py: Python<'_>,
@@ -23,7 +25,10 @@ pub(crate) fn permutation(
 }
 
 /// One number of the same permutation.
-#[gen_stub_pyfunction(module = "seqloom._rust._native")]
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
 #[pyfunction]
 pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
