@@ -50,6 +50,14 @@ def test_batch_norm_does_not_see_the_padding():
     assert not out.transpose(0, 2, 1)[MASK == 0].any()
 
 
+def test_batch_norm_takes_rows_as_torchs_does():
+    rows = X[:, :, 0]
+    ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)
+    np.testing.assert_allclose(
+        ours(tensor(rows)), theirs(torch.tensor(rows)).detach(), atol=1e-5
+    )
+
+
 def test_evaluation_can_be_differentiated():
     norm = bound(sl.nn.BatchNorm1d(4)).eval()
     _, grads = sl.nn.value_and_grad(lambda m: (m(tensor(X)) * 2).sum())(norm)

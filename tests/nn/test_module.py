@@ -1,5 +1,7 @@
 """Modules: registration, state, gradients."""
 
+import copy
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,6 +176,17 @@ def test_a_record_that_does_not_fit_names_every_misfit():
         RecordError, match=r"first\.bias has shape.*scale is missing.*other is not"
     ):
         net().load_record(arrays)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])  # noqa: S301  # our own bytes
+def test_a_copy_is_another_model_with_equal_values(copied):
+    model = net()
+    sl.nn.value_and_grad(loss_of)(model, inputs(model))
+    other = copied(model)
+    ids = {param.id for each in (model, other) for _, param in each.parameters()}
+    assert len(ids) == 2 * len(model.parameters())
+    assert np.array_equal(other.first.weight.numpy(), model.first.weight.numpy())
+    assert other.backend is model.backend
 
 
 def test_train_and_eval_reach_every_module_and_return_it():

@@ -70,6 +70,23 @@ def test_a_record_of_something_else_is_refused():
         sl.optim.AdamW().load_record(new_layer().to_record())
 
 
+def test_a_record_that_lacks_a_state_is_refused():
+    optimizer = sl.optim.AdamW()
+    train(new_layer(), optimizer, 1)
+    record = optimizer.to_record()
+    arrays = {path: each for path, each in record.items() if path != "bias.second"}
+    with pytest.raises(RecordError, match="second of bias is missing"):
+        sl.optim.AdamW().load_record(sl.record.Record(arrays, metadata=record.metadata))
+
+
+@pytest.mark.parametrize("lr", [float("nan"), float("inf"), -1.0])
+def test_a_rate_that_is_no_rate_is_refused(lr):
+    layer = new_layer()
+    _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))
+    with pytest.raises(ArgumentError, match="learning rate"):
+        sl.optim.AdamW().step(lr, layer, grads)
+
+
 def test_gradients_of_another_model_are_refused():
     layer, other = new_layer(), new_layer()
     _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))

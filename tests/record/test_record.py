@@ -52,6 +52,21 @@ def test_every_flipped_bit_of_the_values_is_found(saved):
             [np.asarray(each) for each in sl.record.load(saved).values()]
 
 
+def test_every_flipped_bit_is_found_or_changes_nothing(saved):
+    good = saved.read_bytes()
+    for place in range(8 * len(good)):
+        flipped = bytearray(good)
+        flipped[place // 8] ^= 1 << place % 8
+        saved.write_bytes(flipped)
+        try:
+            again = sl.record.load(saved)
+            arrays = {path: np.asarray(each) for path, each in again.items()}
+        except RecordError:
+            continue
+        assert again.metadata == RECORD.metadata
+        assert all(np.array_equal(arrays[path], ARRAYS[path]) for path in ARRAYS)
+
+
 def test_every_cut_is_found(saved):
     good = saved.read_bytes()
     for length in range(len(good)):

@@ -30,6 +30,14 @@ def test_a_numpy_array_on_the_left_gives_a_tensor():
     assert isinstance(np.ones(2) * B.tensor([1.0, 2.0]), sl.tensor.Tensor)
 
 
+def test_numpys_functions_refuse_a_tensor_rather_than_lose_its_gradient():
+    x = A.tensor([1.0], requires_grad=True)
+    with pytest.raises(TypeError, match="ufunc"):
+        np.exp(x)
+    with pytest.raises(GradientError, match="detach"):
+        np.asarray(x)
+
+
 def test_shapes_that_do_not_fit_are_named():
     with pytest.raises(ShapeError, match=r"matmul\(float32\[2, 3\], float32\[2, 3\]\)"):
         B.tensor(np.zeros((2, 3), "f4")) @ B.tensor(np.zeros((2, 3), "f4"))

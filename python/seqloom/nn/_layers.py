@@ -136,7 +136,9 @@ class BatchNorm1d(Module):
         self.eps, self.momentum = eps, momentum
 
     def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``(n, c, l)`` to the same shape; `mask` ``(n, l)`` is 1 at real places."""
+        """``(n, c, l)`` to the same shape, ``(n, c)`` too; `mask` is 1 at real places."""
+        if x.ndim == 2:  # noqa: PLR2004
+            return apply("squeeze", self(apply("expand_dims", x, axis=2)), axis=2)
         if not self.training:
             return self._by_averages(x, mask)
         out, mean, variance = functional.batch_norm(

@@ -94,6 +94,11 @@ class Stored:
         self._array: Array = None
         self._lent = False
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy is another one: gradients of both must not meet under one id."""
+        vars(self).update(state)
+        self.id = next(_ids)
+
     def bind(self, path: str, backend: Backend, key: Key) -> None:
         """Says where it stands, on which backend and from which key it is made."""
         self.path, self.backend, self._key = path, backend, key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -73,7 +74,8 @@ class Optimizer(ABC):
             The model.
 
         Raises:
-            ArgumentError: None of the gradients is by a parameter of this model.
+            ArgumentError: None of the gradients is by a parameter of this model, or the
+                rate is negative or no number.
 
         Examples:
             >>> import seqloom as sl
@@ -85,6 +87,8 @@ class Optimizer(ABC):
             >>> opt.step_count
             1
         """
+        if not (math.isfinite(lr) and lr >= 0):
+            raise ArgumentError(f"the learning rate must be a number from 0 up, got {lr}")
         moved = [(path, p, grads.get(p.id)) for path, p in model.parameters()]
         moved = [(path, param, grad) for path, param, grad in moved if grad is not None]
         if not moved:
@@ -187,4 +191,7 @@ def _by_parameter(
                 f"this optimiser keeps {', '.join(names)}, the record has {full}"
             )
         found.setdefault(path, {})[name] = np.array(each)
+    for path, state in found.items():
+        if missing := [name for name in names if name not in state]:
+            raise RecordError(f"the optimiser's {missing[0]} of {path} is missing")
     return found

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# The one entry of the header's string table that is ours.
-_FACTS = "seqloom"
+# Our entries of the header's string table: the facts as JSON, and their checksum.
+_FACTS, _SUM = "seqloom", "seqloom_crc32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LazyArray:
         file: The file it is in.
         path: Its path in the record.
         shape: The lengths of its axes.
-        crc32: The checksum of its bytes, or None where the file was written by others.
+        crc32: Its checksum, or None where the file was written by others.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -87,7 +87,9 @@ class Safetensors:
             "metadata": metadata,
             "crc32": {name: _checksum(each) for name, each in plain.items()},
         }
-        write_atomic(path, save(plain, metadata={_FACTS: json.dumps(facts)}))
+        text = json.dumps(facts)
+        header = {_FACTS: text, _SUM: str(zlib.crc32(text.encode()))}
+        write_atomic(path, save(plain, metadata=header))
 
     def read(self, path: Path) -> tuple[dict[str, LazyArray], dict[str, Any]]:
         """Opens a file: its arrays, lazily, and its facts.
@@ -115,18 +117,29 @@ class Safetensors:
             raise MissingFileError(f"{path}: no such file; expected a model record")
         try:
             with _open(path) as opened:
-                table: dict[str, str] = opened.metadata() or {}
-                facts = json.loads(table.get(_FACTS, "{}"))
+                facts = _facts(path, opened.metadata() or {})
                 names: list[str] = list(opened.keys())
                 shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in names}
         except (SafetensorError, OSError, json.JSONDecodeError) as error:
             raise RecordError(f"{path}: not a whole safetensors file ({error})") from None
         sums = facts.get("crc32", {})
-        order = [name for name in sums if name in shapes] or sorted(shapes)
+        if sums and sums.keys() != shapes.keys():
+            raise RecordError(f"{path}: the names of its arrays are damaged")
+        order = sums or sorted(shapes)
         arrays = {
             name: LazyArray(path, name, shapes[name], sums.get(name)) for name in order
         }
         return arrays, facts.get("metadata", {})
+
+
+def _facts(path: Path, table: dict[str, str]) -> dict[str, Any]:
+    """Our facts in a header, checked; none in a file of others."""
+    if _FACTS not in table and _SUM not in table:
+        return {}
+    text = table.get(_FACTS, "")
+    if table.get(_SUM) != str(zlib.crc32(text.encode())):
+        raise RecordError(f"{path}: its facts are damaged (their checksum differs)")
+    return json.loads(text)
 
 
 def _open(path: Path) -> Any:
@@ -137,5 +150,6 @@ def _open(path: Path) -> Any:
 
 
 def _checksum(array: Any) -> int:
-    """The CRC-32 of an array's bytes."""
-    return zlib.crc32(np.ascontiguousarray(array).data)
+    """The CRC-32 of an array's type, shape and bytes."""
+    kind = zlib.crc32(f"{array.dtype.str}{array.shape}".encode())
+    return zlib.crc32(np.ascontiguousarray(array).data, kind)

@@ -86,6 +86,8 @@ class Autodiff(Backend):
 
     def __getattr__(self, name: str) -> Any:
         """The function of that name, followed where it has a rule; made on first use."""
+        if name == "inner" or name.startswith("_"):
+            raise AttributeError(name)  # while it is being copied, say
         plain = getattr(self.inner, name)
         if not callable(plain):
             return plain
@@ -93,6 +95,10 @@ class Autodiff(Backend):
         function = _followed(self, plain, rule) if rule else _unfollowed(self, plain)
         setattr(self, name, function)
         return function
+
+    def __reduce__(self) -> Any:
+        """A copy is another one over the same backend."""
+        return Autodiff, (self.inner,)
 
     def index(self, x: Array, key: Any) -> Array:
         """``x[key]``, followed."""

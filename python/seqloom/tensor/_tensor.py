@@ -30,7 +30,9 @@ class Tensor:
     """
 
     __slots__ = ("backend", "raw")
-    __array_priority__ = 1000  # NumPy's arrays let our operators go first
+    # NumPy's arrays let our operators go first, and its functions refuse a tensor: they
+    # would drop what is followed without a word.
+    __array_ufunc__ = None
 
     def __init__(self, raw: Array, backend: Backend) -> None:
         self.raw = raw
@@ -72,6 +74,11 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         import numpy as np
 
+        if isinstance(self.raw, Traced):
+            raise GradientError(
+                "NumPy would lose the gradient of a tensor that is followed; use the "
+                "tensor's own functions, or .detach() it first"
+            )
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def item(self) -> Any:

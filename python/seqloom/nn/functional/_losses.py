@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.errors import ArgumentError
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ def cross_entropy(
     Returns:
         A scalar.
 
+    Raises:
+        ArgumentError: The labels are not integers.
+
     Examples:
         >>> import seqloom as sl
         >>> logits = sl.tensor.backend("numpy").tensor([[0.0, 0.0]])
@@ -32,6 +36,8 @@ def cross_entropy(
         0.6931
     """
     labels = np.asarray(labels)
+    if labels.dtype.kind not in "iu":
+        raise ArgumentError(f"labels must be integers from 0 up, got {labels.dtype}")
     if weight is None:
         return apply("cross_entropy", logits, labels, None)[0].mean()
     weight = np.asarray(weight, logits.dtype)

@@ -57,6 +57,10 @@ class NumPyBackend(Backend):
     def __init__(self, threads: int) -> None:
         self.threads = threads
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one backend of that number of threads."""
+        return _again, (self.threads,)
+
     def to_numpy(self, x: Any) -> Floats:
         """The array itself."""
         return np.asarray(x)
@@ -288,6 +292,13 @@ class NumPyBackend(Backend):
 for _name in _FUNCTIONS:
     if _name not in vars(NumPyBackend):
         setattr(NumPyBackend, _name, staticmethod(getattr(np, _name)))
+
+
+def _again(threads: int) -> Backend:
+    """The backend that a pickle meant."""
+    from seqloom.tensor._registry import backend
+
+    return backend("numpy", num_threads=threads)
 
 
 def _fill(kernel: Any, x: Floats, *rest: Any, threads: int) -> Floats:
