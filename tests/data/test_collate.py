@@ -105,3 +105,9 @@ def test_columns_are_what_the_items_give(fasta, channels, options):
     one_by_one, at_once = pad([data[i] for i in rows]), pad.columns(data, rows)
     assert list(one_by_one) == list(at_once)
     np.testing.assert_equal(one_by_one, at_once)
+
+
+@pytest.mark.parametrize("collate", [PadCollator(), default_collate])
+def test_a_batch_of_nothing_is_an_error(collate):
+    with pytest.raises(ArgumentError, match="a batch needs at least one item"):
+        collate([])

@@ -1,4 +1,5 @@
 import gzip
+import re
 
 import numpy as np
 import pytest
@@ -272,3 +273,71 @@ def test_a_cut_gzip_table_is_an_error(fasta, tmp_path):
 def test_an_unknown_option_is_an_error(fasta, options):
     with pytest.raises(ArgumentError):
         SequenceDataset(fasta(FOUR), labels=dict.fromkeys(FOUR, 1), **options)
+
+
+@pytest.mark.parametrize("big", ["1e39", "-3.5e38"])
+def test_a_value_too_large_for_32_bits_is_an_error(labelled, big):
+    text = f"id\tlabel\na\t1.5\nb\t{big}\nc\t2\nd\t3\n"
+    with pytest.raises(LabelError, match=rf"line 3, id 'b': label '{big}' is too large"):
+        labelled(text, task="regress")
+
+
+@pytest.mark.parametrize("name", ["x\ty", "x\ny", "x\x1by", "x\u2028y"])
+@pytest.mark.parametrize("task", ["classify", "multilabel"])
+def test_a_control_character_in_a_name_is_an_error(labelled, name, task):
+    text = f'id,label\na,u\nb,u\nc,v\nd,"{name}"\n'
+    with pytest.raises(
+        LabelError, match=r"a\.tsv, line \d, id 'd': the name 'x.*rename it"
+    ):
+        labelled(text, task=task)
+
+
+@pytest.mark.parametrize("names", ["id\tlabel\tlabel", "id\tid\tlabel"])
+def test_two_columns_of_one_name_are_an_error(labelled, names):
+    with pytest.raises(LabelError, match=r"a\.tsv: 2 columns are named '(id|label)'"):
+        labelled(f"{names}\na\tx\ty\n")
+
+
+def test_a_column_asked_for_twice_is_an_error(labelled):
+    with pytest.raises(ArgumentError, match="names a column twice: x, x"):
+        labelled("id\tx\na\t1\n", label_column=["x", "x"])
+
+
+def test_a_class_given_twice_is_an_error(labelled):
+    text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"
+    with pytest.raises(ArgumentError, match="classes names 'x' twice"):
+        labelled(text, classes=["x", "y", "x"])
+
+
+def test_classes_may_be_any_iterable(labelled):
+    text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"
+    assert values(labelled(text, classes=iter("yx"))) == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("labels", [[0] * 4, np.zeros(4), 3])
+def test_labels_without_ids_say_what_to_pass(fasta, labels):
+    with pytest.raises(ArgumentError, match=r"pass dict\(zip\(ids, labels\)\)"):
+        SequenceDataset(fasta(FOUR), labels=labels)
+
+
+def test_a_column_without_any_label_is_named(labelled):
+    text = "id\tlabel\na\t\nb\t\nc\t\nd\t\n"
+    with pytest.raises(
+        LabelError, match="no sequence has a label, 'label' is always empty"
+    ):
+        labelled(text, task="multilabel")
+
+
+def test_a_comment_before_the_table_is_shown_as_it_is(labelled):
+    with pytest.raises(LabelError, match="the first line names comment; choose"):
+        labelled("# comment\nid label\na x\n")
+
+
+def test_a_mark_and_a_blank_before_the_first_name_are_left_out(labelled):
+    data = labelled("# id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n")
+    assert data.classes == ("x", "y")
+
+
+def test_a_pattern_is_shown_as_it_was_written(fasta):
+    with pytest.raises(LabelError, match=re.escape(r"headers searched for '\d+'")):
+        SequenceDataset(fasta(FOUR), label_from_header=r"\d+")

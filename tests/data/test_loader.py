@@ -237,3 +237,35 @@ def test_an_argument_that_makes_no_sense_is_an_error(options):
 def test_an_epoch_below_zero_is_an_error(loader):
     with pytest.raises(ArgumentError, match="at least 0"):
         loader().set_epoch(-1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"position": -1}, "the state's position must be a whole number, at most 6"),
+        ({"position": 7}, "the state's position must be a whole number, at most 6"),
+        ({"position": 1.5}, "the state's position must be a whole number"),
+        ({"epoch": -1}, "the state's epoch must be a whole number, at least 0"),
+        ({"version": 2}, "the state has version 2, this seqloom reads 1"),
+    ],
+)
+def test_a_state_that_makes_no_sense_is_an_error(change, message):
+    loader = DataLoader(range(6))
+    with pytest.raises(ArgumentError, match=message):
+        loader.load_state_dict(loader.state_dict() | change)
+
+
+@pytest.mark.parametrize("missing", ["version", "epoch", "position", "seed", "size"])
+def test_a_state_that_lacks_something_is_an_error(missing):
+    loader = DataLoader(range(6))
+    state = {name: value for name, value in loader.state_dict().items() if name != missing}
+    with pytest.raises(ArgumentError, match="a loader's state is a dict with version"):
+        loader.load_state_dict(state)
+
+
+@pytest.mark.parametrize("size", [None, 2.5, 0, True, "4"])
+def test_a_batch_size_is_a_whole_number(size):
+    with pytest.raises(
+        ArgumentError, match="batch_size must be a whole number, at least 1"
+    ):
+        DataLoader(range(6), batch_size=cast("Any", size))

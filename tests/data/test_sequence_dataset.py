@@ -176,3 +176,9 @@ def test_a_fingerprint_follows_the_content_not_the_name(fasta):
 
 def test_duplicate_ids_are_no_error_without_labels(fasta):
     assert len(SequenceDataset(fasta([("a", "AC"), ("a", "GG")]))) == 2
+
+
+@pytest.mark.parametrize("encoder", ["dna", OneHot, 4])
+def test_an_encoder_that_is_none_says_what_to_pass(fasta, encoder):
+    with pytest.raises(ArgumentError, match=r'such as sl\.encode\.OneHot\("dna"\), got'):
+        SequenceDataset(fasta(TWO), encoder=encoder)

@@ -1,8 +1,10 @@
 import json
+import os
 
 import pytest
 
 from seqloom._demo import path
+from seqloom.errors import FileError
 from seqloom.io import inspect
 
 
@@ -85,3 +87,15 @@ def test_a_protein_has_no_gc(summary):
 def test_json_holds_the_summary(summary):
     found = summary(">a\nACGU\n").to_dict()
     assert json.loads(json.dumps(found))["alphabet"] == "rna"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_refused_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.fa")
+    with pytest.raises(FileError, match=r"a\.fa: a pipe can be read once only; save it"):
+        inspect(tmp_path / "a.fa")
+
+
+def test_a_device_is_refused():
+    with pytest.raises(FileError, match="a device can be read once only"):
+        inspect(os.devnull)

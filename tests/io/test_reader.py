@@ -1,5 +1,6 @@
 import gzip
 import os
+import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -140,3 +141,13 @@ def test_a_batch_of_nothing_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader, pytest.raises(ArgumentError):
         reader.batches(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_read_once(tmp_path):
+    os.mkfifo(tmp_path / "a.fa")
+    writer = threading.Thread(target=(tmp_path / "a.fa").write_text, args=(">a\nACGT\n",))
+    writer.start()
+    with open_sequences(tmp_path / "a.fa") as reader:
+        assert [record.sequence for record in reader] == [b"ACGT"]
+    writer.join()

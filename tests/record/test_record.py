@@ -33,6 +33,11 @@ def test_any_safetensors_reader_reads_the_arrays(saved):
     assert np.array_equal(load_file(saved)["z.weight"], ARRAYS["z.weight"])
 
 
+def test_equal_records_are_equal_files(saved, tmp_path):
+    RECORD.save(tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == saved.read_bytes()
+
+
 def test_a_file_of_others_is_read(tmp_path):
     from safetensors.numpy import save_file
 

@@ -11,6 +11,7 @@ from seqloom.data._path import expand
 from seqloom.errors import ArgumentError
 from seqloom.io import open_sequences
 from seqloom.io._alphabet import alphabet_of
+from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
     import os
@@ -49,6 +50,7 @@ def guess_alphabet(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[st
 
 def _counts(path: str) -> NDArray[np.int64]:
     """Counts the letters of one file."""
+    check_regular(path)
     counts = np.zeros(256, np.int64)
     with open_sequences(path) as reader:
         for batch in reader.batches(1 << 16, max_bytes=1 << 24):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.errors import ShapeError
+from seqloom.errors import ArgumentError, ShapeError
 
 
 def default_collate(items: Sequence[Any]) -> Any:
@@ -23,6 +23,7 @@ def default_collate(items: Sequence[Any]) -> Any:
         The batch.
 
     Raises:
+        ArgumentError: There is no item.
         ShapeError: Arrays of unequal shapes (see ``PadCollator``), or lists of unequal
             lengths.
         TypeError: A kind that has no batch.
@@ -31,6 +32,8 @@ def default_collate(items: Sequence[Any]) -> Any:
         >>> default_collate([{"x": 1, "id": "a"}, {"x": 2, "id": "b"}])
         {'x': array([1, 2]), 'id': ['a', 'b']}
     """
+    if not len(items):
+        raise ArgumentError("a batch needs at least one item, got none")
     first = items[0]
     for kind, collate in _RULES:
         if isinstance(first, kind):

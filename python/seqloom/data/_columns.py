@@ -10,6 +10,7 @@ import numpy as np
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.io import open_sequences
 from seqloom.io._record import header_id
+from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,6 +75,8 @@ class Columns:
 
 def read_columns(paths: tuple[str, ...]) -> Columns:
     """Reads files into memory, one after the other."""
+    for path in paths:
+        check_regular(path)
     files = [_read(path) for path in paths]
     counts = np.array([sum(map(len, batches)) for batches in files], np.int64)
     batches = [batch for file in files for batch in file]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.errors import LetterError
+from seqloom.errors import ArgumentError, LetterError
 from seqloom.io._record import header_text
 
 if TYPE_CHECKING:
@@ -44,6 +44,16 @@ class Refusing(Protocol):
     def refuses(self, letters: bytes) -> bytes:
         """Tells which letters would be an error."""
         ...
+
+
+def check_encoder(encoder: Any) -> None:
+    """Refuses what is no encoder, such as the name of an alphabet."""
+    fits = hasattr(encoder, "batch") and hasattr(encoder, "channels")
+    if encoder is not None and (isinstance(encoder, type) or not fits):
+        name = encoder if isinstance(encoder, str) else "dna"
+        raise ArgumentError(
+            f'encoder must be one such as sl.encode.OneHot("{name}"), got {encoder!r}'
+        )
 
 
 def check_letters(encoder: Encoder, columns: Columns) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TASKS = ("classify", "regress", "multilabel")
 _INTEGER = re.compile(r"[+-]?\d+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BETWEEN_NAMES = re.compile(r"[,;|]")
 
 
@@ -51,7 +52,30 @@ def number_labels(
     if task == "auto":
         task = _task(source, ids)
     given = None if classes is None else tuple(classes)
-    return _MAKERS[task](source, ids, given)
+    _check_distinct(given or ())
+    labels = _MAKERS[task](source, ids, given)
+    _check_names(source, ids, labels.classes)
+    return labels
+
+
+def _check_distinct(classes: Cells) -> None:
+    """Refuses a class that is given twice."""
+    if double := [name for i, name in enumerate(classes) if name in classes[:i]]:
+        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
+
+
+def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
+    """Refuses names that would break the lines and columns of what is written later."""
+    bad = next(filter(_CONTROL.search, classes), None)
+    if bad is None:
+        return
+    holders = (name for name in ids if any(bad in cell for cell in source.cells[name]))
+    holder = next(holders, None)
+    where = source.what if holder is None else source.place(holder)
+    raise LabelError(
+        f"{where}: the name {bad!r} holds a tab, a line break or another control "
+        "character; rename it"
+    )
 
 
 def _task(source: Source, ids: list[str]) -> str:
@@ -134,8 +158,22 @@ def _regress(source: Source, ids: list[str], classes: Cells | None) -> Labels:
             f"found {', '.join(source.names)}"
         )
     rows = [[_number(source, name, cell) for cell in source.cells[name]] for name in ids]
-    values = np.array(rows, np.float32).reshape(len(ids), len(names))
+    with np.errstate(over="ignore"):
+        values = np.array(rows, np.float32).reshape(len(ids), len(names))
+    _check_range(source, ids, values)
     return Labels("regress", names, values[:, 0].copy() if len(names) == 1 else values)
+
+
+def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) -> None:
+    """Refuses numbers that 32 bits cannot hold."""
+    wrong = np.argwhere(~np.isfinite(values))
+    if wrong.size:
+        name = ids[int(wrong[0, 0])]
+        cell = source.cells[name][int(wrong[0, 1])]
+        raise LabelError(
+            f"{source.place(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
+            "scale the values"
+        )
 
 
 def _number(source: Source, name: str, cell: str) -> float:
@@ -155,10 +193,13 @@ def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Labels
     held = {name: (_named if one_column else _marked)(source, name) for name in ids}
     known = _sorted({label for labels in held.values() for label in labels})
     order = classes or (known if one_column else source.names)
-    if not order or not (one_column or set(order) == set(source.names)):
-        wanted = ", ".join(order) or "at least one label"
+    if not order:
         raise LabelError(
-            f"{source.what}: expected {wanted}, found {', '.join(source.names)}"
+            f"{source.what}: no sequence has a label, {source.names[0]!r} is always empty"
+        )
+    if not one_column and set(order) != set(source.names):
+        raise LabelError(
+            f"{source.what}: expected {', '.join(order)}, found {', '.join(source.names)}"
         )
     number = {label: i for i, label in enumerate(order)}
     values = np.zeros((len(ids), len(order)), np.float32)

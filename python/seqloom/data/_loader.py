@@ -13,7 +13,7 @@ from seqloom.data._fetch import fetcher
 from seqloom.data._order import permutation
 from seqloom.data._output import converter
 from seqloom.data._prefetch import mapped
-from seqloom.errors import ArgumentError
+from seqloom.data._state import VERSION, check_state, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -73,10 +73,8 @@ class DataLoader:
         seed: int = 0,
         output: str = "numpy",
     ) -> None:
-        if batch_size < 1:
-            raise ArgumentError(f"batch_size must be at least 1, got {batch_size}")
-        if num_workers < 0:
-            raise ArgumentError(f"num_workers must be at least 0, got {num_workers}")
+        whole_number("batch_size", batch_size, least=1)
+        whole_number("num_workers", num_workers)
         self.dataset = dataset
         self.batch_size = batch_size
         self.shuffle = shuffle
@@ -137,8 +135,7 @@ class DataLoader:
             >>> bool((next(iter(loader)) == first).all())
             True
         """
-        if epoch < 0:
-            raise ArgumentError(f"an epoch must be at least 0, got {epoch}")
+        whole_number("epoch", epoch)
         self._next = self._cursor = _Cursor(epoch, 0)
 
     def state_dict(self) -> dict[str, Any]:
@@ -158,7 +155,12 @@ class DataLoader:
         epoch, position = self._cursor.epoch, self._cursor.position
         if position >= self._end() > 0:
             epoch, position = epoch + 1, 0
-        return {"version": 1, "epoch": epoch, "position": position, **self._identity()}
+        return {
+            "version": VERSION,
+            "epoch": epoch,
+            "position": position,
+            **self._identity(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Makes the next ``iter`` go on where a state was taken.
@@ -168,7 +170,8 @@ class DataLoader:
                 workers.
 
         Raises:
-            ArgumentError: The state is of other data, another seed or another order.
+            ArgumentError: It is no whole state, or of other data, another seed or another
+                order.
 
         Examples:
             >>> loader = DataLoader(range(6), batch_size=2)
@@ -176,12 +179,7 @@ class DataLoader:
             >>> [batch.tolist() for batch in loader]
             [[4, 5]]
         """
-        for name, value in self._identity().items():
-            if state.get(name) != value:
-                raise ArgumentError(
-                    f"the state is of a loader with {name} {state.get(name)!r}, "
-                    f"this one has {value!r}"
-                )
+        check_state(state, self._identity())
         self._next = self._cursor = _Cursor(int(state["epoch"]), int(state["position"]))
 
     def _identity(self) -> dict[str, Any]:

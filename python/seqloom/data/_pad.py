@@ -61,12 +61,15 @@ class PadCollator:
             The batch.
 
         Raises:
+            ArgumentError: There is no item.
             ShapeError: An item is longer than ``length``, or items differ elsewhere too.
 
         Examples:
             >>> PadCollator(length=4)([{"inputs": np.ones(3)}])["inputs"].tolist()
             [[1.0, 1.0, 1.0, 0.0]]
         """
+        if not items:
+            raise ArgumentError("a batch needs at least one item, got none")
         lengths = np.array([item["inputs"].shape[self.axis] for item in items], np.int64)
         places = self._places(int(lengths.max()))
         padded = [

@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import OutOfRangeError
+from seqloom.errors import ArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+def position(index: Any, size: int) -> int:
+    """Checks one position; below 0 it counts from the end."""
+    try:
+        row = operator.index(index)
+    except TypeError:
+        row = None
+    if row is None or isinstance(index, bool):
+        raise ArgumentError(
+            f"an index must be one whole number, got {index!r}; "
+            "take several with .batch or sl.data.Subset"
+        )
+    if not -size <= row < size:
+        raise OutOfRangeError(f"sequence {row} of {size}")
+    return row % size
+
+
 def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Checks positions; those below 0 count from the end."""
-    rows = np.array(indices, np.int64, ndmin=1)
+    """Checks positions, of which those below 0 count from the end, or takes a mask's."""
+    rows = np.array(indices, ndmin=1)
+    if rows.dtype == np.bool_:
+        return _masked(np.asarray(indices), size)
+    if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
+        raise ArgumentError(
+            "indices must be one row of whole numbers or a mask of True and False, got "
+            f"{rows.dtype} of shape {rows.shape}"
+        )
     wrong = rows[(rows < -size) | (rows >= size)]
     if wrong.size:
         raise OutOfRangeError(f"sequence {wrong[0]} of {size}")
+    rows = rows.reshape(-1).astype(np.int64)
     return np.where(rows < 0, rows + size, rows)
+
+
+def _masked(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
+    """Lists the positions that a mask marks."""
+    if not mask.ndim:
+        raise ArgumentError(f"an index must be a whole number, got {mask}")
+    if mask.shape != (size,):
+        raise OutOfRangeError(f"a mask of shape {mask.shape} for {size} sequences")
+    return np.flatnonzero(mask)

@@ -10,12 +10,12 @@ import numpy as np
 
 from seqloom.data._columns import read_columns
 from seqloom.data._describe import class_counts, describe
-from seqloom.data._encoder import check_letters, encode
+from seqloom.data._encoder import check_encoder, check_letters, encode
 from seqloom.data._join import join
 from seqloom.data._labels import number_labels
 from seqloom.data._length import check_lengths, padded_length
 from seqloom.data._path import expand
-from seqloom.data._position import positions
+from seqloom.data._position import position, positions
 from seqloom.data._source import choose_source
 from seqloom.errors import ArgumentError
 from seqloom.io._record import header_text
@@ -94,13 +94,15 @@ class SequenceDataset:
     ) -> None:
         if unlabelled not in {"error", "skip"}:
             raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
+        check_encoder(encoder)
+        classes = None if classes is None else tuple(classes)
         columns = read_columns(expand(paths))
         check_lengths(columns, max_length, encoded=encoder is not None)
         self.paths: tuple[str, ...] = columns.paths
         self.encoder = encoder
         self.seed = seed
         self.task: str | None = None
-        self.classes: tuple[str, ...] = tuple(classes or ())
+        self.classes: tuple[str, ...] = classes or ()
         self.labels: NDArray[Any] | None = None
         self.report: dict[str, Any] = {}
         # Several datasets may share a table: what none of them has is truly left over.
@@ -185,7 +187,7 @@ class SequenceDataset:
         return describe(self.lengths, self.labels, task=self.task, classes=self.classes)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.__getitems__([index])[0]
+        return self.__getitems__([position(index, len(self))])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         batch = self.batch(indices)
@@ -215,7 +217,7 @@ class SequenceDataset:
         """Fetches several sequences at once, as columns.
 
         Args:
-            indices: Which ones.
+            indices: Which ones: positions, or a mask of True and False.
             length: Places in ``inputs``; None takes the longest sequence of the batch.
             multiple: The longest is rounded up to a multiple of this.
 
@@ -226,6 +228,7 @@ class SequenceDataset:
             there is padding, if there is padding.
 
         Raises:
+            ArgumentError: Indices are no whole numbers.
             OutOfRangeError: There is no such sequence.
             ShapeError: A sequence is longer than ``length``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,6 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._record import header_id, header_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from seqloom.data._columns import Columns
@@ -63,6 +63,8 @@ def choose_source(
     names = (label_column,) if isinstance(label_column, str) else tuple(label_column)
     if not names:
         raise ArgumentError("label_column names no column")
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"label_column names a column twice: {', '.join(names)}")
     if label_from_header is not None:
         if labels is not None:
             raise ArgumentError("give labels or label_from_header, not both")
@@ -71,7 +73,20 @@ def choose_source(
         return None
     if isinstance(labels, Mapping):
         return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
-    return table_source(labels, id_column, names)
+    return table_source(_as_paths(labels), id_column, names)
+
+
+def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
+    """Takes one path or several; labels alone do not say which sequence they are for."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        labels = [labels]
+    rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
+    if strange := [row for row in rows if not isinstance(row, (str, os.PathLike))]:
+        raise ArgumentError(
+            "labels must be a table's path, several of them, or a dict from id to label; "
+            f"got {strange[0]!r}: pass dict(zip(ids, labels))"
+        )
+    return rows
 
 
 def table_source(
@@ -133,15 +148,16 @@ def _as_cells(value: Any) -> Cells:
 
 def header_source(pattern: str | re.Pattern[str], columns: Columns, names: Cells) -> Source:
     """Takes labels out of the headers of the sequences."""
+    shown = pattern if isinstance(pattern, str) else pattern.pattern
     try:
         search = re.compile(pattern).search
     except re.error as error:
-        raise ArgumentError(f"{pattern!r} is no regular expression: {error}") from error
+        raise ArgumentError(f"'{shown}' is no regular expression: {error}") from error
     headers = columns.headers.to_list()
     ids = (header_text(header_id(header)) for header in headers)
     found = zip(ids, map(search, map(header_text, headers)), strict=True)
     cells = {name: (_group(match),) for name, match in found if match}
-    return Source(f"headers searched for {pattern!r}", names[:1], cells)
+    return Source(f"headers searched for '{shown}'", names[:1], cells)
 
 
 def _group(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.data._describe import class_counts, describe
-from seqloom.data._position import positions
+from seqloom.data._position import position, positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +24,10 @@ class Subset:
 
     Args:
         dataset: The whole, or a part of it.
-        indices: Which sequences.
+        indices: Which sequences: positions, or a mask of True and False.
 
     Raises:
+        ArgumentError: They are no whole numbers.
         OutOfRangeError: The dataset has no such sequence.
 
     Examples:
@@ -108,7 +109,7 @@ class Subset:
         return describe(self.lengths, self.labels, task=self.task, classes=self.classes)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.__getitems__([index])[0]
+        return self.__getitems__([position(index, len(self))])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         return self.dataset.__getitems__(

@@ -101,7 +101,7 @@ def _first_line(file: TextIO) -> tuple[int, str]:
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
     """Picks the wanted cells of each line."""
     names = [name.strip() for name in next(filter(any, reader))]
-    names[0] = names[0].lstrip("#")
+    names[0] = names[0].lstrip("#").strip()
     key, *wanted = [_position(path, names, name) for name in columns]
     table = Table(path, [], [], [])
     for row in reader:
@@ -117,10 +117,13 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
 
 def _position(path: str, names: list[str], name: str) -> int:
     """Finds a column by its name."""
+    if names.count(name) > 1:
+        raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
     if name in names:
         return names.index(name)
+    found = ", ".join(filter(None, names))[:80]
     raise LabelError(
-        f"{path}: no column {name!r}, the first line names {', '.join(names)[:80]}; "
+        f"{path}: no column {name!r}, the first line names {found or 'nothing'}; "
         "choose with --id-column and --label-column"
     )
 

@@ -11,6 +11,7 @@ from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io._alphabet import LETTERS, alphabet_of, letters_met
 from seqloom.io._reader import open_sequences
+from seqloom.io._regular import check_regular
 from seqloom.io._summary import LengthBin, Summary
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         Format, compression, records, lengths, letters, alphabet, GC, ids that stand twice.
 
     Raises:
-        FileError: The file cannot be read.
+        FileError: The file cannot be read, or it is a pipe.
         FormatError: It is no sequence file, or cut.
 
     Examples:
@@ -55,6 +56,7 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         GC          60.0 %
         same id     1 (a)
     """
+    check_regular(path)
     with open_sequences(path) as reader:
         lengths, counts, names = _columns(reader)
     alphabet = _alphabet(counts)

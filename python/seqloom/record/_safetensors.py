@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# Our entries of the header's string table: the facts as JSON, and their checksum.
-_FACTS, _SUM = "seqloom", "seqloom_crc32"
+# Our one entry of the header's string table (two would come in any order), and how its
+# text begins: the checksum of the facts and the facts as JSON follow.
+_FACTS, _MARK = "seqloom", "seqloom facts "
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ class Safetensors:
             "crc32": {name: _checksum(each) for name, each in plain.items()},
         }
         text = json.dumps(facts)
-        header = {_FACTS: text, _SUM: str(zlib.crc32(text.encode()))}
-        write_atomic(path, save(plain, metadata=header))
+        entry = f"{_MARK}{zlib.crc32(text.encode()):08x} {text}"
+        write_atomic(path, save(plain, metadata={_FACTS: entry}))
 
     def read(self, path: Path) -> tuple[dict[str, LazyArray], dict[str, Any]]:
         """Opens a file: its arrays, lazily, and its facts.
@@ -134,10 +135,11 @@ class Safetensors:
 
 def _facts(path: Path, table: dict[str, str]) -> dict[str, Any]:
     """Our facts in a header, checked; none in a file of others."""
-    if _FACTS not in table and _SUM not in table:
+    entry = table.get(_FACTS, "")
+    if not entry and not any(text.startswith(_MARK) for text in table.values()):
         return {}
-    text = table.get(_FACTS, "")
-    if table.get(_SUM) != str(zlib.crc32(text.encode())):
+    checksum, _, text = entry.removeprefix(_MARK).partition(" ")
+    if checksum != f"{zlib.crc32(text.encode()):08x}":
         raise RecordError(f"{path}: its facts are damaged (their checksum differs)")
     return json.loads(text)
 

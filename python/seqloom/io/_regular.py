@@ -1,0 +1,27 @@
+"""Files that can be read more than once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from seqloom.errors import FileError
+
+_STREAMS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Refuses a stream; what else is wrong with a path, its reader says."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return
+    if kind := _STREAMS.get(stat.S_IFMT(mode)):
+        raise FileError(
+            f"{os.fspath(path)}: {kind} can be read once only; save it to a file first"
+        )

@@ -1,0 +1,50 @@
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from seqloom.data import Subset
+from seqloom.errors import ArgumentError, OutOfRangeError
+
+
+@pytest.fixture(params=["whole", "part"])
+def data(request, hundred):
+    return hundred if request.param == "whole" else Subset(hundred, np.arange(10, 90))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list])
+def test_a_mask_takes_what_it_marks(data, kind):
+    mask = kind(np.asarray(data.labels) == 2)
+    wanted = [name for name, label in zip(data.ids, data.labels, strict=True) if label == 2]
+    assert Subset(data, mask).ids == wanted
+    assert data.batch(mask)["id"] == wanted
+    assert [item["id"] for item in data.__getitems__(mask)] == wanted
+
+
+def test_a_mask_of_another_length_is_an_error(data):
+    with pytest.raises(OutOfRangeError, match=r"a mask of shape \(3,\) for \d+ sequences"):
+        Subset(data, [True, False, True])
+
+
+@pytest.mark.parametrize("index", [1.5, 1.0, True, np.True_, [0, 1], "0", None, slice(2)])
+def test_an_index_is_a_whole_number(data, index):
+    with pytest.raises(ArgumentError, match="an index must be one whole number"):
+        data[cast("Any", index)]
+
+
+@pytest.mark.parametrize("indices", [[1.0], [0, 1.5], ["0"], [[0, 1]], True])
+def test_indices_are_whole_numbers(data, indices):
+    for take in (data.batch, data.__getitems__, lambda rows: Subset(data, rows)):
+        with pytest.raises(ArgumentError, match="whole number"):
+            take(indices)
+
+
+@pytest.mark.parametrize("index", [100, -101, 10**30])
+def test_an_index_beyond_the_data_is_an_error(data, index):
+    with pytest.raises(OutOfRangeError, match="sequence"):
+        data[index]
+
+
+def test_no_indices_take_nothing(data):
+    assert len(Subset(data, [])) == 0
+    assert data.batch(np.array([-1]))["id"] == [data.ids[-1]]
