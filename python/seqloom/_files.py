@@ -36,7 +36,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     """Lends a name beside ``path`` to write to, and renames it when the block ends well.
 
     Args:
-        path: The file's final name; its folder must exist.
+        path: The file's final name; its folder must exist. A symbolic link stays, and the
+            file that it names is written.
 
     Yields:
         A temporary name in the same folder; it is removed when the block fails.
@@ -51,7 +52,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         >>> [p.name for p in Path().glob("*a.txt*")]
         ['a.txt']
     """
-    final = Path(path)
+    final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
         raise FileError(
             f"{final}: is no regular file; expected the name of a file to write"

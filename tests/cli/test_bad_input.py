@@ -42,6 +42,9 @@ FILES = {
     "short.tsv": "id\tlabel\na\n",
     "file": "mine",
     "mine/notes.txt": "mine",
+    "foreign/config.json": '{"version": 1, "model": "theirs"}',
+    "theirs/checkpoint/last.safetensors": "theirs",
+    "theirs/train.tsv": "theirs",
 }
 # What is wrong: the words, and a pattern of the message's essential part.
 CASES = {
@@ -88,9 +91,16 @@ CASES = {
         "epochs 1, not 2",
     ),
     "both": (f"train two.fa {DNA} --out run --resume --overwrite", "exclude each other"),
-    "no epochs": (f"train two.fa {NEW} --epochs 0", "epochs must be at least 1"),
-    "no rate": (f"train two.fa {NEW} --lr nan", "lr must be a number above 0"),
-    "no batch": (f"train two.fa {NEW} --batch-size 0", "batch_size must be at least 1"),
+    "no epochs": (f"train two.fa {NEW} --epochs 0", "--epochs.*>= 1"),
+    "no rate": (f"train two.fa {NEW} --lr nan", "--lr.* must be a number above 0"),
+    "no batch": (f"train two.fa {NEW} --batch-size 0", "--batch-size.*>= 1"),
+    "half an epoch": (f"train two.fa {NEW} --epochs 1.5", "--epochs.*whole .*1.5"),
+    "half a seed": (f"train two.fa {NEW} --seed 1.7", "--seed.*whole number"),
+    "half a fold": (f"train two.fa {NEW} --folds 2.5", "--folds.*whole number"),
+    "half a record": (f"train two.fa {NEW} --batch-size 63.5", "--batch-size.*whole"),
+    "a negative seed": (f"train two.fa {NEW} --seed -1", "--seed.*>= 0"),
+    "a negative thread": (f"train two.fa {NEW} --threads -1", "--threads.*>= 1"),
+    "many threads": (f"train two.fa {NEW} --threads 257", "--threads.*<= 256"),
     "no backend": (f"train two.fa {NEW} --backend abacus", "called 'abacus'; .*numpy"),
     "no option": (f"train two.fa {NEW} --epohcs 2", "--epohcs.*--epochs"),
     "no files": ("train --labels two.tsv two.fa --out new", "Name files first"),
@@ -109,6 +119,12 @@ CASES = {
     "another length": ("predict run longer.fa --out s.tsv", "but 'a' has 5; cut all"),
     "no folder": ("predict run two.fa --out none/s.tsv", "there is no folder none"),
     "a folder for a table": ("predict run two.fa --out mine", "mine: is no regular file"),
+    "a table over its input": ("predict run two.fa --out ./two.fa", "one of the files"),
+    "standard output": ("predict run two.fa --out /dev/stdout", "names a file to write"),
+    "a demo over others": ("demo --out mine", "mine: .*give --out another folder"),
+    "settings of others": (f"train two.fa {DNA} --out foreign --overwrite", "no run"),
+    "a checkpoint of others": (f"train two.fa {DNA} --out theirs --overwrite", "no run"),
+    "files over others": ("demo --files theirs", "train.tsv: is there already"),
     "other classes": ("evaluate run two.fa --labels fractions.tsv", "'0.5' .*no, yes"),
 }
 
@@ -116,7 +132,7 @@ CASES = {
 def write(home):
     """Writes all files into a folder."""
     for name, content in FILES.items():
-        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_bytes(
             content if isinstance(content, bytes) else content.encode()
         )

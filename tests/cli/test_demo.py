@@ -92,3 +92,26 @@ def test_a_run_of_ones_own_is_not_replaced(call, trained):
     said = call("demo", "--out", trained)
     assert said.code == 2
     assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_copies_its_files_and_trains_nothing(call):
+    for _ in range(2):
+        assert call("demo", "--files", "files").code == 0
+    found = {path.name: path.read_bytes() for path in Path("files").iterdir()}
+    names = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
+    assert found == {name: _demo.path(name).read_bytes() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("out", "advice"), [("seqloom-demo", "the same command"), ("new", "remove new")]
+)
+def test_ctrl_c_says_how_to_begin_anew(call, monkeypatch, out, advice):
+    monkeypatch.setattr(command, "_fit_network", press_ctrl_c)
+    said = call("demo", "--out", out)
+    assert said.code == 130
+    assert advice in said.err
+    assert "resume" not in said.err
+
+
+def press_ctrl_c(*_, **__):
+    raise KeyboardInterrupt

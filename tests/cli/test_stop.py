@@ -23,3 +23,13 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert "Traceback" not in errors
     again = shlex.split(errors.splitlines()[-1])
     assert again == ["seqloom", *words, "--epochs", "500", "--resume"]
+
+
+def test_ctrl_c_while_the_commands_load_is_one_line(call, monkeypatch):
+    monkeypatch.setattr("seqloom.cli._app.run", press_ctrl_c)
+    said = call("demo")
+    assert (said.code, said.err) == (130, "\nstopped\n")
+
+
+def press_ctrl_c(_):
+    raise KeyboardInterrupt

@@ -177,3 +177,32 @@ def test_a_table_may_serve_several_parts(call, few):
     table = ["--labels", few / "more.tsv", "--label-column", "rich"]
     said = call("train", few / "train.fa", *words, *table, "--out", few / "run")
     assert "labels without a sequence in these files: 2 (s39, ghost)" in said.out
+
+
+def test_a_table_behind_a_symbolic_link_is_written_there(call, trained, tmp_path):
+    link = tmp_path / "link.tsv"
+    link.symlink_to("target.tsv")
+    assert call("predict", trained, TEST, "--out", link).code == 0
+    assert link.is_symlink()
+    assert (tmp_path / "target.tsv").read_bytes().startswith(b"id\t")
+
+
+def test_warns_of_what_is_seldom_meant(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.fa").write_text(">a\nACGT\n>b\nACGA\n>c\nACGC\n")
+    Path("b.fa").write_text(">d\nACGT\n")
+    labels = "id\tlabel\na\tx\nb\ty\nc\tz\nd\tx\n"
+    Path("t.tsv").write_text(labels)
+    words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --out r --valid"
+    said = call(*words.split(), "b.fa", "--test", "a.fa")
+    assert said.code == 0
+    assert "warning: --test a.fa is a training file too" in said.out
+    assert "warning: 3 classes for 3 sequences" in said.out
+
+
+def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.fa").write_text("".join(f">{name}\nACGT\n" for name in "abcde"))
+    Path("t.tsv").write_text("id\tlabel\na\tx\nb\ty\nc\ty\nd\tx\ne\tz\n")
+    words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --folds 3 --out r"
+    assert "for validation, of the class z" in call(*words.split()).out

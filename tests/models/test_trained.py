@@ -100,3 +100,32 @@ def test_a_module_without_settings_is_asked_for(toy, tmp_path):
     sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
     with pytest.raises(ArgumentError, match=r"give load\(model=\)"):
         sl.models.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"batch_size": 0},
+        {"batch_size": "64"},
+        {"version": "1"},
+        {"task": ["yes"]},
+        {"task": {"class": "Classify", "version": 1, "columns": 3}},
+        {"task": {"class": "Classify", "version": 1, "columns": ["yes", "yes"]}},
+        {"task": {"class": "OneHot", "version": 1, "alphabet": "dna"}},
+        {"encoder": {"class": "OneHot", "version": [], "alphabet": "dna"}},
+        {"encoder": {"class": ["OneHot"]}},
+        {"model": 7},
+    ],
+    ids=str,
+)
+def test_settings_that_are_damaged_name_their_file(folder, change):
+    edit(folder, **change)
+    with pytest.raises(ConfigError, match=r"run/config\.json: "):
+        sl.models.load(folder)
+
+
+def test_a_version_of_null_names_its_file(folder):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": None}))
+    with pytest.raises(ConfigError, match=r"config\.json: version must be"):
+        sl.models.load(folder)

@@ -201,7 +201,7 @@ def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_
     def loss(logits, labels):
         return sl.nn.functional.cross_entropy(logits, labels) * math.nan
 
-    with pytest.raises(GradientError, match="epoch 1, batch 1: the loss is nan"):
+    with pytest.raises(GradientError, match="batch 1: the loss is nan; nothing was saved"):
         sl.train.fit(small, toy(), loss=loss, out=tmp_path / "run")
     assert not (tmp_path / "run/model.safetensors").exists()
 
@@ -232,3 +232,15 @@ def test_a_folder_that_cannot_be_made_is_named_before_training(toy, small, tmp_p
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot make the run folder"):
         sl.train.fit(small, toy(), out=tmp_path / "file/run")
+
+
+def test_class_weights_that_let_nothing_count_are_refused(toy, small):
+    with pytest.raises(ArgumentError, match="lets no training record count"):
+        sl.train.fit(small, toy(), class_weight=[0, 0])
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_size", "early_stop", "seed"])
+def test_numbers_that_count_are_whole(toy, small, name):
+    numbers: dict[str, Any] = {name: 1.5}
+    with pytest.raises(ArgumentError, match=rf"{name} .*must be a whole number"):
+        sl.train.fit(small, toy(), **numbers)

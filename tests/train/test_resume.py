@@ -158,8 +158,31 @@ def test_a_damaged_checkpoint_is_refused(start, tmp_path):
 
 def test_what_a_killed_writer_left_is_removed(start, tmp_path):
     start()
-    left = [tmp_path / "run/.a.part", tmp_path / "run/checkpoint/.last.1f.part"]
+    left = [
+        tmp_path / "run/.config.json.01234567.part",
+        tmp_path / "run/checkpoint/.last.safetensors.89abcdef.part",
+    ]
     for path in left:
         path.write_bytes(b"half")
     start(resume=True)
     assert not any(path.exists() for path in left)
+
+
+def test_replacing_a_run_leaves_the_files_of_others(start, tmp_path):
+    start()
+    others = [tmp_path / "run/checkpoint/mine.safetensors", tmp_path / "run/.mine.part"]
+    for path in others:
+        path.write_bytes(b"mine")
+    start(overwrite=True)
+    assert [path.read_bytes() for path in others] == [b"mine", b"mine"]
+
+
+@pytest.mark.parametrize("way", ["resume", "overwrite"])
+@pytest.mark.parametrize("name", ["config.json", "checkpoint/last.safetensors"])
+def test_a_folder_of_another_program_is_no_run(start, tmp_path, name, way):
+    path = tmp_path / "run" / name
+    path.parent.mkdir(parents=True)
+    path.write_text('{"model_type": "theirs"}')
+    with pytest.raises(RunFolderError, match="holds files that are no run"):
+        start(**{way: True})
+    assert path.read_text() == '{"model_type": "theirs"}'

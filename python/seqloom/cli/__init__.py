@@ -1,5 +1,5 @@
 """The command line: a few lines over the packages below."""
 
-from seqloom.cli._app import app, main
+from seqloom.cli._start import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

@@ -1,6 +1,5 @@
 """The commands, and what becomes of an error."""
 
-import sys
 from collections.abc import Sequence
 
 from cyclopts import App, Parameter
@@ -31,22 +30,7 @@ for place, command in enumerate((demo, inspect, train, predict, evaluate)):
     app.command(command, sort_key=place)
 
 
-def main(tokens: Sequence[str] | None = None) -> None:
-    """Runs one command and leaves the interpreter.
-
-    Args:
-        tokens: The words of the command line; None: those that the program was called with.
-
-    Raises:
-        SystemExit: Always: 0 done, 2 bad input, 130 stopped.
-
-    Examples:
-        >>> main(["inspect", "none.fa"])
-        Traceback (most recent call last):
-        ...
-        SystemExit: 2
-    """
-    words = list(sys.argv[1:] if tokens is None else tokens)
-    with_traceback = TRACEBACK in words
-    rest = [word for word in words if word != TRACEBACK]
-    raise SystemExit(guard(app, rest, with_traceback=with_traceback))
+def run(tokens: Sequence[str]) -> int:
+    """Runs the command that the words name and gives its exit code."""
+    rest = [word for word in tokens if word != TRACEBACK]
+    return guard(app, rest, with_traceback=TRACEBACK in tokens)

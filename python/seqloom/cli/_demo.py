@@ -3,12 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seqloom.cli._files import copy_files
 from seqloom.cli._machine import announce, open_console
-from seqloom.cli._options import MACHINE_DEFAULTS, MachineOptions
+from seqloom.cli._options import MACHINE_DEFAULTS, MachineOptions, Seed
 from seqloom.cli._show import show_confusion, show_tiles
 from seqloom.cli._watch import Watch
+from seqloom.errors import RunFolderError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from seqloom.cli._splice import Splice
     from seqloom.train import Run
 
@@ -19,7 +23,11 @@ HOME = Path("seqloom-demo")
 
 
 def demo(
-    *, out: Path = HOME, seed: int = 0, machine: MachineOptions = MACHINE_DEFAULTS
+    *,
+    out: Path = HOME,
+    files: Path | None = None,
+    seed: Seed = 0,
+    machine: MachineOptions = MACHINE_DEFAULTS,
 ) -> None:
     """Learn to find splice junctions in real DNA, and write a report.
 
@@ -31,21 +39,37 @@ def demo(
 
     Args:
         out: The run folder; an earlier demo in it is replaced.
+        files: Train nothing; copy the demo's files to this folder, to try the other
+            commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv.
         seed: Decides the first weights, the order, the dropout and the parts.
         machine: What computes.
+
+    Raises:
+        KeyboardInterrupt: The demo was stopped; the message says how to begin anew.
     """
-    from seqloom.cli._outcome import compare, is_demo, publish
+    console = open_console()
+    if files is not None:
+        copy_files(console, files)
+        return
+    _check_folder(out)
+    announce(console, machine)
+    try:
+        _compare(console, out, machine, seed=seed)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_begin_anew(out)) from None
+
+
+def _compare(console: "Console", out: Path, machine: MachineOptions, *, seed: int) -> None:
+    """Trains the network and the linear model, and shows how they do."""
+    from seqloom.cli._outcome import compare, publish
     from seqloom.cli._splice import read_splice
 
-    console = open_console()
-    announce(console, machine)
     splice = read_splice(seed)
     console.print(str(splice))
     settings = {"seed": seed, **machine.to_keywords()}
     with Watch(console) as watch:
-        may_replace = out == HOME or is_demo(out)
         # The report waits for the comparison; drawn twice, it would cost a second more.
-        folder = {"out": out, "overwrite": may_replace, "report": False}
+        folder = {"out": out, "overwrite": _may_replace(out), "report": False}
         run = _fit_network(splice, **settings, **folder, progress=watch)
     with console.status("logistic regression, for comparison, and the report"):
         outcome = compare(run, _fit_linear(splice, **settings), splice)
@@ -53,6 +77,28 @@ def demo(
     show_confusion(console, run.report.confusions[0])
     show_tiles(console, outcome.tiles())
     console.print(f"\n{outcome.note()}\nreport {page}")
+
+
+def _may_replace(out: Path) -> bool:
+    """Says whether a run in the folder is a demo's."""
+    from seqloom.cli._outcome import is_demo
+
+    return out == HOME or is_demo(out)
+
+
+def _check_folder(out: Path) -> None:
+    """Refuses a folder that holds something else, with the demo's own way out."""
+    if out.is_dir() and any(out.iterdir()) and not _may_replace(out):
+        raise RunFolderError(
+            f"{out}: holds something that is no finished demo; give --out another folder"
+        )
+
+
+def _how_to_begin_anew(out: Path) -> str:
+    """Says what a stopped demo leaves; it is too quick to be resumed."""
+    if _may_replace(out):
+        return "stopped; the same command begins the demo anew"
+    return f"stopped; to begin anew, remove {out} or give --out another folder"
 
 
 def _fit_network(splice: "Splice", **settings: Any) -> "Run":

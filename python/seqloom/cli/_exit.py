@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
+from seqloom.cli._start import STOPPED
 from seqloom.errors import SeqloomError
 
 BAD_INPUT = 2
-STOPPED = 130
 FILES = "parameter FILES requires"
 
 

@@ -1,10 +1,11 @@
 """Options that several commands share, each group a value."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Group, Parameter, validators
+from cyclopts import Group, Parameter, Token, validators
 
 LABELS = Group("Labels", sort_key=1)
 PARTS = Group("Parts", sort_key=2)
@@ -14,6 +15,24 @@ MACHINE = Group("Machine", sort_key=4)
 # A flag is off; an option for files takes all words up to the next option.
 Flag = Annotated[bool, Parameter(show_default=False)]
 Files = Annotated[tuple[Path, ...], Parameter(consume_multiple=True, show_default=False)]
+
+
+def _whole(kind: Any, tokens: Sequence[Token]) -> int:
+    """Reads a whole number; cyclopts alone would take 1.5 for 1."""
+    del kind  # part of the protocol
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        found = tokens[0].value
+        raise ValueError(f"Must be a whole number, got {found}.") from None
+
+
+Count = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=1))]
+Folds = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=2))]
+Seed = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=0))]
+Threads = Annotated[
+    int, Parameter(converter=_whole, validator=validators.Number(gte=1, lte=256))
+]
 
 
 @Parameter(name="*", group=LABELS)
@@ -75,7 +94,7 @@ class PartOptions:
 
     valid: Files = ()
     valid_share: Annotated[float | None, Parameter(show_default=lambda _: "0.1")] = None
-    folds: int | None = None
+    folds: Folds | None = None
     test: Files = ()
 
 
@@ -93,12 +112,12 @@ class LearningOptions:
         seed: Decides the first weights, the order, the dropout and the parts.
     """
 
-    epochs: int = 20
-    batch_size: int = 64
+    epochs: Count = 20
+    batch_size: Count = 64
     lr: float = 1e-3
     class_weight: Literal["balanced"] | None = None
-    early_stop: int | None = None
-    seed: int = 0
+    early_stop: Count | None = None
+    seed: Seed = 0
 
     def to_keywords(self) -> dict[str, Any]:
         """Spells the options as `seqloom.train.fit` takes them."""
@@ -116,7 +135,7 @@ class MachineOptions:
     """
 
     backend: str = "numpy"
-    threads: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
+    threads: Threads | None = None
 
     def to_keywords(self) -> dict[str, Any]:
         """Spells the options as the packages take them."""

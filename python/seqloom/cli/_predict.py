@@ -33,7 +33,7 @@ def predict(
 
     console = open_console()
     announce(console, machine)
-    _check_target(out)
+    _check_target(out, files)
     trained = load(model, **machine.to_keywords())
     with score_bar(console) as tell:
         scores = score(trained, files, num_threads=machine.threads, progress=tell)
@@ -41,9 +41,20 @@ def predict(
     console.print(f"scored {len(scores):,} sequences: {out}")
 
 
-def _check_target(out: Path) -> None:
+def _check_target(out: Path, files: list[Path]) -> None:
     """Finds out before the work, not after it, that a table cannot be written."""
-    if out.exists() and not out.is_file():
+    target = out.resolve()
+    if _is_device(out.absolute()) or _is_device(target):
+        raise FileError(f"{out}: is no place for a table; --out names a file to write")
+    if target.exists() and not target.is_file():
         raise FileError(f"{out}: is no regular file; --out names the table to write")
-    if not out.parent.is_dir():
-        raise FileError(f"{out}: there is no folder {out.parent}; make it first")
+    folder = target.parent if out.is_symlink() else out.parent
+    if not folder.is_dir():
+        raise FileError(f"{out}: there is no folder {folder}; make it first")
+    if target.exists() and any(file.exists() and target.samefile(file) for file in files):
+        raise FileError(f"{out}: is one of the files to read; --out names another one")
+
+
+def _is_device(path: Path) -> bool:
+    """Says whether a path leads to the system rather than to a disk."""
+    return path.is_relative_to("/dev") or path.is_relative_to("/proc")

@@ -1,6 +1,7 @@
 """Results in a terminal: metrics, the confusion matrix, and where the report lies."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite, nan
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,9 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
         values = [metrics[name] for metrics in parts]
         cells = [_spell(name, value) for value in values]
         summary = (
-            ("", "") if name == "n" else (f"{fmean(values):.4f}", f"{stdev(values):.4f}")
+            ("", "")
+            if name == "n"
+            else (f"{fmean(values):.4f}", f"{_deviation(values):.4f}")
         )
         table.add_row(_title(name), *cells, *summary)
     console.print(table)
@@ -89,6 +92,11 @@ def _table(first: str, *names: str) -> Table:
     for name in names:
         table.add_column(name, justify="right")
     return table
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Gives the standard deviation; of a metric that a fold lacks there is none."""
+    return stdev(values) if all(map(isfinite, values)) else nan
 
 
 def _title(name: str) -> str:

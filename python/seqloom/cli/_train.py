@@ -21,6 +21,7 @@ from seqloom.cli._options import (
 from seqloom.cli._parts import Part, parts_of
 from seqloom.cli._read import read_like, read_training, show_left_out
 from seqloom.cli._show import show_folds, show_run
+from seqloom.cli._warn import warn_of_classes, warn_of_files, warn_of_part
 from seqloom.cli._watch import Watch
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def train(
         for others in (parts.valid, parts.test)
     )
     show_left_out(console, whole, *_given(valid, test))
+    warn_of_files(console, files, parts)
+    warn_of_classes(console, whole)
     runs: list[Run] = []
     for part in parts_of(whole, valid, parts, folder=folder.out, seed=learning.seed):
         settings = learning.to_keywords() | machine.to_keywords()
@@ -89,6 +92,7 @@ def _fit(
 
     if part.title:
         console.print(part.title)
+    warn_of_part(console, part)
     with Watch(console) as watch:
         return fit(
             SequenceCNNConfig.for_data(part.train, *_given(part.valid, test)),

@@ -4,20 +4,22 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 # config.json names classes of this package: they must be known when it is read.
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._config import Config
 from seqloom._files import write_atomic
 from seqloom._key import Key
-from seqloom.errors import ArgumentError, ConfigError, MissingFileError
+from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
 from seqloom.models._task import Task
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
 from seqloom.tensor import backend as find_backend
 
+Settings = TypeVar("Settings", bound=Config)
 _VERSION = 1
+_ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ def load(
     """
     home = Path(folder)
     facts = _read_config(home)
+    encoder = _settings(home, facts["encoder"], Config)
+    task = _task(home, facts["task"])
     network = _network(home, facts["model"], model)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
     weights = home / "model.safetensors"
@@ -92,8 +96,8 @@ def load(
         )
     return Trained(
         network.load_record(load_record(weights)).eval(),
-        Config.from_dict(facts["encoder"]),
-        Task.from_dict(facts["task"]),
+        encoder,
+        task,
         facts["batch_size"],
     )
 
@@ -117,6 +121,18 @@ def config_of(model: Module) -> NetworkConfig | None:
     return config if isinstance(config, NetworkConfig) else None
 
 
+def is_config(path: Path) -> bool:
+    """Says whether a file is the ``config.json`` of a run, of whatever version."""
+    try:
+        facts: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    if not isinstance(facts, dict) or not facts.keys() >= _ENTRIES:
+        return False
+    task = cast("dict[str, Any]", facts)["task"]
+    return isinstance(task, dict) and "class" in task
+
+
 def _read_config(home: Path) -> dict[str, Any]:
     """Reads ``config.json`` and checks that it is a run's."""
     path = home / "config.json"
@@ -129,20 +145,52 @@ def _read_config(home: Path) -> dict[str, Any]:
         facts: Any = json.loads(path.read_bytes())
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON ({error})") from None
-    wanted = {"version", "model", "encoder", "task", "batch_size"}
-    if not isinstance(facts, dict) or not wanted <= facts.keys():
+    if not isinstance(facts, dict) or not facts.keys() >= _ENTRIES:
         raise ConfigError(
-            f"{path}: not a run's settings; expected {', '.join(sorted(wanted))}"
+            f"{path}: not a run's settings; expected {', '.join(sorted(_ENTRIES))}"
         )
-    if facts["version"] > _VERSION:
+    found = cast("dict[str, Any]", facts)
+    for name in ("version", "batch_size"):
+        _check_count(path, name, found[name])
+    if found["version"] > _VERSION:
         raise ConfigError(f"{path}: written by a newer seqloom; upgrade seqloom to read it")
-    return cast("dict[str, Any]", facts)
+    return found
 
 
-def _network(home: Path, config: dict[str, Any] | None, model: Module | None) -> Module:
+def _check_count(path: Path, name: str, value: object) -> None:
+    """Refuses what is no whole number from 1 up."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"{path}: {name} must be a whole number from 1, found {value!r}")
+
+
+def _task(home: Path, values: object) -> Task:
+    """Makes the task; each of its columns has a name of its own."""
+    task = _settings(home, values, Task)
+    if not task.columns or len(set(task.columns)) < len(task.columns):
+        raise ConfigError(
+            f"{home / 'config.json'}: the task's columns must differ, found "
+            f"{', '.join(task.columns) or 'none'}"
+        )
+    return task
+
+
+def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
+    """Makes settings; what is wrong with them is said with the file's name."""
+    path = home / "config.json"
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"{path}: expected the settings of a {kind.__name__}, found {values!r}"
+        )
+    try:
+        return kind.from_dict(cast("dict[str, Any]", values))
+    except (SeqloomError, AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _network(home: Path, config: object, model: Module | None) -> Module:
     """Makes the network without numbers."""
     if config is not None:
-        return NetworkConfig.from_dict(config).build()
+        return _settings(home, config, NetworkConfig).build()
     if model is None:
         raise ArgumentError(
             f"{home}: trained from a module without a config; give load(model=) such a one"

@@ -70,7 +70,8 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     """
     record = load(path)
     facts = record.metadata
-    if facts.get("version") != _VERSION:
+    known = {"identity", "history", "best_epoch"} <= facts.keys()
+    if facts.get("version") != _VERSION or not known:
         raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
     _check_same(path, facts["identity"], identity)
     state.model.load_record(record.under("model."))

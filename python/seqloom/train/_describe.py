@@ -78,6 +78,11 @@ def _weights(
         raise ArgumentError(
             f"class_weight needs {len(counts)} numbers from 0 up, one a class, got {values}"
         )
+    if not np.dot(values, counts) > 0:
+        raise ArgumentError(
+            f"class_weight {values} lets no training record count; give one of the "
+            "classes that are there more than 0"
+        )
     return values
 
 

@@ -1,16 +1,20 @@
 """The run folder: what it may be, and what stands in it."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from seqloom._files import write_atomic
 from seqloom.errors import ArgumentError, FileError, RunFolderError
+from seqloom.models._trained import is_config
 
+_CONFIG = "config.json"
+_CHECKPOINTS = "checkpoint"
+_LAST = f"{_CHECKPOINTS}/last.safetensors"
 _FILES = (
-    "config.json",
+    _CONFIG,
+    _LAST,
     "model.safetensors",
     "metrics.jsonl",
     "scores-valid.tsv",
@@ -20,7 +24,6 @@ _FILES = (
     "scatter.png",
     "report.html",
 )
-_CHECKPOINTS = "checkpoint"
 
 
 def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
@@ -48,7 +51,7 @@ def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
 
 def checkpoint_path(path: Path) -> Path:
     """Gives the one checkpoint file of a run."""
-    return path / _CHECKPOINTS / "last.safetensors"
+    return path / _LAST
 
 
 def write_history(path: Path, history: list[dict[str, Any]]) -> None:
@@ -59,7 +62,7 @@ def write_history(path: Path, history: list[dict[str, Any]]) -> None:
 
 def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
     """Goes into a folder that holds something already."""
-    if not (path / "config.json").exists() and not (path / _CHECKPOINTS).is_dir():
+    if not (is_config(path / _CONFIG) or _is_bare(path)):
         raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
     if resume:
         for left in _unfinished(path):
@@ -79,10 +82,15 @@ def _remove(path: Path) -> None:
         (path / name).unlink(missing_ok=True)
     for left in _unfinished(path):
         left.unlink()
-    shutil.rmtree(path / _CHECKPOINTS, ignore_errors=True)
+
+
+def _is_bare(path: Path) -> bool:
+    """Says whether a run was killed here before it wrote its settings."""
+    begun = {path / _CHECKPOINTS, *_unfinished(path)}
+    return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
 
 def _unfinished(path: Path) -> Iterator[Path]:
-    """Finds what a killed writer left under a temporary name."""
-    yield from path.glob(".*.part")
-    yield from path.glob(f"{_CHECKPOINTS}/.*.part")
+    """Finds what a killed writer of a run's file left under a temporary name."""
+    for file in (path / name for name in _FILES):
+        yield from file.parent.glob(f".{file.name}.????????.part")

@@ -29,17 +29,25 @@ class Settings:
         if self.early_stop is not None:
             counts["early_stop"] = self.early_stop
         for name, count in counts.items():
-            if count < 1:
-                raise ArgumentError(f"{name} must be at least 1, got {count}")
+            _check_whole(name, count, least=1)
+        _check_whole("seed", self.seed, least=0)
         if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ArgumentError(f"lr must be a number above 0, got {self.lr}")
+            raise ArgumentError(f"lr (--lr) must be a number above 0, got {self.lr}")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise ArgumentError(
                 f"weight_decay must be a number from 0, got {self.weight_decay}"
             )
-        if self.seed < 0:
-            raise ArgumentError(f"seed must be a whole number from 0, got {self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
         """Gives the fields by name."""
         return asdict(self)
+
+
+def _check_whole(name: str, value: object, *, least: int) -> None:
+    """Refuses what is no whole number, or too small."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        option = name.replace("_", "-")
+        raise ArgumentError(
+            f"{name} (--{option}) must be a whole number and at least {least}, "
+            f"got {value!r}"
+        )

@@ -92,12 +92,23 @@ class Trainer:
             key = Key(self.settings.seed, state.epoch, number)
             loss, logits, grads = follow(state.model, batch, key)
             place = (state.epoch + 1, number + 1)
-            value, right = _finite(loss, *place), self._right(logits, batch["label"])
+            value = self._finite(loss, *place)
+            right = self._right(logits, batch["label"])
             steps.append(Step(*place, len(batch["label"]), value, right))
             rate = schedule(state.optimizer.step_count)
             state.optimizer.step(rate, state.model, grads)
             self.progress.on_batch(steps[-1])
         return {"lr": rate, **_means(steps)}
+
+    def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:
+        """Gives the loss; one that is no number ends the run before the step."""
+        value = float(loss.item())
+        if not math.isfinite(value):
+            advice = _advice(epoch, self.folder)
+            raise GradientError(
+                f"epoch {epoch}, batch {batch}: the loss is {value}; {advice}"
+            )
+        return value
 
     def _loss_of(
         self, model: Any, batch: dict[str, Any], key: Key
@@ -128,7 +139,7 @@ class Trainer:
 
     def _keep(self, state: State, row: dict[str, Any]) -> None:
         """Ends an epoch: remembers the best weights, then saves where the run stands."""
-        _check_finite(state.model, row)
+        _check_finite(state.model, row, self.folder)
         state.history.append(row)
         if self.valid is None or _is_best(state.history):
             state.best_epoch, state.best = state.epoch, state.model.to_record()
@@ -138,17 +149,6 @@ class Trainer:
             if state.best_epoch == state.epoch:
                 state.best.save(self.folder / "model.safetensors")
         self.progress.on_epoch(row)
-
-
-def _finite(loss: Tensor, epoch: int, batch: int) -> float:
-    """Gives the loss; one that is no number ends the run before the step."""
-    value = float(loss.item())
-    if not math.isfinite(value):
-        raise GradientError(
-            f"epoch {epoch}, batch {batch}: the loss is {value}; "
-            "the last epoch's checkpoint is good, a lower lr may help"
-        )
-    return value
 
 
 def _means(steps: list[Step]) -> dict[str, float]:
@@ -170,7 +170,7 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _check_finite(model: Module, row: dict[str, Any]) -> None:
+def _check_finite(model: Module, row: dict[str, Any], folder: Path | None) -> None:
     """Refuses to save a network that has run away."""
     weights = model.to_record().values()
     if row.get("valid_loss", 0.0) is None or not all(
@@ -178,5 +178,12 @@ def _check_finite(model: Module, row: dict[str, Any]) -> None:
     ):
         raise GradientError(
             f"epoch {row['epoch']}: the network's numbers are no longer finite; "
-            "the last epoch's checkpoint is good, a lower lr may help"
+            f"{_advice(row['epoch'], folder)}"
         )
+
+
+def _advice(epoch: int, folder: Path | None) -> str:
+    """Says what may help, and what is left of the epochs before."""
+    if folder is None or epoch == 1:
+        return "nothing was saved; a lower lr (--lr) may help"
+    return f"the checkpoint of epoch {epoch - 1} is good; a lower lr (--lr) may help"

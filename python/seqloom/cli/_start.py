@@ -1,0 +1,32 @@
+"""The program's first moment: from here on Ctrl-C is answered in a line."""
+
+import sys
+from collections.abc import Sequence
+
+STOPPED = 130
+
+
+def main(tokens: Sequence[str] | None = None) -> None:
+    """Runs one command and leaves the interpreter.
+
+    Args:
+        tokens: The words of the command line; None: those that the program was called with.
+
+    Raises:
+        SystemExit: Always: 0 done, 2 bad input, 130 stopped.
+
+    Examples:
+        >>> main(["inspect", "none.fa"])
+        Traceback (most recent call last):
+        ...
+        SystemExit: 2
+    """
+    try:
+        # Imported here, because Ctrl-C may come while Python still loads the commands.
+        from seqloom.cli._app import run
+
+        code = run(sys.argv[1:] if tokens is None else tokens)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped\n")
+        code = STOPPED
+    raise SystemExit(code)

@@ -1,0 +1,50 @@
+"""What is allowed, but seldom meant: a line each."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from seqloom.cli._options import PartOptions
+from seqloom.cli._parts import Part
+
+if TYPE_CHECKING:
+    from seqloom.data import SequenceDataset
+
+
+def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
+    """Says which files are to teach and to choose or to judge."""
+    for option, others in (("--valid", parts.valid), ("--test", parts.test)):
+        for other in _shared(files, others):
+            console.print(
+                f"warning: {option} {other} is a training file too; "
+                "what it says of the model is too good"
+            )
+
+
+def warn_of_classes(console: Console, whole: "SequenceDataset") -> None:
+    """Says that labels look like names, not like classes."""
+    classes, records = len(whole.classes), len(whole)
+    if whole.task == "classify" and 2 * classes > records:
+        console.print(
+            f"warning: {classes:,} classes for {records:,} sequences: hardly any two "
+            "share one; numbers need --task regress, another column --label-column"
+        )
+
+
+def warn_of_part(console: Console, part: Part) -> None:
+    """Says which classes are asked for, but not taught."""
+    if part.valid is None or part.train.task != "classify":
+        return
+    taught, asked = part.train.class_counts, part.valid.class_counts
+    if untaught := [name for name in asked if asked[name] and not taught.get(name)]:
+        console.print(
+            f"warning: no training sequence, but some for validation, of the class "
+            f"{', '.join(untaught)}"
+        )
+
+
+def _shared(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:
+    """Finds the others that are one of the files."""
+    yield from (other for other in others if any(other.samefile(file) for file in files))
