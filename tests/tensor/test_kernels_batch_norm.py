@@ -1,41 +1,14 @@
 """The batch normalisation kernels, against PyTorch on the same numbers."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from kernel_oracle import Array, assert_close, both_dtypes, both_threads, leaf, normal
 from seqloom._rust import _native
 
-Array = NDArray[Any]
-
-DTYPES = [np.float32, np.float64]
-TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-13}
-
-pytestmark = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
-both_threads = pytest.mark.parametrize("threads", [1, 2])
-
-
-def normal(shape: tuple[int, ...], dtype: type, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
-
-
-def leaf(array: Array) -> torch.Tensor:
-    """Widens to double: the oracle must be better than what it judges."""
-    return torch.tensor(array, dtype=torch.float64, requires_grad=True)
-
-
-def assert_close(found: Array, expected: torch.Tensor) -> None:
-    expected_array = expected.detach().numpy()
-    assert found.shape == expected_array.shape
-    if not found.size:
-        return
-    scale = max(1.0, float(np.abs(expected_array).max()))
-    error = float(np.abs(found - expected_array).max())
-    assert error <= TOLERANCE[found.dtype] * scale
+pytestmark = both_dtypes
 
 
 SHAPES = [(2, 1, 1), (1, 3, 5), (7, 5, 33), (64, 45, 60), (3, 2, 5000)]
