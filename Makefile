@@ -71,7 +71,7 @@ docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/
 	zensical build --clean --strict
 
 .PHONY: bench
-bench: $(STAMPS)/dev $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name]
+bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name]
 	python -m benchmarks $(SUITE)
 
 ##@ Edit
@@ -91,7 +91,7 @@ stubs: $(STAMPS)/base ## Write the extension's stub from its Rust source
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
 	env -u UV_CONSTRAINT uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--extra plot --extra torch --group dev --output-file constraints.txt pyproject.toml
+		--extra parquet --extra plot --extra torch --group bench --output-file constraints.txt pyproject.toml
 
 .PHONY: clean
 clean: ## Remove what the other commands made, .venv too
@@ -117,7 +117,11 @@ $(STAMPS)/base: constraints.txt pyproject.toml | $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/dev: constraints.txt pyproject.toml | $(STAMPS)/base
-	uv pip install --quiet --requirements pyproject.toml --extra plot --extra torch --group dev
+	uv pip install --quiet --requirements pyproject.toml --extra parquet --extra plot --extra torch --group dev
+	@touch $@
+
+$(STAMPS)/bench: constraints.txt pyproject.toml | $(STAMPS)/dev
+	uv pip install --quiet --requirements pyproject.toml --group bench
 	@touch $@
 
 $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base

@@ -12,6 +12,7 @@ mod encode;
 mod error;
 mod formats;
 mod kernels;
+mod lend;
 mod load;
 mod pool;
 
@@ -52,5 +53,9 @@ mod _native {
     #[pymodule_export]
     use super::kernels::softmax::{cross_entropy, log_softmax, softmax};
     #[pymodule_export]
+    use super::lend::{Loan, Ring};
+    #[pymodule_export]
     use super::load::order::{permutation, permuted};
+    #[pymodule_export]
+    use super::load::store::RecordStore;
 }

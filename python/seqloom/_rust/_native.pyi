@@ -8,7 +8,9 @@ import os
 import pathlib
 import typing
 __all__ = [
+    "Loan",
     "OneHotTable",
+    "Ring",
     "SequenceReader",
     "adamw",
     "batch_norm",
@@ -40,6 +42,13 @@ __all__ = [
 ]
 
 @typing.final
+class Loan:
+    r"""
+    What owns the memory of an array, and outlives every view of it.
+    """
+    ...
+
+@typing.final
 class OneHotTable:
     r"""
     What each of the 256 bytes becomes under a declared policy.
@@ -63,6 +72,25 @@ class OneHotTable:
     def decode(self, array: numpy.typing.NDArray[numpy.float32], channels_first: builtins.bool) -> builtins.list[bytes]:
         r"""
         The letters of each row of an array.
+        """
+
+@typing.final
+class Ring:
+    r"""
+    Memory for batches, lent again and again.
+    
+    A piece is lent anew only when the array it was lent as, and every view of
+    it, has died: who keeps all batches gets a ring of that many pieces.
+    """
+    def __new__(cls) -> Ring: ...
+    def take(self, size: builtins.int) -> numpy.typing.NDArray[numpy.uint8]:
+        r"""
+        An array of `size` bytes that begins on a cache line; its content is
+        whatever stood there before.
+        """
+    def __len__(self) -> builtins.int:
+        r"""
+        How many pieces wait to be lent.
         """
 
 @typing.final

@@ -1,0 +1,85 @@
+//! Vectors that are used again.
+//!
+//! Fresh pages cost several times what reused ones do: the system clears each
+//! at its first touch. What fills a vector takes it from a [`Shelf`], and
+//! whoever has done with it puts it back.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// At most so many vectors wait: a caller that kept a thousand batches and
+/// then let go of them should not hold their memory for ever.
+const MOST: usize = 16;
+
+/// Vectors whose memory has been touched before. They keep their content: who
+/// takes one clears it, or writes over it.
+#[derive(Debug)]
+pub struct Shelf<T>(Arc<Mutex<Vec<Vec<T>>>>);
+
+impl<T> Clone for Shelf<T> {
+    /// Another handle of the same shelf.
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Shelf<T> {
+    /// The vector that was put back last, as it was, or a new one.
+    pub fn take(&self) -> Vec<T> {
+        self.lock(Vec::pop).unwrap_or_default()
+    }
+
+    /// Puts a vector back.
+    pub fn put(&self, vector: Vec<T>) {
+        self.lock(|waiting| {
+            if waiting.len() < MOST {
+                waiting.push(vector);
+            }
+        });
+    }
+
+    /// The number of vectors that wait.
+    pub fn len(&self) -> usize {
+        self.lock(|waiting| waiting.len())
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn lock<A>(&self, work: impl FnOnce(&mut Vec<Vec<T>>) -> A) -> A {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_put_back_is_lent_again() {
+        let shelf = Shelf::default();
+        let mut first: Vec<u8> = shelf.take();
+        first.extend(b"ACGT");
+        let (place, room) = (first.as_ptr(), first.capacity());
+        shelf.clone().put(first);
+        let second = shelf.take();
+        assert_eq!((second.as_ptr(), second.capacity()), (place, room));
+        assert!(shelf.is_empty());
+    }
+
+    #[test]
+    fn a_shelf_keeps_a_bounded_number() {
+        let shelf = Shelf::default();
+        for _ in 0..2 * MOST {
+            shelf.put(vec![0_u8]);
+        }
+        assert_eq!(shelf.len(), MOST);
+    }
+}

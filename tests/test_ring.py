@@ -1,0 +1,45 @@
+"""Memory that is lent as arrays comes back when nobody looks at it any more."""
+
+import numpy as np
+import torch
+
+from seqloom._rust import _native
+
+
+def _address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_is_lent_again_after_the_last_view_has_died():
+    ring = _native.Ring()
+    first = ring.take(1000)
+    where = _address(first)
+    view = first.view(np.float32)[:200].reshape(2, 100)[1:]
+    del first
+    assert len(ring) == 0
+    del view
+    assert _address(ring.take(1000)) == where
+
+
+def test_a_tensor_keeps_the_memory_that_it_shares():
+    ring = _native.Ring()
+    tensor = torch.from_numpy(ring.take(64))
+    tensor.fill_(7)
+    other = ring.take(64)
+    other[:] = 0
+    assert tensor.tolist() == [7] * 64
+
+
+def test_batches_that_are_kept_never_share_memory():
+    ring = _native.Ring()
+    kept = [ring.take(100) for _ in range(50)]
+    for number, array in enumerate(kept):
+        array[:] = number
+    assert [int(array.max()) for array in kept] == list(range(50))
+
+
+def test_an_array_begins_on_a_cache_line_and_may_be_written():
+    ring = _native.Ring()
+    arrays = [ring.take(size) for size in (0, 1, 63, 64, 65)]
+    assert [array.size for array in arrays] == [0, 1, 63, 64, 65]
+    assert all(_address(array) % 64 == 0 and array.flags.writeable for array in arrays)
