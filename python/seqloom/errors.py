@@ -9,6 +9,7 @@ SeqloomError
 ├── FormatError (ValueError)               a file does not hold what it should
 │   └── LetterError                        a letter outside the alphabet
 ├── GradientError (RuntimeError)           a gradient is asked for where there is none
+├── IdError (KeyError)                     an id that no record of a file has, or several
 ├── InternalError (RuntimeError)           a fault of seqloom itself
 ├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
 ├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
@@ -16,7 +17,8 @@ SeqloomError
 ├── OutOfRangeError (IndexError)           an index beyond the size
 ├── RecordError (ValueError)               a model record that does not fit the module
 ├── RunFolderError (FileExistsError)       an output folder that may not be written
-└── ShapeError (ValueError)                arrays whose shapes do not go together
+├── ShapeError (ValueError)                arrays whose shapes do not go together
+└── WorkerError (RuntimeError)             a worker process died, hangs or cannot start
 """
 
 from __future__ import annotations
@@ -51,6 +53,10 @@ class FormatError(SeqloomError, ValueError):
 
     Args:
         message: What is wrong, where, and what to do about it.
+        kind: What kind of fault it is, in one word: ``"format"`` (not what was expected),
+            ``"compression"``, ``"header"``, ``"letter"``, ``"quality"``, ``"length"``
+            (of letters and qualities), ``"names"`` (of two lines, or of two reads),
+            ``"cut"``, ``"limit"``, ``"comment"``, ``"count"`` (of records).
         path: The file.
         record: Which record of the file, counted from 0.
         line: Which line of the text, counted from 1.
@@ -65,12 +71,14 @@ class FormatError(SeqloomError, ValueError):
         self,
         message: str,
         *,
+        kind: str = "format",
         path: str | None = None,
         record: int | None = None,
         line: int | None = None,
         byte: int | None = None,
     ) -> None:
         super().__init__(message)
+        self.kind = kind
         self.path = path
         self.record = record
         self.line = line
@@ -101,7 +109,7 @@ class LetterError(FormatError):
         letter: str | None = None,
         expected: str | None = None,
     ) -> None:
-        super().__init__(message, record=record)
+        super().__init__(message, kind="letter", record=record)
         self.position = position
         self.letter = letter
         self.expected = expected
@@ -109,6 +117,14 @@ class LetterError(FormatError):
 
 class GradientError(SeqloomError, RuntimeError):
     """A gradient is asked for where there is none."""
+
+
+class IdError(SeqloomError, KeyError):
+    """No record of a file has an id, or several have."""
+
+    def __str__(self) -> str:
+        # KeyError would print the message in quotation marks.
+        return Exception.__str__(self)
 
 
 class InternalError(SeqloomError, RuntimeError):
@@ -141,3 +157,7 @@ class RunFolderError(SeqloomError, FileExistsError):
 
 class ShapeError(SeqloomError, ValueError):
     """Arrays whose shapes do not go together."""
+
+
+class WorkerError(SeqloomError, RuntimeError):
+    """A worker process died again and again, hangs, or cannot start."""

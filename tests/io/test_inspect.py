@@ -4,7 +4,7 @@ import os
 import pytest
 
 from seqloom._demo import path
-from seqloom.errors import FileError
+from seqloom.errors import FileError, MissingExtraError
 from seqloom.io import inspect
 
 
@@ -99,3 +99,67 @@ def test_a_pipe_is_refused_not_waited_for(tmp_path):
 def test_a_device_is_refused():
     with pytest.raises(FileError, match="a device can be read once only"):
         inspect(os.devnull)
+
+
+READS = "@a\nACGT\n+\nIIII\n@b\nAC\n+\n!5\n"
+
+
+def test_qualities_are_described_by_the_declared_encoding(tmp_path):
+    (tmp_path / "a.fq").write_text(READS)
+    found = inspect(tmp_path / "a.fq").quality
+    assert (found.lowest, found.highest, found.possible) == ("!", "I", ("phred33",))
+    assert found.mean == (40 * 4 + 0 + 20) / 6
+    assert {each.score: each.records for each in found.by_read if each.records} == {
+        40: 1,
+        10: 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("letters", "possible"),
+    [
+        ("!J", ("phred33",)),
+        (";h", ("phred33", "solexa")),
+        ("@h", ("phred33", "phred64", "solexa")),
+    ],
+)
+def test_encodings_are_possible_as_far_as_the_letters_say(tmp_path, letters, possible):
+    (tmp_path / "a.fq").write_text(f"@a\nAC\n+\n{letters}\n")
+    assert set(inspect(tmp_path / "a.fq").quality.possible) == set(possible)
+
+
+def test_positions_are_those_of_a_slow_count(tmp_path):
+    (tmp_path / "a.fq").write_text(READS)
+    first, *_, last = inspect(tmp_path / "a.fq").positions
+    assert (first.start, first.stop, first.letters) == (0, 0, {"A": 2})
+    assert (first.mean_quality, first.quartiles) == (20.0, (0, 0, 40))
+    assert (last.start, last.letters, last.mean_quality) == (3, {"T": 1}, 40.0)
+
+
+def test_long_sequences_share_bins_and_lose_no_letter(tmp_path):
+    (tmp_path / "a.fa").write_text(f">a\n{'AC' * 900}\n>b\n{'g-' * 300}\n")
+    positions = inspect(tmp_path / "a.fa").positions
+    assert (positions[0].start, positions[0].stop, positions[-1].stop) == (0, 3, 1799)
+    counts = [each.letters for each in positions]
+    assert sum(sum(each.values()) for each in counts) == 2400
+    assert sum(each.get("-", 0) for each in counts) == 300
+
+
+def test_plots_are_one_picture(tmp_path):
+    (tmp_path / "a.fq").write_text(READS)
+    inspect(tmp_path / "a.fq").plot(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_a_plot_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.fq").write_text(READS)
+    monkeypatch.setattr("seqloom.report._draw_panels.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"seqloom\[plot\]"):
+        inspect(tmp_path / "a.fq").plot(tmp_path / "a.png")
+
+
+def test_json_holds_qualities_and_positions(tmp_path):
+    (tmp_path / "a.fq").write_text(READS)
+    found = json.loads(json.dumps(inspect(tmp_path / "a.fq").to_dict()))
+    assert found["quality"]["encoding"] == "phred33"
+    assert found["positions"][0]["letters"] == {"A": 2}

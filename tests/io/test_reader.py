@@ -124,9 +124,25 @@ def test_a_cut_gzip_is_an_error(tmp_path):
         read(tmp_path / "a.fa.gz")
 
 
-def test_another_format_than_the_wanted_one_is_unknown(tmp_path):
-    with pytest.raises(ArgumentError, match="format must be one of fasta"):
-        open_sequences(tmp_path / "a.fa", format="bam")
+CHOICES = ["format", "quality", "on_error", "comments", "whitespace"]
+
+
+@pytest.mark.parametrize("option", [{name: "bam"} for name in CHOICES], ids=CHOICES)
+def test_a_choice_that_is_none_is_refused_with_the_choices(option):
+    with pytest.raises(ArgumentError, match=r"must be one of .*; got 'bam'"):
+        open_sequences("a.fa", **option)
+
+
+@pytest.mark.parametrize("option", [{"max_record": 0}, {"num_threads": 0}])
+def test_a_number_below_1_is_refused(option):
+    with pytest.raises(ArgumentError, match="must be at least 1, got 0"):
+        open_sequences("a.fa", **option)
+
+
+def test_another_format_than_the_wanted_one_is_an_error(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n")
+    with pytest.raises(FormatError, match="expected FASTQ, found FASTA"):
+        open_sequences(tmp_path / "a.fa", format="fastq")
 
 
 def test_a_closed_reader_reads_no_more(tmp_path):

@@ -42,12 +42,22 @@ const RNA_AMBIGUITIES: [Ambiguity; 11] = [
 const PROTEIN_AMBIGUITIES: [Ambiguity; 4] =
     [(b'B', b"DN"), (b'Z', b"EQ"), (b'J', b"IL"), (b'X', PROTEIN)];
 
+/// Residues outside the twenty, each with the one that it is read as on request:
+/// selenocysteine as cysteine, pyrrolysine as lysine.
+const PROTEIN_RARE: [(u8, u8); 2] = [(b'U', b'C'), (b'O', b'K')];
+
+/// A gap in an alignment, and the same where it is not the end.
+const GAPS: &[u8] = b"-.";
+/// A translated stop codon, and gaps.
+const PROTEIN_SYMBOLS: &[u8] = b"*-.";
+
 /// The letters of a sequence, in the order of their channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     letters: Vec<u8>,
     ambiguities: &'static [Ambiguity],
-    has_stop: bool,
+    rare: &'static [(u8, u8)],
+    symbols: &'static [u8],
 }
 
 impl Alphabet {
@@ -58,11 +68,15 @@ impl Alphabet {
             "dna" => Self::known(DNA, &DNA_AMBIGUITIES),
             "rna" => Self::known(RNA, &RNA_AMBIGUITIES),
             "protein" => Self {
-                has_stop: true,
+                rare: &PROTEIN_RARE,
+                symbols: PROTEIN_SYMBOLS,
                 ..Self::known(PROTEIN, &PROTEIN_AMBIGUITIES)
             },
             "iupac" => Self::known(IUPAC, &[]),
-            letters => Self::known(distinct(letters)?, &[]),
+            letters => Self {
+                symbols: &[],
+                ..Self::known(distinct(letters)?, &[])
+            },
         })
     }
 
@@ -70,7 +84,8 @@ impl Alphabet {
         Self {
             letters: letters.to_vec(),
             ambiguities,
-            has_stop: false,
+            rare: &[],
+            symbols: GAPS,
         }
     }
 
@@ -84,9 +99,20 @@ impl Alphabet {
         self.ambiguities
     }
 
+    /// The residues outside the members that nature has, each with the member
+    /// that stands in for it.
+    pub fn rare(&self) -> &'static [(u8, u8)] {
+        self.rare
+    }
+
+    /// The marks that are no residues: a translated stop codon, gaps.
+    pub fn symbols(&self) -> &'static [u8] {
+        self.symbols
+    }
+
     /// Whether a `*` may end a sequence (a translated stop codon).
     pub fn has_stop(&self) -> bool {
-        self.has_stop
+        self.symbols.contains(&b'*')
     }
 }
 

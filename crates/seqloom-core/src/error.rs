@@ -35,6 +35,14 @@ pub enum Error {
         /// Where and what.
         fault: Box<Fault>,
     },
+    /// A record for which the memory does not suffice.
+    #[error("{}: {fault}", path.display())]
+    Memory {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Which record.
+        fault: Box<Fault>,
+    },
     /// A letter that the encoder does not take.
     #[error("sequence {record}, position {position}: expected {expected}, found {:?}", char::from(*letter))]
     Letter {
@@ -69,11 +77,12 @@ impl Error {
         }
     }
 
-    /// An [`Error::Format`].
+    /// An [`Error::Format`], or an [`Error::Memory`] where that is the fault.
     pub fn format(path: &Path, fault: Fault) -> Self {
-        Self::Format {
-            path: path.to_path_buf(),
-            fault: Box::new(fault),
+        let (path, fault) = (path.to_path_buf(), Box::new(fault));
+        match fault.kind {
+            Kind::Memory => Self::Memory { path, fault },
+            _ => Self::Format { path, fault },
         }
     }
 
@@ -90,9 +99,61 @@ impl Error {
     }
 }
 
+/// What kind of fault: one word, by which faults are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Not the format that was expected.
+    #[default]
+    Format,
+    /// The compressed data is cut or damaged.
+    Compression,
+    /// Something else stands where a record should begin, or a header is bad.
+    Header,
+    /// A byte that is no letter.
+    Letter,
+    /// A byte that is no quality of the declared encoding.
+    Quality,
+    /// Letters and qualities differ in number.
+    Length,
+    /// The line of `+` names another record.
+    Names,
+    /// The text ends inside a record.
+    Cut,
+    /// Longer than a limit.
+    Limit,
+    /// A comment.
+    Comment,
+    /// Not the expected number of records.
+    Count,
+    /// The memory does not suffice.
+    Memory,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Format => "format",
+            Self::Compression => "compression",
+            Self::Header => "header",
+            Self::Letter => "letter",
+            Self::Quality => "quality",
+            Self::Length => "length",
+            Self::Names => "names",
+            Self::Cut => "cut",
+            Self::Limit => "limit",
+            Self::Comment => "comment",
+            Self::Count => "count",
+            Self::Memory => "memory",
+        })
+    }
+}
+
 /// A fault in a file's content: where it stands and what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
+    /// What kind of fault it is.
+    pub kind: Kind,
     /// Zero-based number of the record.
     pub record: Option<u64>,
     /// The record's id, as far as it can be shown.
@@ -118,6 +179,7 @@ impl Fault {
     /// A fault in the compressed data, at a byte of the compressed file.
     pub fn compressed(byte: u64, message: impl Into<String>) -> Self {
         Self {
+            kind: Kind::Compression,
             byte: Some(byte),
             ..Self::whole(message)
         }
@@ -155,6 +217,7 @@ mod tests {
     #[test]
     fn a_fault_names_file_record_line_and_byte() {
         let fault = Fault {
+            kind: Kind::Letter,
             record: Some(3),
             id: Some("seq4".into()),
             line: Some(9),

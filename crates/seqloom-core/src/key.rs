@@ -47,6 +47,23 @@ impl Key {
         }
         Ok(())
     }
+
+    /// Writes the key folded by each word into `out`, two words a key.
+    pub fn fold_each(self, words: &[i64], out: &mut [u32]) -> Result<()> {
+        if out.len() != 2 * words.len() {
+            return Err(Error::argument(format!(
+                "out must hold {} words, it holds {}",
+                2 * words.len(),
+                out.len()
+            )));
+        }
+        for (word, out) in words.iter().zip(out.chunks_exact_mut(2)) {
+            let [a, b, c, d, rest @ ..] = word.to_be_bytes();
+            let count = [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes(rest)];
+            out.copy_from_slice(&self.words(count));
+        }
+        Ok(())
+    }
 }
 
 /// Threefry-2x32-20: 64 random bits from a key and a counter.
@@ -132,6 +149,16 @@ mod tests {
         key.fill(&mut out).unwrap();
         assert_eq!(out[2], key.words([2, 0])[0]);
         assert_eq!([out[1], out[4]], key.words([1, 4]));
+    }
+
+    #[test]
+    fn folding_many_words_is_folding_each() {
+        let key = Key([7, 9]);
+        let mut out = [0; 4];
+        key.fold_each(&[3, (5 << 32) | 1], &mut out).unwrap();
+        assert_eq!(out[..2], key.words([0, 3]));
+        assert_eq!(out[2..], key.words([5, 1]));
+        assert!(key.fold_each(&[3], &mut out).is_err());
     }
 
     #[test]

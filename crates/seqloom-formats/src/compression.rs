@@ -2,18 +2,37 @@
 //!
 //! The container is told from the content, never from the name. Every check
 //! that a container offers is made: checksum, length, and for bgzip the block
-//! that says "this is the end".
+//! that says "this is the end". An error comes after all text that stands
+//! before the damage.
+//!
+//! ```text
+//! plain                    plain ──> text                    (helper: a thread that reads ahead)
+//! gzip, bzip2, zstd, xz    streams ── unpacked ──> text      (ahead: a helper that unpacks)
+//! bgzip                    run ── blocks ──> text            (crew: run by run, on several)
+//! ```
 
-mod bgzip;
+mod ahead;
+pub(crate) mod bgzip;
+mod blocks;
+mod bzip2;
 mod gzip;
+mod helper;
+mod piece;
 mod plain;
+mod ring;
+mod run;
+mod streams;
+mod unpacked;
+mod xz;
+mod zstd;
 
 use std::fmt;
 use std::io;
 
 use seqloom_core::error::Fault;
 
-use crate::input::Input;
+use crate::input::{Input, PIECE};
+use streams::{Codec, Streams};
 
 /// How much of a file is looked at to tell what it is.
 const ENOUGH_TO_TELL: usize = 4096;
@@ -28,6 +47,12 @@ pub enum Compression {
     /// Bgzip: gzip in blocks of at most 64 KiB, each with its size (SAM
     /// specification, section 4.1).
     Bgzip,
+    /// Bzip2, of one stream or several.
+    Bzip2,
+    /// Zstandard, of one frame or several.
+    Zstd,
+    /// Xz, of one stream or several.
+    Xz,
 }
 
 impl fmt::Display for Compression {
@@ -36,7 +61,29 @@ impl fmt::Display for Compression {
             Self::None => "none",
             Self::Gzip => "gzip",
             Self::Bgzip => "bgzip",
+            Self::Bzip2 => "bzip2",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
         })
+    }
+}
+
+/// How a file is unpacked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many threads may unpack and parse, the caller's among them; with
+    /// one, nothing runs ahead.
+    pub threads: usize,
+    /// Whether a bgzip file has to end with the block that marks the end.
+    pub require_eof: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            require_eof: true,
+        }
     }
 }
 
@@ -55,6 +102,11 @@ impl From<io::Error> for Trouble {
     }
 }
 
+/// What is said to whoever reads on after an error.
+fn gone() -> Trouble {
+    io::Error::other("cannot be read any further: reading it has failed before").into()
+}
+
 /// A source of text, piece by piece.
 pub trait Text: Send + Sync {
     /// The text that waits to be used; nothing only at the end.
@@ -65,20 +117,43 @@ pub trait Text: Send + Sync {
 }
 
 /// Tells what a file is packed in, and unpacks it.
-pub fn unpack(mut input: Input) -> Result<(Compression, Box<dyn Text>), Trouble> {
-    let compression = tell(input.fill(ENOUGH_TO_TELL)?);
+pub fn unpack(
+    mut input: Input,
+    options: &Options,
+) -> Result<(Compression, Box<dyn Text>), Trouble> {
+    let enough = if input.is_regular() {
+        PIECE
+    } else {
+        ENOUGH_TO_TELL
+    };
+    let compression = tell(input.fill(enough)?);
     let text: Box<dyn Text> = match compression {
-        Compression::None => Box::new(plain::Plain::new(input)),
-        Compression::Gzip => Box::new(gzip::Gzip::new(input)),
-        Compression::Bgzip => Box::new(bgzip::Bgzip::new(input)),
+        Compression::None => Box::new(plain::Plain::new(input, options)),
+        Compression::Bgzip => Box::new(blocks::Blocks::new(input, options)?),
+        Compression::Gzip => streams(input, gzip::Gzip::new(), options)?,
+        Compression::Bzip2 => streams(input, bzip2::Bzip2::new(), options)?,
+        Compression::Zstd => streams(input, zstd::Zstd::new()?, options)?,
+        Compression::Xz => streams(input, xz::Xz::new(), options)?,
     };
     Ok((compression, text))
+}
+
+fn streams<C: Codec + 'static>(
+    input: Input,
+    codec: C,
+    options: &Options,
+) -> io::Result<Box<dyn Text>> {
+    let unpacker = Box::new(Streams::new(codec));
+    Ok(Box::new(unpacked::Unpacked::new(input, unpacker, options)?))
 }
 
 fn tell(start: &[u8]) -> Compression {
     match start {
         [0x1F, 0x8B, ..] if bgzip::block_size(start).is_some() => Compression::Bgzip,
         [0x1F, 0x8B, ..] => Compression::Gzip,
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Compression::Bzip2,
+        [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Compression::Zstd,
+        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
         _ => Compression::None,
     }
 }

@@ -10,56 +10,36 @@
 //! | a header that is not UTF-8 | taken as it is |
 //! | a header without an id, or longer than 1 MiB | error |
 //! | text before the first `>`, a `>` within a line of letters | error |
-//! | blanks within or before letters, a lone carriage return | error |
+//! | blanks within or before letters | error, or left out where the options say so |
+//! | a line that begins with `;` or `#` | error, or left out where the options say so |
+//! | a lone carriage return | error |
 //! | NUL and other control bytes, bytes that are not ASCII | error |
-//! | a record of more than 1 GiB | error |
+//! | a record of more than `max_record` letters, if that is set | error |
 
-use memchr::memchr;
-use seqloom_core::error::Fault;
+mod fast;
 
+use seqloom_core::error::{Fault, Kind};
+
+use crate::bytes::{Class, name};
+use crate::cursor::{Cursor, Misfit, line};
 use crate::input::as_u64;
-
-/// The longest header.
-const MAX_HEADER: usize = 1 << 20;
-/// The longest sequence.
-const MAX_LETTERS: u64 = 1 << 30;
-const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
-
-/// A place in the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// One-based.
-    pub line: u64,
-    /// Zero-based.
-    pub byte: u64,
-}
-
-/// What takes the records that a [`Parser`] finds.
-pub trait Sink {
-    /// A record begins.
-    fn begin(&mut self, header: &[u8]);
-    /// Letters of the record, and where the first of them stands.
-    fn letters(&mut self, letters: &[u8], place: Place);
-    /// The record is complete.
-    fn end(&mut self);
-    /// Whether no further record should begin.
-    fn is_full(&self) -> bool;
-}
+use crate::options::{Comments, Format, Options, Whitespace};
+pub use crate::sink::{Place, Sink};
 
 /// Where in FASTA text the next piece goes on.
 #[derive(Debug)]
 pub struct Parser {
-    place: Place,
+    pub(crate) cursor: Cursor,
     within: Within,
-    /// The header of the current record.
-    header: Vec<u8>,
-    /// How many records have begun.
-    begun: u64,
     is_open: bool,
-    /// How many letters the current record has.
-    length: u64,
-    /// The first blank after the letters of this line, which must not go on.
+    comments: Comments,
+    whitespace: Whitespace,
+    max_record: u64,
+    /// The first blank of this line behind which no letter may stand.
     blank: Option<(Place, u8)>,
+    /// How long the last line was, which the next may be too.
+    usual: usize,
+    ended: u64,
 }
 
 /// What kind of line the next byte belongs to.
@@ -71,48 +51,75 @@ enum Within {
     Start,
     Header,
     Letters,
+    /// A comment.
+    Comment,
+    /// A line that is left out, after a fault.
+    Lost,
+    /// The beginning of a line, after a fault.
+    Seek,
 }
 
 impl Default for Parser {
     fn default() -> Self {
-        Self {
-            place: Place { line: 1, byte: 0 },
-            within: Within::Mark,
-            header: Vec::new(),
-            begun: 0,
-            is_open: false,
-            length: 0,
-            blank: None,
-        }
+        Self::new(&Options::default())
     }
 }
 
 impl Parser {
+    /// A parser at the beginning of a text.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            cursor: Cursor::default(),
+            within: Within::Mark,
+            is_open: false,
+            comments: options.comments,
+            whitespace: options.whitespace,
+            max_record: options.limit(Format::Fasta),
+            blank: None,
+            usual: 0,
+            ended: 0,
+        }
+    }
+
+    /// How many records are complete.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
     /// Reads one piece of text. Says how much of it was used: all, or what
     /// stands before the record with which the sink would be too full.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
-            let used = match self.within {
-                Within::Mark => self.mark(*first)?,
-                Within::Start if *first == b'>' => {
-                    self.close(sink);
-                    if sink.is_full() {
-                        break;
-                    }
-                    self.open();
-                    1
+            if self.within == Within::Start {
+                let used = self.whole_lines(rest, sink);
+                rest = &rest[used..];
+                self.check_memory(sink)?;
+                if used > 0 {
+                    continue;
                 }
-                Within::Start => {
-                    self.within = Within::Letters;
-                    0
+            }
+            if matches!(self.within, Within::Start | Within::Seek) && *first == b'>' {
+                self.close(sink);
+                if sink.is_full() {
+                    break;
                 }
-                Within::Header => self.header_piece(rest, sink)?,
-                Within::Letters => self.letters_piece(rest, sink)?,
-            };
-            rest = &rest[used..];
+            }
+            rest = &rest[self.piece(rest, sink)?..];
         }
         Ok(text.len() - rest.len())
+    }
+
+    /// Takes one byte or one line, or as much of it as there is.
+    fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+        match (self.within, rest[0]) {
+            (Within::Mark, first) => self.mark(first),
+            (Within::Start | Within::Seek, b'>') => Ok(self.open()),
+            (Within::Start, b';' | b'#') => self.begin_comment(rest[0]),
+            (Within::Header, _) => self.header_piece(rest, sink),
+            (Within::Start | Within::Letters, _) => self.letters_piece(rest, sink),
+            (within, _) => Ok(self.lose(rest, within)),
+        }
     }
 
     /// Says that no text follows.
@@ -121,7 +128,8 @@ impl Parser {
             self.end_header(sink)?;
         }
         self.close(sink);
-        if self.begun == 0 {
+        let is_lost = matches!(self.within, Within::Lost | Within::Seek);
+        if self.cursor.begun == 0 && !is_lost {
             return Err(Fault::whole(
                 "expected FASTA, found no sequence: the text is blank",
             ));
@@ -129,186 +137,195 @@ impl Parser {
         Ok(())
     }
 
-    /// Leaves out a byte order mark, which may come in three pieces.
     fn mark(&mut self, first: u8) -> Result<usize, Fault> {
-        let matched = usize::try_from(self.place.byte).unwrap_or(usize::MAX);
-        if BYTE_ORDER_MARK.get(matched) == Some(&first) {
-            self.place.byte += 1;
-            return Ok(1);
+        let is_mark = self.cursor.take_mark(first)?;
+        if !is_mark {
+            self.within = Within::Start;
         }
-        if matched % BYTE_ORDER_MARK.len() != 0 {
-            return Err(self.fault(
-                self.place,
-                "expected '>', found half a byte order mark".into(),
-            ));
-        }
-        self.within = Within::Start;
-        Ok(0)
+        Ok(usize::from(is_mark))
     }
 
-    fn open(&mut self) {
-        self.header.clear();
-        self.begun += 1;
-        self.length = 0;
-        self.place.byte += 1;
+    fn open(&mut self) -> usize {
+        self.cursor.open();
+        self.cursor.place.byte += 1;
         self.within = Within::Header;
+        1
     }
 
     fn close(&mut self, sink: &mut impl Sink) {
         if self.is_open {
             sink.end();
+            self.ended += 1;
         }
         self.is_open = false;
     }
 
     /// Takes the header up to the line's end, or as far as the piece goes.
     fn header_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        let end = memchr(b'\n', rest);
-        let piece = &rest[..end.unwrap_or(rest.len())];
-        if self.header.len() + piece.len() > MAX_HEADER {
-            return Err(self.fault(
-                self.place,
-                format!("the header is longer than {MAX_HEADER} bytes"),
-            ));
+        let (piece, ends) = line(rest);
+        self.cursor.push_header(piece)?;
+        if ends {
+            self.end_header(sink)?;
+            self.end_line();
         }
-        self.header.extend_from_slice(piece);
-        self.place.byte += as_u64(piece.len());
-        if end.is_none() {
-            return Ok(piece.len());
-        }
-        self.end_header(sink)?;
-        self.end_line();
-        Ok(piece.len() + 1)
+        Ok(piece.len() + usize::from(ends))
     }
 
     fn end_header(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
-        let size = as_u64(self.header.len());
-        let start = self.place.byte - size;
-        if self.header.last() == Some(&b'\r') {
-            self.header.pop();
-        }
-        if let Some(at) = memchr::memchr2(b'\r', 0, &self.header) {
-            let byte = start + as_u64(at);
-            let place = Place { byte, ..self.place };
-            return Err(self.fault(
-                place,
-                format!("expected a header, found {}", name(self.header[at])),
-            ));
-        }
-        if matches!(self.header.first(), None | Some(b' ' | b'\t')) {
-            let place = Place {
-                byte: start,
-                ..self.place
-            };
-            return Err(self.fault(place, "expected an id after '>', found none".into()));
-        }
+        self.cursor.end_header('>')?;
+        sink.begin(&self.cursor.header);
         self.is_open = true;
-        sink.begin(&self.header);
-        Ok(())
+        self.within = Within::Start;
+        self.check_memory(sink)
     }
 
     /// Takes letters up to the line's end, or as far as the piece goes.
     fn letters_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        let end = memchr(b'\n', rest);
-        let piece = &rest[..end.unwrap_or(rest.len())];
+        self.within = Within::Letters;
+        let (piece, ends) = line(rest);
         let letters = piece.trim_ascii_end();
-        if !letters.is_empty() {
-            self.check(letters)?;
-            sink.letters(letters, self.place);
+        if self.blank.is_none() && self.is_open && Class::Letter.has_all(letters) {
+            self.keep(letters, sink)?;
+            self.pass(&piece[letters.len()..]);
+        } else {
+            self.words(piece, sink)?;
         }
-        if let (None, Some(blank)) = (self.blank, piece.get(letters.len())) {
-            self.blank = Some((self.after(letters.len()), *blank));
+        if ends {
+            self.end_line();
         }
-        self.place = self.after(piece.len());
-        if end.is_none() {
-            return Ok(piece.len());
-        }
-        self.end_line();
-        Ok(piece.len() + 1)
+        Ok(piece.len() + usize::from(ends))
     }
 
-    /// Whether the letters may stand here, and are letters.
-    fn check(&mut self, letters: &[u8]) -> Result<(), Fault> {
-        if !self.is_open {
-            let (place, found) = self.blank.unwrap_or((self.place, letters[0]));
-            let message = format!("expected '>' and an id, found {}", name(found));
-            return Err(self.fault(place, message));
-        }
-        if let Some((place, blank)) = self.blank {
-            return Err(self.fault(place, format!("expected a letter, found {}", name(blank))));
-        }
-        if !are_letters(letters) {
-            let at = letters
-                .iter()
-                .position(|byte| !is_letter(*byte))
-                .unwrap_or(0);
-            return Err(self.fault(
-                self.after(at),
-                format!("expected a letter, found {}", name(letters[at])),
-            ));
-        }
-        self.length += as_u64(letters.len());
-        if self.length > MAX_LETTERS {
-            return Err(self.fault(
-                self.place,
-                format!("the sequence is longer than {MAX_LETTERS} letters"),
-            ));
+    /// Takes a line with blanks or worse in it.
+    fn words(&mut self, mut piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        while !piece.is_empty() {
+            let blanks = piece.len() - piece.trim_ascii_start().len();
+            self.pass(&piece[..blanks]);
+            piece = &piece[blanks..];
+            let end = piece.iter().position(u8::is_ascii_whitespace);
+            let (word, rest) = piece.split_at(end.unwrap_or(piece.len()));
+            self.take(word, sink)?;
+            piece = rest;
         }
         Ok(())
     }
 
+    /// Goes over blanks.
+    fn pass(&mut self, blanks: &[u8]) {
+        let is_fault = |byte: &u8| *byte == b'\r' || self.whitespace == Whitespace::Error;
+        if let (None, Some(at)) = (self.blank, blanks.iter().position(is_fault)) {
+            self.blank = Some((self.cursor.after(at), blanks[at]));
+        }
+        self.cursor.place = self.cursor.after(blanks.len());
+    }
+
+    /// Takes letters, if they may stand here, and are letters.
+    fn take(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        if letters.is_empty() {
+            return Ok(());
+        }
+        if let Some((place, found)) = self.blank {
+            return Err(self.misfit(place, found));
+        }
+        if !self.is_open {
+            return Err(self.misfit(self.cursor.place, letters[0]));
+        }
+        let room = self.max_record - self.cursor.length;
+        if let Err(Misfit::Byte(place, byte)) = self.cursor.admit(letters, Class::Letter, room) {
+            return Err(self.misfit(place, byte));
+        }
+        self.keep(letters, sink)
+    }
+
+    /// Takes letters that may stand here, unless they are too many.
+    fn keep(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        let room = self.max_record - self.cursor.length;
+        if as_u64(letters.len()) > room {
+            let room = usize::try_from(room).unwrap_or(usize::MAX);
+            return Err(self
+                .cursor
+                .too_long(self.cursor.after(room), self.max_record));
+        }
+        sink.letters(letters, self.cursor.place);
+        self.cursor.length += as_u64(letters.len());
+        self.cursor.place = self.cursor.after(letters.len());
+        self.check_memory(sink)
+    }
+
     fn end_line(&mut self) {
-        self.place.line += 1;
-        self.place.byte += 1;
+        self.cursor.end_line();
         self.within = Within::Start;
         self.blank = None;
     }
 
-    /// The place some bytes further on the same line.
-    fn after(&self, count: usize) -> Place {
-        Place {
-            byte: self.place.byte + as_u64(count),
-            ..self.place
+    fn check_memory(&self, sink: &impl Sink) -> Result<(), Fault> {
+        if sink.is_exhausted() {
+            return Err(self.cursor.no_memory());
         }
+        Ok(())
     }
 
-    fn fault(&self, place: Place, message: String) -> Fault {
-        let id = self
-            .header
-            .split(|byte| matches!(byte, b' ' | b'\t'))
-            .next()
-            .unwrap_or_default();
-        let shown: String = String::from_utf8_lossy(id).chars().take(60).collect();
-        Fault {
-            record: self.begun.checked_sub(1),
-            id: Some(shown).filter(|id| !id.is_empty()),
-            line: Some(place.line),
-            byte: Some(place.byte),
-            message,
+    /// A byte that may not stand where it does.
+    fn misfit(&self, place: Place, byte: u8) -> Fault {
+        if !self.is_open {
+            let message = format!("expected '>' and an id, found {}", name(byte));
+            return self.cursor.fault(Kind::Header, place, message);
         }
+        let hint = if matches!(byte, b' ' | b'\t') {
+            let column = place.byte - self.cursor.line_start + 1;
+            format!(" in column {column} (whitespace=\"strip\" leaves blanks out)")
+        } else {
+            String::new()
+        };
+        let message = format!("expected a letter, found {}{hint}", name(byte));
+        self.cursor.fault(Kind::Letter, place, message)
+    }
+
+    fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
+        if self.comments == Comments::Skip {
+            self.within = Within::Comment;
+            return Ok(0);
+        }
+        let expected = if self.is_open {
+            "a letter"
+        } else {
+            "'>' and an id"
+        };
+        let message = format!(
+            "expected {expected}, found {} (comments=\"skip\" leaves out lines that begin so)",
+            name(first)
+        );
+        Err(self.cursor.fault(Kind::Comment, self.cursor.place, message))
     }
 }
 
-/// Whether a byte may stand in a sequence: printable ASCII but `>`.
-fn is_letter(byte: u8) -> bool {
-    byte.is_ascii_graphic() && byte != b'>'
-}
+/// Going on after a fault.
+impl Parser {
+    /// Looks for the next record from where the parser stands.
+    pub(crate) fn seek(&mut self) {
+        let at_start = self.cursor.place.byte == self.cursor.line_start;
+        // What stands at the line's start is the fault, unless it is a mark.
+        self.within = if at_start { Within::Seek } else { Within::Lost };
+        self.is_open = false;
+        self.blank = None;
+    }
 
-/// The same of all bytes, without a branch, so that it becomes vector code.
-fn are_letters(bytes: &[u8]) -> bool {
-    bytes.iter().fold(true, |all, byte| all & is_letter(*byte))
-}
-
-/// A byte in words, for an error.
-fn name(byte: u8) -> String {
-    match byte {
-        b' ' => "a space".into(),
-        b'\t' => "a tab".into(),
-        b'\r' => "a lone carriage return (expected lines that end in \\n or \\r\\n)".into(),
-        b'>' => "'>' within a line (the line end before it is missing)".into(),
-        0 => "a NUL byte".into(),
-        b'!'..=b'~' => format!("{:?}", char::from(byte)),
-        _ => format!("the byte 0x{byte:02x}"),
+    /// Leaves out a line, or as much of it as there is.
+    fn lose(&mut self, rest: &[u8], within: Within) -> usize {
+        let (piece, ends) = line(rest);
+        self.cursor.place = self.cursor.after(piece.len());
+        self.within = match within {
+            Within::Comment => Within::Comment,
+            _ => Within::Lost,
+        };
+        if ends {
+            self.end_line();
+            self.within = match within {
+                Within::Comment => Within::Start,
+                _ => Within::Seek,
+            };
+        }
+        piece.len() + usize::from(ends)
     }
 }
 

@@ -1,46 +1,93 @@
 //! A file, read piece by piece.
+//!
+//! A file is read, never mapped: a mapped file that shrinks kills the process.
+//! Its size and time are looked at before the first piece and after the last,
+//! so that a file that was written meanwhile is an error, never a mixture.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::process;
+use std::time::SystemTime;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How much is asked of the operating system at once.
-const PIECE: usize = 128 << 10;
+pub(crate) const PIECE: usize = 256 << 10;
+
+/// The path that stands for the standard input.
+const STDIN: &str = "-";
 
 /// Bytes of a file that are waiting to be used, and how many were used before.
-///
-/// The file is read, never mapped: a mapped file that shrinks kills the process.
 pub struct Input {
-    file: Box<dyn Read + Send + Sync>,
+    source: Source,
     buffer: Vec<u8>,
     start: usize,
     stop: usize,
     used: u64,
     at_end: bool,
+    /// The process that opened the file: a forked one would share its position.
+    owner: u32,
+}
+
+enum Source {
+    /// A regular file, and what was known of it before it was read.
+    File(File, Stamp),
+    /// A named pipe, a terminal, a device.
+    Pipe(File),
+    Stream(Box<dyn Read + Send + Sync>),
+}
+
+/// What changes when a file is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+    /// Where reading began: the standard input may stand within its file.
+    from: u64,
 }
 
 impl Input {
-    /// Opens a file, or anything else that can be read from beginning to end.
+    /// Opens a file, a named pipe, or the standard input (`-`).
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
+        if path == Path::new(STDIN) {
+            let file = io::stdin().as_fd().try_clone_to_owned()?;
+            return Self::of_file(File::from(file));
+        }
+        Self::of_file(File::open(path)?)
+    }
+
+    /// Reads from an open file.
+    pub fn of_file(file: File) -> io::Result<Self> {
+        let facts = file.metadata()?;
+        if facts.is_dir() {
             return Err(io::Error::new(
                 ErrorKind::IsADirectory,
                 "is a folder, expected a file",
             ));
         }
-        Ok(Self::new(Box::new(file)))
+        if !facts.is_file() {
+            return Ok(Self::from_source(Source::Pipe(file)));
+        }
+        let stamp = Stamp::of(&file)?;
+        Ok(Self::from_source(Source::File(file, stamp)))
     }
 
     /// Reads from anything.
-    pub fn new(file: Box<dyn Read + Send + Sync>) -> Self {
+    pub fn new(stream: Box<dyn Read + Send + Sync>) -> Self {
+        Self::from_source(Source::Stream(stream))
+    }
+
+    fn from_source(source: Source) -> Self {
         Self {
-            file,
-            buffer: vec![0; PIECE],
+            source,
+            buffer: Vec::new(),
             start: 0,
             stop: 0,
             used: 0,
             at_end: false,
+            owner: process::id(),
         }
     }
 
@@ -59,6 +106,20 @@ impl Input {
         self.at_end
     }
 
+    /// Whether reading cannot wait for somebody who writes.
+    pub(crate) fn is_regular(&self) -> bool {
+        matches!(self.source, Source::File(..))
+    }
+
+    /// Whether the next bytes can be had without waiting for somebody who writes.
+    pub(crate) fn is_ready(&self) -> bool {
+        match &self.source {
+            _ if self.start < self.stop => true,
+            Source::Pipe(file) => has_bytes(file),
+            Source::File(..) | Source::Stream(_) => true,
+        }
+    }
+
     /// The bytes that were read and not used.
     pub fn waiting(&self) -> &[u8] {
         &self.buffer[self.start..self.stop]
@@ -73,64 +134,125 @@ impl Input {
     /// Reads until at least `count` bytes wait, or the file ends.
     pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.waiting().len() < count && !self.at_end {
-            self.make_room(count);
-            match self.file.read(&mut self.buffer[self.stop..]) {
-                Ok(0) => self.at_end = true,
-                Ok(read) => self.stop += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+            self.make_room(count)?;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let read = self.read(&mut buffer[self.stop..]);
+            self.buffer = buffer;
+            self.stop += read?;
         }
         Ok(self.waiting())
     }
 
-    /// Moves what waits to the front, so that `count` bytes fit behind.
-    fn make_room(&mut self, count: usize) {
+    /// Moves bytes out: those that wait, or else what one reading gives.
+    /// Nothing only at the end.
+    pub(crate) fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.waiting().len().min(out.len());
+        if count > 0 {
+            out[..count].copy_from_slice(&self.waiting()[..count]);
+            self.consume(count);
+            return Ok(count);
+        }
+        let count = if self.at_end { 0 } else { self.read(out)? };
+        self.used += as_u64(count);
+        Ok(count)
+    }
+
+    /// Reads once; notes the end, and checks there that nothing has changed.
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if process::id() != self.owner {
+            return Err(forked());
+        }
+        let count = loop {
+            let read = match &mut self.source {
+                Source::File(file, _) | Source::Pipe(file) => file.read(out),
+                Source::Stream(stream) => stream.read(out),
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        if count == 0 && !out.is_empty() {
+            self.at_end = true;
+            self.check_unchanged()?;
+        }
+        Ok(count)
+    }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        let Source::File(file, before) = &self.source else {
+            return Ok(());
+        };
+        let after = Stamp {
+            from: before.from,
+            ..Stamp::of(file)?
+        };
+        let is_whole = before.from + self.seen() >= before.size;
+        if after == *before && is_whole {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "changed while it was being read: it had {} bytes, now it has {}; \
+             read it again when nothing writes to it",
+            before.size, after.size
+        )))
+    }
+
+    /// Moves what waits to the front, so that `count` bytes fit in all.
+    fn make_room(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.stop, 0);
         self.stop -= self.start;
         self.start = 0;
-        if self.buffer.len() < count {
-            self.buffer.resize(count, 0);
+        let size = count.max(PIECE);
+        if self.buffer.len() < size {
+            let mut larger = zeroed(size)?;
+            larger[..self.stop].copy_from_slice(&self.buffer[..self.stop]);
+            self.buffer = larger;
         }
+        Ok(())
     }
 }
 
+impl Stamp {
+    fn of(file: &File) -> io::Result<Self> {
+        let facts = file.metadata()?;
+        Ok(Self {
+            size: facts.len(),
+            modified: facts.modified().ok(),
+            from: io::Seek::stream_position(&mut &*file)?,
+        })
+    }
+}
+
+/// Whether a pipe can be read, or has ended.
+fn has_bytes(file: &File) -> bool {
+    let mut asked = [PollFd::new(file, PollFlags::IN)];
+    matches!(poll(&mut asked, Some(&Timespec::default())), Ok(1..))
+}
+
 /// A size as a position in a file.
+#[inline]
 pub(crate) fn as_u64(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Cursor;
-
-    /// Gives one byte at a time, and is interrupted before each.
-    struct Slow(Cursor<Vec<u8>>, bool);
-
-    impl Read for Slow {
-        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-            self.1 = !self.1;
-            if self.1 {
-                return Err(ErrorKind::Interrupted.into());
-            }
-            let one = out.len().min(1);
-            self.0.read(&mut out[..one])
-        }
-    }
-
-    #[test]
-    fn short_and_interrupted_reads_lose_nothing() {
-        let mut input = Input::new(Box::new(Slow(Cursor::new(b"ACGT".to_vec()), false)));
-        assert_eq!(input.fill(3).unwrap(), b"ACG");
-        input.consume(2);
-        assert_eq!(input.fill(9).unwrap(), b"GT");
-        assert_eq!((input.used(), input.seen(), input.at_end()), (2, 4, true));
-    }
-
-    #[test]
-    fn a_folder_is_an_error() {
-        let error = Input::open(Path::new("/")).err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::IsADirectory);
-    }
+/// A buffer whose pages are not touched yet; no memory is an error, not the end.
+pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
+    let mut trial: Vec<u8> = Vec::new();
+    trial
+        .try_reserve_exact(size)
+        .map_err(|_| io::Error::from(ErrorKind::OutOfMemory))?;
+    drop(trial);
+    Ok(vec![0; size])
 }
+
+/// What a forked process is told that uses what its parent opened.
+pub(crate) fn forked() -> io::Error {
+    io::Error::other(
+        "was opened before this process was forked: the two would share its position; \
+         open it again in this process",
+    )
+}
+
+#[cfg(test)]
+mod tests;

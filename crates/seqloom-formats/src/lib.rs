@@ -1,4 +1,4 @@
-//! Bytes to sequence records: FASTA, plain and compressed.
+//! Bytes to sequence records: FASTA and FASTQ, plain and compressed.
 //!
 //! ```text
 //! >chr1 assembled 2024     header: the id, then a description
@@ -6,18 +6,36 @@
 //! ACGT
 //! ```
 //!
-//! [`input`] reads a file, [`compression`] makes text of it, [`fasta`] makes
-//! records of the text. Nothing is cut or dropped silently: what is not FASTA
-//! is an error that names file, record, line and byte.
+//! [`input`] reads a file, [`compression`] makes text of it, [`fasta`] and
+//! [`fastq`] make records of the text, [`reader`] makes batches of the records.
+//! Nothing is cut or dropped silently: what is neither FASTA nor FASTQ is an
+//! error that names file, record, line and byte.
 
 pub mod batch;
+mod bytes;
 pub mod compression;
+mod crew;
+mod cursor;
 pub mod fasta;
+pub mod fastq;
+pub mod index;
 pub mod input;
 pub mod locate;
+pub mod options;
+pub mod pairs;
+mod parser;
+mod pieces;
+pub mod profile;
 pub mod reader;
+pub mod render;
+pub mod report;
+pub mod rows;
+pub mod sink;
 mod sniff;
+pub mod write;
 
 pub use batch::Batch;
 pub use locate::locate;
+pub use options::Options;
 pub use reader::Reader;
+pub use report::Report;

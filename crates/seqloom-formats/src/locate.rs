@@ -4,13 +4,20 @@ use std::path::Path;
 
 use seqloom_core::{Error, Result};
 
-use crate::fasta::{Place, Sink};
 use crate::input::as_u64;
+use crate::options::{Comments, Options, Whitespace};
 use crate::reader::Reader;
+use crate::sink::{Place, Sink};
 
 /// The line and the byte of letter `position` of record `record`, both counted from 0.
 pub fn locate(path: &Path, record: u64, position: u64) -> Result<Place> {
-    let mut reader = Reader::open(path)?;
+    let options = Options {
+        comments: Comments::Skip,
+        whitespace: Whitespace::Strip,
+        max_record: Some(u64::MAX),
+        ..Options::default()
+    };
+    let mut reader = Reader::open(path, &options)?;
     let mut search = Search {
         begun: 0,
         record,

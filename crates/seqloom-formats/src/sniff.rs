@@ -1,20 +1,59 @@
-//! What a file is that is not FASTA, so that the error can name it.
+//! What text is written in, and what it is if neither FASTA nor FASTQ, so that
+//! the error can name it.
 
-use crate::compression::Compression;
+use crate::options::{Comments, Format, Options};
 
-/// Why text that begins like this is not FASTA; nothing if it may be.
-pub(crate) fn objection(start: &[u8], compression: Compression) -> Option<String> {
-    let text = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
-    match text.trim_ascii_start() {
-        [] if start.is_empty() => return Some("the file is empty, expected FASTA".into()),
-        [b'>', ..] | [] => return None,
-        _ => {}
+/// So many blank bytes may stand before a file shows what it is.
+const PATIENCE: usize = 1 << 20;
+/// So much is needed to name something else.
+const ENOUGH_TO_NAME: usize = 512;
+
+/// Whether text may be judged by this beginning, however it came in pieces.
+pub(crate) fn is_enough(start: &[u8]) -> bool {
+    match content(start) {
+        [b'>', ..] | [b'@', _, _, _, ..] => true,
+        [] => start.len() >= PATIENCE,
+        text => text.len() >= ENOUGH_TO_NAME,
     }
-    let within = match compression {
-        Compression::None => String::new(),
-        packed => format!(" (inside {packed})"),
+}
+
+/// What text that begins like this is written in, or why it is neither.
+pub(crate) fn format(start: &[u8], options: &Options) -> Result<Format, String> {
+    let found = match content(start) {
+        _ if start.is_empty() => {
+            return Err(format!("the file is empty, expected {}", wanted(options)));
+        }
+        [] => options.format.or(Some(Format::Fasta)),
+        [b'>', ..] => Some(Format::Fasta),
+        [b';' | b'#', ..] if options.comments == Comments::Skip => Some(Format::Fasta),
+        [b'@', ..] if by_text(content(start)).is_none() => Some(Format::Fastq),
+        _ => None,
     };
-    Some(format!("expected FASTA, found {}{within}", describe(text)))
+    match (found, options.format) {
+        (Some(found), None) => Ok(found),
+        (Some(found), Some(wanted)) if found == wanted => Ok(found),
+        (Some(Format::Fasta), _) => Err("expected FASTQ, found FASTA".into()),
+        (Some(Format::Fastq), _) => Err("expected FASTA, found FASTQ".into()),
+        (None, _) => Err(format!(
+            "expected {}, found {}",
+            wanted(options),
+            describe(content(start))
+        )),
+    }
+}
+
+fn wanted(options: &Options) -> &'static str {
+    match options.format {
+        None => "FASTA or FASTQ",
+        Some(Format::Fasta) => "FASTA",
+        Some(Format::Fastq) => "FASTQ",
+    }
+}
+
+/// What stands behind a byte order mark and blanks.
+fn content(start: &[u8]) -> &[u8] {
+    let text = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
+    text.trim_ascii_start()
 }
 
 fn describe(start: &[u8]) -> String {
@@ -26,9 +65,9 @@ fn describe(start: &[u8]) -> String {
 fn by_magic(start: &[u8]) -> Option<&'static str> {
     const KNOWN: [(&[u8], &str); 27] = [
         (b"\x1F\x8B", "gzip data (packed twice?)"),
-        (b"\xFD7zXZ\0", "xz data: unpack it first (xz -d)"),
-        (b"\x28\xB5\x2F\xFD", "zstd data: unpack it first (zstd -d)"),
-        (b"BZh", "bzip2 data: unpack it first (bzip2 -d)"),
+        (b"\xFD7zXZ\0", "xz data (packed twice?)"),
+        (b"\x28\xB5\x2F\xFD", "zstd data (packed twice?)"),
+        (b"BZh", "bzip2 data (packed twice?)"),
         (b"\x04\x22\x4D\x18", "lz4 data: unpack it first (lz4 -d)"),
         (b"7z\xBC\xAF\x27\x1C", "a 7z archive: unpack it first"),
         (
@@ -65,12 +104,11 @@ fn by_magic(start: &[u8]) -> Option<&'static str> {
 
 /// Text files that begin with words of their own.
 fn by_text(start: &[u8]) -> Option<&'static str> {
-    const KNOWN: [(&[u8], &str); 20] = [
+    const KNOWN: [(&[u8], &str); 19] = [
         (b"@HD\t", "SAM (alignments)"),
         (b"@SQ\t", "SAM (alignments)"),
         (b"@RG\t", "SAM (alignments)"),
         (b"@PG\t", "SAM (alignments)"),
-        (b"@", "FASTQ, which this version does not read yet"),
         (b"LOCUS ", "a GenBank flat file: convert it to FASTA"),
         (
             b"ID   ",
@@ -87,10 +125,13 @@ fn by_text(start: &[u8]) -> Option<&'static str> {
         (b"<?XML", "XML"),
         (b"{", "JSON"),
         (b"[", "JSON"),
-        (b";", "FASTA with ';' comments: remove those lines"),
+        (
+            b";",
+            "FASTA with ';' comments: comments=\"skip\" leaves them out",
+        ),
         (
             b"#",
-            "text that begins with a '#' comment: remove those lines",
+            "text that begins with a '#' comment: comments=\"skip\" leaves such lines of FASTA out",
         ),
     ];
     let begins = |word: &[u8]| {

@@ -22,6 +22,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Missing { .. } => "MissingFileError",
         Error::File { .. } => "FileError",
         Error::Format { path, fault } => {
+            details.set_item("kind", fault.kind.to_string())?;
             details.set_item("path", path.as_os_str())?;
             details.set_item("record", fault.record)?;
             details.set_item("line", fault.line)?;
@@ -40,6 +41,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             details.set_item("expected", &**expected)?;
             "LetterError"
         }
+        Error::Memory { .. } => "MemoryLimitError",
         Error::OutOfRange { .. } => "OutOfRangeError",
         _ => "ArgumentError",
     };

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io._alphabet import LETTERS, alphabet_of, letters_met
-from seqloom.io._reader import open_sequences
+from seqloom.io._open import open_sequences
+from seqloom.io._position import positions_of
+from seqloom.io._quality import summarise
+from seqloom.io._record import header_id, header_text
 from seqloom.io._regular import check_regular
 from seqloom.io._summary import LengthBin, Summary
+from seqloom.io._tally import Tally, hash_ids
 
 if TYPE_CHECKING:
     import os
@@ -20,23 +24,28 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.io._reader import SequenceReader
+    from seqloom.io._settings import Quality
 
 _BINS = 10
 _LONG_TAIL = 20
+_EXAMPLES = 3
 _PLAIN = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
-def inspect(path: str | os.PathLike[str]) -> Summary:
+def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Summary:
     """Looks through a sequence file and counts what it holds.
 
     Args:
         path: The file.
+        quality: How FASTQ's qualities are to be read: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"``. Which of them are possible, the summary says.
 
     Returns:
-        Format, compression, records, lengths, letters, alphabet, GC, ids that stand twice.
+        Format, compression, records, lengths, letters, alphabet, GC, ids that stand twice,
+        qualities, and what stands at each position.
 
     Raises:
+        ArgumentError: The quality encoding has an unknown name.
         FileError: The file cannot be read, or it is a pipe.
         FormatError: It is no sequence file, or cut.
 
@@ -57,10 +66,13 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         same id     1 (a)
     """
     check_regular(path)
-    with open_sequences(path) as reader:
-        lengths, counts, names = _columns(reader)
-    alphabet = _alphabet(counts)
-    examples, duplicates = _duplicates(path, names)
+    tally = Tally()
+    with open_sequences(path, quality=quality) as reader:
+        tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
+    examples, duplicates = _duplicates(path, tally.names)
+    lengths, counts = tally.lengths, tally.counts
+    qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
+    means = tally.profile.means.astype(np.int64)
     return Summary(
         path=reader.path,
         format=reader.format,
@@ -69,27 +81,23 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
         records=lengths.size,
         letters=_letters(counts),
         **_spread(lengths),
-        alphabet=alphabet,
-        outside=_outside(counts, alphabet),
-        lower_case=int(counts[ord("a") : ord("z") + 1].sum()),
-        gc=None if alphabet == "protein" else _gc(counts),
+        **_composition(counts),
         duplicate_ids=duplicates,
         duplicate_examples=examples,
+        quality=summarise(qualities, means, encoding=quality),
+        positions=positions_of(tally.profile, int(lengths.max()), encoding=quality),
     )
 
 
-def _columns(
-    reader: SequenceReader,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Reads lengths, letter counts and hashes of ids: 16 bytes a record stay in memory."""
-    lengths: list[NDArray[np.int64]] = []
-    names: list[NDArray[np.int64]] = []
-    counts = np.zeros(256, np.int64)
-    for batch in reader.batches(65536, max_bytes=1 << 24):
-        lengths.append(batch.sequences.lengths)
-        names.append(np.fromiter(map(hash, batch.ids), np.int64, len(batch)))
-        counts += _native.count_letters(batch.sequences.data)
-    return np.concatenate(lengths), counts, np.concatenate(names)
+def _composition(counts: NDArray[np.int64]) -> dict[str, Any]:
+    """Describes the letters by the alphabet that they seem to be of."""
+    alphabet = _alphabet(counts)
+    return {
+        "alphabet": alphabet,
+        "outside": _outside(counts, alphabet),
+        "lower_case": int(counts[ord("a") : ord("z") + 1].sum()),
+        "gc": None if alphabet == "protein" else _gc(counts),
+    }
 
 
 def _letters(counts: NDArray[np.int64]) -> dict[str, int]:
@@ -126,22 +134,21 @@ def _gc(counts: NDArray[np.int64]) -> float | None:
 
 
 def _duplicates(
-    path: str | os.PathLike[str], names: NDArray[np.int64]
+    path: str | os.PathLike[str], names: NDArray[np.uint64]
 ) -> tuple[tuple[str, ...], int]:
     """Counts ids that stood before; the file is read again only to name some."""
     kinds, numbers = np.unique(names, return_counts=True)
-    wanted = {int(name) for name in kinds[numbers > 1]}
-    found: dict[str, None] = {}
-    if wanted:
-        found = {name: None for name in _ids(path) if hash(name) in wanted}
-    return tuple(found)[:3], names.size - kinds.size
+    twice = kinds[numbers > 1]
+    found: dict[str, None] = dict.fromkeys(_ids(path, twice)) if twice.size else {}
+    return tuple(islice(found, _EXAMPLES)), names.size - kinds.size
 
 
-def _ids(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Reads the ids alone."""
+def _ids(path: str | os.PathLike[str], wanted: NDArray[np.uint64]) -> Iterator[str]:
+    """Reads the ids that stand twice."""
     with open_sequences(path) as reader:
-        for batch in reader.batches(65536, max_bytes=1 << 24):
-            yield from batch.ids
+        for batch in reader.batches(1 << 16, max_bytes=1 << 24):
+            for row in np.isin(hash_ids(batch), wanted).nonzero()[0].tolist():
+                yield header_text(header_id(batch.headers[row].tobytes()))
 
 
 def _spread(lengths: NDArray[np.int64]) -> dict[str, Any]:

@@ -1,66 +1,36 @@
-"""Opening a sequence file and reading it from start to end."""
+"""Reading a sequence file from start to end."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Self
+import weakref
+from typing import TYPE_CHECKING, Self, cast
 
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
-from seqloom.errors import ArgumentError, FormatError
+from seqloom._threads import thread_count
+from seqloom.errors import ArgumentError
 from seqloom.io._batch import SequenceBatch
+from seqloom.io._origin import resolve
+from seqloom.io._report import ReadReport, fault_of
+from seqloom.io._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from seqloom.io._origin import Origin
     from seqloom.io._record import SequenceRecord
+    from seqloom.io._settings import Format
 
-_FORMATS = ("fasta",)
-
-
-def open_sequences(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002 - the word that everybody uses for it
-) -> SequenceReader:
-    """Opens a sequence file: FASTA, plain, gzip or bgzip.
-
-    Format and compression are told from the content, not from the name.
-
-    Args:
-        path: The file.
-        format: What the file must be (``"fasta"``); None takes what it is.
-
-    Returns:
-        A reader, at the first record.
-
-    Raises:
-        MissingFileError: There is no such file.
-        FileError: It is a folder or may not be read.
-        FormatError: It is empty, no sequence file, or not of the wanted format.
-        ArgumentError: The format has an unknown name.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("two.fa").write_text(">a first\\nACGT\\nAC\\n>b\\nGG\\n")
-        >>> with open_sequences("two.fa") as reader:
-        ...     [(record.id, record.sequence) for record in reader]
-        [('a', b'ACGTAC'), ('b', b'GG')]
-    """
-    if format is not None and format not in _FORMATS:
-        raise ArgumentError(f"format must be one of {', '.join(_FORMATS)}; got {format!r}")
-    reader = SequenceReader(path)
-    if format not in {None, reader.format}:
-        raise FormatError(f"{reader.path}: expected {format}, found {reader.format}")
-    return reader
+_DEFAULTS = Settings()
 
 
 class SequenceReader:
     """Reads a sequence file once, from start to end, as records or as columns.
 
     Args:
-        path: The file.
+        path: The file, as `open_sequences` takes it.
+        settings: How to read it; `open_sequences` makes them of its arguments.
 
     Examples:
         >>> from pathlib import Path
@@ -71,14 +41,29 @@ class SequenceReader:
     """
 
     path: str
-    format: str
+    format: Format
     compression: str
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
-        self._native: _native.SequenceReader | None = _native.SequenceReader(self.path)
-        self.format = self._native.format
+    def __init__(self, path: Origin, settings: Settings = _DEFAULTS) -> None:
+        self.path, source = resolve(path)
+        self._native = _native.SequenceReader(
+            self.path,
+            source,
+            format=settings.format,
+            quality=settings.quality,
+            on_error=settings.on_error,
+            comments=settings.comments,
+            whitespace=settings.whitespace,
+            expect=settings.expect,
+            max_record=settings.max_record,
+            require_eof=settings.require_eof,
+            threads=thread_count(settings.num_threads),
+        )
+        self.format = cast("Format", self._native.format)
         self.compression = self._native.compression
+        # At the interpreter's end, too: a thread that reads ahead must not outlive it.
+        self._finalizer = weakref.finalize(self, self._native.close)
+        self._closed: ReadReport | None = None
 
     def batches(self, n: int, *, max_bytes: int = 64 << 20) -> Iterator[SequenceBatch]:
         """Reads on as columns, from where the reader stands.
@@ -96,6 +81,7 @@ class SequenceReader:
 
         Examples:
             >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
             >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nG\\n>c\\nT\\n")
             >>> with open_sequences("a.fa") as reader:
             ...     [batch.ids for batch in reader.batches(2)]
@@ -107,15 +93,50 @@ class SequenceReader:
 
     def _read(self, n: int, max_bytes: int) -> Iterator[SequenceBatch]:
         """Reads batch after batch."""
-        while (columns := self._open().read(n, max_bytes)) is not None:
-            data, offsets, headers, header_offsets = columns
-            yield SequenceBatch(Ragged(headers, header_offsets), Ragged(data, offsets))
+        while (batch := self.read_batch(n, max_bytes)) is not None:
+            yield batch
 
-    def _open(self) -> _native.SequenceReader:
-        """Gives the native reader as long as it has one."""
-        if self._native is None:
+    def read_batch(self, n: int, max_bytes: int = 64 << 20) -> SequenceBatch | None:
+        """Reads the next batch.
+
+        Args:
+            n: At most so many records.
+            max_bytes: At most so many letters, one record at least.
+
+        Returns:
+            The batch; None after the last one.
+
+        Raises:
+            ArgumentError: The reader is closed.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
+            >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nG\\n")
+            >>> with open_sequences("a.fa") as reader:
+            ...     reader.read_batch(1).ids, reader.read_batch(9).ids, reader.read_batch(1)
+            (['a'], ['b'], None)
+        """
+        if self._closed is not None:
             raise ArgumentError(f"{self.path}: the reader is closed")
-        return self._native
+        columns = self._native.read(n, max_bytes)
+        if columns is None:
+            return None
+        data, offsets, headers, header_offsets, qualities = columns
+        return SequenceBatch(
+            Ragged(headers, header_offsets),
+            Ragged(data, offsets),
+            None if qualities is None else Ragged(qualities, offsets),
+        )
+
+    @property
+    def report(self) -> ReadReport:
+        """What was read so far, and what was left out."""
+        if self._closed is not None:
+            return self._closed
+        records, left_out, faults = self._native.report()
+        errors = tuple(fault_of(self.path, fault) for fault in faults)
+        return ReadReport(records, left_out, errors)
 
     def __iter__(self) -> Iterator[SequenceRecord]:
         return (
@@ -123,14 +144,17 @@ class SequenceReader:
         )
 
     def close(self) -> None:
-        """Lets go of the file; a second call does nothing.
+        """Lets go of the file; a second call does nothing. The report stays.
 
         Examples:
             >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
             >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
             >>> open_sequences("a.fa").close()
         """
-        self._native = None
+        if self._closed is None:
+            self._closed = self.report
+            self._finalizer()
 
     def __enter__(self) -> Self:
         return self

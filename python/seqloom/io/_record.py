@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,9 @@ class SequenceRecord:
         id: The header up to the first blank.
         description: The rest of the header, without the blanks between.
         sequence: The letters, exactly as in the file, without line ends.
-        quality: One byte a letter in FASTQ, None in FASTA.
+        quality: One quality letter a letter in FASTQ, as in the file; None in FASTA.
+        header: The whole header as in the file, where the record was read from one; it
+            is written again as long as id and description are those in it.
 
     Examples:
         >>> SequenceRecord("chr1", "human", b"ACGT").sequence
@@ -24,6 +26,7 @@ class SequenceRecord:
     description: str
     sequence: bytes
     quality: bytes | None = None
+    header: bytes | None = field(default=None, repr=False, compare=False)
 
 
 def header_id(header: bytes) -> bytes:
@@ -34,3 +37,9 @@ def header_id(header: bytes) -> bytes:
 def header_text(header: bytes) -> str:
     """Reads a header's bytes as text, whatever they are."""
     return header.decode("utf-8", "backslashreplace")
+
+
+def split_header(header: bytes) -> tuple[str, str]:
+    """Splits a header into id and description."""
+    name, *rest = header.split(None, 1) or [b""]
+    return header_text(name), header_text(rest[0].strip()) if rest else ""

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqloom.report import write_panels
+
+if TYPE_CHECKING:
+    import os
+
+    from seqloom.io._position import PositionBin
+    from seqloom.io._quality import QualitySummary
 
 _SHOWN = 5
 
@@ -33,8 +42,9 @@ class Summary:
 
     Args:
         path: The file.
-        format: ``"fasta"``.
-        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``.
+        format: ``"fasta"`` or ``"fastq"``.
+        compression: ``"none"``, ``"gzip"``, ``"bgzip"``, ``"bzip2"``, ``"xz"`` or
+            ``"zstd"``.
         file_bytes: Its size on disk.
         records: How many sequences it has.
         letters: How often each letter stands in them, without regard to case, the
@@ -50,6 +60,9 @@ class Summary:
         gc: The share of G and C among plain bases; None where letters are not nucleotides.
         duplicate_ids: How many records bear an id that stood before.
         duplicate_examples: Up to three such ids.
+        quality: What the qualities are; None for FASTA.
+        positions: What stands at each position, or at each few where sequences are longer
+            than 512 letters: at most 512 bins.
 
     Examples:
         >>> from pathlib import Path
@@ -76,6 +89,8 @@ class Summary:
     gc: float | None
     duplicate_ids: int
     duplicate_examples: tuple[str, ...]
+    quality: QualitySummary | None = None
+    positions: tuple[PositionBin, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Turns the summary into what JSON knows.
@@ -92,6 +107,30 @@ class Summary:
             [{'start': 4, 'stop': 4, 'records': 1}]
         """
         return asdict(self)
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws lengths, qualities and composition into one PNG file.
+
+        Args:
+            path: The file to write.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed (the extra ``plot``).
+            FileError: The file cannot be written.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import inspect
+            >>> _ = Path("a.fq").write_text("@a\\nACGT\\n+\\nIIH5\\n")
+            >>> inspect("a.fq").plot("a.png")
+            >>> Path("a.png").read_bytes()[1:4]
+            b'PNG'
+        """
+        # Imported here: the panels are made of summaries.
+        from seqloom.io._plot import panels_of
+
+        title = f"{Path(self.path).name}: {self.records:,} sequences, {self.format}"
+        write_panels(path, title, list(panels_of(self)))
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
@@ -122,6 +161,8 @@ class Summary:
         }
         if self.gc is not None:
             facts["GC"] = _percent(self.gc)
+        if self.quality is not None:
+            facts |= _qualities(self.quality)
         facts["same id"] = _same_ids(self.duplicate_ids, self.duplicate_examples)
         return facts
 
@@ -147,6 +188,16 @@ def _shares(letters: dict[str, int]) -> str:
 def _percent(share: float) -> str:
     """Writes a share."""
     return f"{100 * share:.1f} %"
+
+
+def _qualities(quality: QualitySummary) -> dict[str, str]:
+    """Writes what the qualities are, and what they could be."""
+    letters = f"{quality.lowest} to {quality.highest}"
+    possible = " or ".join(quality.possible)
+    return {
+        "quality": f"mean {quality.mean:.1f}, read as {quality.encoding}",
+        "encodings": f"{possible}, by the letters {letters}",
+    }
 
 
 def _outside(letters: dict[str, int]) -> str:

@@ -1,112 +1,21 @@
-//! Bgzip: gzip members of at most 64 KiB that say their size (SAM
+//! One block of bgzip: a gzip member of at most 64 KiB that says its size (SAM
 //! specification, section 4.1).
-//!
-//! A block is checked as a whole before any of it is used, and the file must
-//! end with the empty block that says so: without it the file was cut.
 
-use std::ops::Range;
-
-use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-use super::{Text, Trouble};
-use crate::input::Input;
-
-/// The largest text of a block.
-const LARGEST: usize = 64 << 10;
+/// The largest text of a block, and the largest block.
+pub(crate) const LARGEST: usize = 64 << 10;
 
 /// A gzip header up to the length of its extra field.
 const FIXED_HEADER: usize = 12;
 
-/// Unpacks bgzip block by block.
-pub(super) struct Bgzip {
-    input: Input,
-    decoder: Box<Decoder>,
-    text: Vec<u8>,
-    /// The text that was not used.
-    waiting: Range<usize>,
-    /// Whether the last block was empty, as the last one of a file must be.
-    was_empty: bool,
-    at_end: bool,
-}
-
-impl Bgzip {
-    pub(super) fn new(input: Input) -> Self {
-        Self {
-            input,
-            decoder: Box::new(Decoder::new(Format::Gzip)),
-            text: vec![0; LARGEST],
-            waiting: 0..0,
-            was_empty: false,
-            at_end: false,
-        }
-    }
-
-    fn unpack(&mut self) -> Result<(), Trouble> {
-        let at = self.input.used();
-        if self.input.fill(LARGEST)?.is_empty() {
-            return self.end(at);
-        }
-        let block = self.block(at)?;
-        let count = self.decode(block, at)?;
-        self.was_empty = count == 0;
-        self.waiting = 0..count;
-        self.input.consume(block);
-        Ok(())
-    }
-
-    /// The size of the block at `at`, all of which waits.
-    fn block(&self, at: u64) -> Result<usize, Trouble> {
-        let start = self.input.waiting();
-        match block_size(start) {
-            Some(size) if size <= start.len() => Ok(size),
-            Some(_) => Err(cut(self.input.seen())),
-            None if start.len() < FIXED_HEADER + 6 => Err(cut(self.input.seen())),
-            None => Err(damaged(at, "no bgzip block begins there")),
-        }
-    }
-
-    fn decode(&mut self, size: usize, at: u64) -> Result<usize, Trouble> {
-        let block = &self.input.waiting()[..size];
-        match self.decoder.decompress(block, &mut self.text, true) {
-            Ok(progress) if progress.done && progress.consumed == size => Ok(progress.output.len()),
-            Ok(_) => Err(damaged(at, "its size is not what it says")),
-            Err(error) => Err(damaged(at, &error.to_string())),
-        }
-    }
-
-    fn end(&mut self, at: u64) -> Result<(), Trouble> {
-        self.at_end = true;
-        if self.was_empty {
-            return Ok(());
-        }
-        Err(Trouble::Damage(Fault::compressed(
-            at,
-            format!(
-                "the file was cut: its bgzip data ends at byte {at} without the block that marks the end"
-            ),
-        )))
-    }
-}
-
-fn cut(at: u64) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!("the file was cut: it ends at byte {at}, inside a bgzip block"),
-    ))
-}
-
-fn damaged(at: u64, why: &str) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!("the bgzip block at byte {at} is damaged: {why}"),
-    ))
-}
+/// The smallest header of a block: with the field `BC` and no other.
+pub(crate) const SMALLEST_HEADER: usize = FIXED_HEADER + 6;
 
 /// The whole size that a block's header gives, if `start` is such a header:
-/// a gzip header whose extra field holds the subfield `BC`.
-pub(super) fn block_size(start: &[u8]) -> Option<usize> {
+/// a gzip header whose extra field holds the subfield `BC`, of two bytes.
+pub(crate) fn block_size(start: &[u8]) -> Option<usize> {
     let header = start.first_chunk::<FIXED_HEADER>()?;
     if header[..3] != [0x1F, 0x8B, 8] || header[3] != 4 {
         return None;
@@ -124,15 +33,29 @@ pub(super) fn block_size(start: &[u8]) -> Option<usize> {
     None
 }
 
-impl Text for Bgzip {
-    fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.waiting.is_empty() && !self.at_end {
-            self.unpack()?;
-        }
-        Ok(&self.text[self.waiting.clone()])
+/// Unpacks blocks, each by itself.
+pub(crate) struct BlockDecoder(Box<Decoder>);
+
+impl BlockDecoder {
+    pub(crate) fn new() -> Self {
+        Self(Box::new(Decoder::new(Format::Gzip)))
     }
 
-    fn consume(&mut self, count: usize) {
-        self.waiting.start += count;
+    /// Unpacks one whole block to the front of `text`, which has room for
+    /// [`LARGEST`] bytes, and says how many there are. Size, checksum and
+    /// length are checked; an error says in words what is wrong.
+    pub(crate) fn decode(&mut self, block: &[u8], text: &mut [u8]) -> Result<usize, String> {
+        let room = text.len().min(LARGEST);
+        let progress = self.0.decompress(block, &mut text[..room], true);
+        let outcome = match progress {
+            Ok(progress) if progress.done && progress.consumed == block.len() => {
+                return Ok(progress.output.len());
+            }
+            Ok(progress) if progress.full => "it holds more than 64 KiB".into(),
+            Ok(_) => "its size is not what it says".into(),
+            Err(error) => error.to_string(),
+        };
+        self.0.reset();
+        Err(outcome)
     }
 }

@@ -1,148 +1,99 @@
-//! Gzip (RFC 1952): one member after the other.
+//! Gzip (RFC 1952), by sirocco.
 
-use std::ops::Range;
-
-use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Error};
 
-use super::{Text, Trouble};
-use crate::input::Input;
+use super::piece::Piece;
+use super::streams::{Broken, Codec, Step, Then, Why};
 
-/// Large enough that moving the 32 KiB of history costs little.
-const WINDOW: usize = 256 << 10;
+/// How far back text can be copied from.
+const HISTORY: usize = 32 << 10;
 
-/// Unpacks gzip piece by piece; checks each member's checksum and length.
+/// Unpacks gzip members; checks each one's checksum and length.
 pub(super) struct Gzip {
-    input: Input,
     decoder: Box<Decoder>,
-    window: Vec<u8>,
-    /// The text in the window that was not used.
-    waiting: Range<usize>,
-    /// How much of the window holds text of this member.
+    /// The decoder as it was before the last step.
+    before: Box<Decoder>,
+    /// Where in the piece this member's text begins.
+    base: usize,
+    /// How much of the piece behind that is text of this member.
     filled: usize,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// A member begins, the first or a later one.
-    Border,
-    /// Within a member.
-    Member,
-    /// Within a member whose text fills the window.
-    Full,
-    /// Nothing follows.
-    End,
 }
 
 impl Gzip {
-    pub(super) fn new(input: Input) -> Self {
+    pub(super) fn new() -> Self {
+        let decoder = Box::new(Decoder::new(Format::Gzip));
         Self {
-            input,
-            decoder: Box::new(Decoder::new(Format::Gzip)),
-            window: vec![0; WINDOW],
-            waiting: 0..0,
+            before: decoder.clone(),
+            decoder,
+            base: 0,
             filled: 0,
-            stage: Stage::Border,
         }
     }
 
-    /// Decides what follows a member: another one, padding, or the end.
-    fn cross_border(&mut self) -> Result<(), Trouble> {
-        let at = self.input.used();
-        let start = self.input.fill(2)?;
-        self.stage = match start {
-            [] => Stage::End,
-            [0x1F] | [0x1F, 0x8B, ..] => Stage::Member,
-            [0, ..] => return self.skip_padding(),
-            _ => return Err(garbage(at)),
+    fn run(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Error> {
+        let room = &mut piece.bytes[self.base..];
+        let progress = self.decoder.decompress(packed, room, false)?;
+        let (used, count) = (progress.consumed, progress.output.len());
+        let then = match (progress.done, progress.full) {
+            (true, _) => Then::Done,
+            (_, true) => Then::Full,
+            _ => Then::Hungry,
         };
-        self.filled = 0;
-        Ok(())
+        self.filled += count;
+        piece.grow(count);
+        Ok(Step { used, then })
     }
 
-    /// Tapes and object stores fill up with zeros; nothing may follow them.
-    fn skip_padding(&mut self) -> Result<(), Trouble> {
-        while !self.input.fill(1)?.is_empty() {
-            let zeros = self.input.waiting();
-            let count = zeros.len();
-            if let Some(other) = zeros.iter().position(|byte| *byte != 0) {
-                return Err(garbage(self.input.used() + crate::input::as_u64(other)));
+    /// Unpacks again, and only what comes before the first wrong bit: what
+    /// stands there is text, however the file was cut into pieces.
+    fn salvage(&mut self, packed: &[u8], piece: &mut Piece, error: Error) -> Broken {
+        let (mut right, mut wrong) = (0, packed.len());
+        while right + 1 < wrong {
+            let middle = usize::midpoint(right, wrong);
+            self.decoder.clone_from(&self.before);
+            let room = &mut piece.bytes[self.base..];
+            match self.decoder.decompress(&packed[..middle], room, false) {
+                Ok(_) => right = middle,
+                Err(_) => wrong = middle,
             }
-            self.input.consume(count);
         }
-        self.stage = Stage::End;
-        Ok(())
-    }
-
-    /// Unpacks what one piece of the file holds.
-    fn unpack(&mut self) -> Result<(), Trouble> {
-        if self.stage == Stage::Full {
-            self.filled -= self.decoder.make_room(&mut self.window);
-        }
-        self.input.fill(1)?;
-        let (input, at_end) = (self.input.waiting(), self.input.at_end());
-        let progress = match self.decoder.decompress(input, &mut self.window, at_end) {
-            Ok(progress) => progress,
-            Err(error) => return Err(self.damage(error)),
-        };
-        let (start, count) = (self.filled, progress.output.len());
-        self.stage = match (progress.done, progress.full) {
-            (true, _) => Stage::Border,
-            (_, true) => Stage::Full,
-            _ => Stage::Member,
-        };
-        let used = progress.consumed;
-        self.input.consume(used);
-        self.filled = start + count;
-        self.waiting = start..self.filled;
-        Ok(())
-    }
-
-    fn damage(&self, error: Error) -> Trouble {
-        let at = self.input.used();
-        Trouble::Damage(match error {
-            Error::Truncated => {
-                let end = self.input.seen();
-                Fault::compressed(
-                    end,
-                    format!("the gzip data is cut: the file ends at byte {end}, inside a member"),
-                )
-            }
-            Error::ChecksumMismatch => Fault::compressed(
-                at,
-                format!(
-                    "the gzip data is damaged: checksum or length do not match, near byte {at} of the file"
-                ),
-            ),
-            _ => Fault::compressed(
-                at,
-                format!("the gzip data is damaged near byte {at} of the file"),
-            ),
-        })
+        self.decoder.clone_from(&self.before);
+        let used = self
+            .run(&packed[..right], piece)
+            .map_or(0, |step| step.used);
+        let why = matches!(error, Error::ChecksumMismatch)
+            .then(|| "its checksum or its length does not match".into());
+        let why = Why::Damaged(why);
+        Broken { used, why }
     }
 }
 
-fn garbage(at: u64) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!("the gzip data ends at byte {at}, and something else follows"),
-    ))
-}
+impl Codec for Gzip {
+    const NAME: &'static str = "gzip";
+    const PART: &'static str = "member";
 
-impl Text for Gzip {
-    fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.waiting.is_empty() && self.stage != Stage::End {
-            match self.stage {
-                Stage::Border => self.cross_border()?,
-                _ => self.unpack()?,
-            }
-        }
-        Ok(&self.window[self.waiting.clone()])
+    fn begins(byte: u8) -> bool {
+        byte == 0x1F
     }
 
-    fn consume(&mut self, count: usize) {
-        self.waiting.start += count;
+    fn begin(&mut self, piece: &Piece) -> Result<(), String> {
+        (self.base, self.filled) = (piece.stop, 0);
+        Ok(())
+    }
+
+    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+        self.before.clone_from(&self.decoder);
+        self.run(packed, piece)
+            .map_err(|error| self.salvage(packed, piece, error))
+    }
+
+    fn turn(&mut self, full: &Piece, fresh: &mut Piece) {
+        let member = &full.bytes[self.base..self.base + self.filled];
+        let kept = member.len().saturating_sub(HISTORY);
+        fresh.bytes[kept..member.len()].copy_from_slice(&member[kept..]);
+        self.filled -= self.decoder.make_room(&mut fresh.bytes);
+        self.base = 0;
+        (fresh.start, fresh.stop) = (self.filled, self.filled);
     }
 }

@@ -1,8 +1,13 @@
-use std::io::Cursor;
+mod ahead;
+mod blocks;
+mod containers;
+mod real;
+
+use std::io::{self, Cursor, Read};
 
 use sirocco::{Format, compress, deflate::Level};
 
-use super::{Compression, Trouble, unpack};
+use super::{Compression, Options, Trouble, unpack};
 use crate::input::Input;
 
 /// The empty block that ends a bgzip file (SAM specification, section 4.1.2).
@@ -29,18 +34,70 @@ fn bgzip(texts: &[&[u8]]) -> Vec<u8> {
     [blocks.concat(), END.to_vec()].concat()
 }
 
-fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let (_, mut text) = unpack(Input::new(Box::new(Cursor::new(file.to_vec()))))?;
-    let mut all = Vec::new();
-    loop {
-        let piece = text.fill()?;
-        if piece.is_empty() {
-            return Ok(all);
-        }
-        all.extend_from_slice(piece);
-        let count = piece.len();
-        text.consume(count);
+/// A source that gives at most some bytes at a time.
+struct Pieces(Cursor<Vec<u8>>, usize);
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = out.len().min(self.1);
+        self.0.read(&mut out[..size])
     }
+}
+
+fn source(file: &[u8], piece: usize) -> Input {
+    Input::new(Box::new(Pieces(Cursor::new(file.to_vec()), piece)))
+}
+
+fn threads(threads: usize) -> Options {
+    Options {
+        threads,
+        ..Options::default()
+    }
+}
+
+/// All text up to the end or a fault.
+fn drain(input: Input, options: &Options) -> (Vec<u8>, Result<(), Trouble>) {
+    let mut all = Vec::new();
+    let mut text = match unpack(input, options) {
+        Ok((_, text)) => text,
+        Err(trouble) => return (all, Err(trouble)),
+    };
+    loop {
+        match text.fill() {
+            Ok([]) => return (all, Ok(())),
+            Ok(piece) => {
+                let count = piece.len();
+                all.extend_from_slice(piece);
+                text.consume(count);
+            }
+            Err(trouble) => {
+                assert!(text.fill().is_err(), "a fault must stay one");
+                return (all, Err(trouble));
+            }
+        }
+    }
+}
+
+fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
+    let (text, outcome) = drain(source(file, usize::MAX), &Options::default());
+    outcome.map(|()| text)
+}
+
+/// What is said about the damage.
+fn message(outcome: Result<(), Trouble>) -> String {
+    match outcome {
+        Ok(()) => "all is well".into(),
+        Err(Trouble::Damage(fault)) => fault.message,
+        Err(Trouble::Io(error)) => error.to_string(),
+    }
+}
+
+/// Letters that hardly repeat.
+fn letters(size: u32) -> Vec<u8> {
+    let mixed = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3).wrapping_mul(40_503);
+    (0..size)
+        .map(|i| b"ACGT"[(mixed(i) >> 30) as usize])
+        .collect()
 }
 
 /// Where the damage is, and what is said about it.
@@ -52,7 +109,7 @@ fn damage(file: &[u8]) -> Option<(u64, String)> {
 }
 
 fn compression(file: &[u8]) -> Compression {
-    unpack(Input::new(Box::new(Cursor::new(file.to_vec()))))
+    unpack(source(file, usize::MAX), &Options::default())
         .unwrap()
         .0
 }
@@ -91,9 +148,7 @@ fn members_follow_each_other_even_within_a_record() {
 
 #[test]
 fn long_texts_come_through_whole() {
-    let text: Vec<u8> = (0..3_000_000_u32)
-        .map(|i| b"ACGT"[(i.wrapping_mul(2_654_435_761) >> 30) as usize])
-        .collect();
+    let text = letters(1_500_000);
     assert!(text_of(&gzip(&text)).unwrap() == text);
     let blocks: Vec<&[u8]> = text.chunks(60_000).collect();
     assert!(text_of(&bgzip(&blocks)).unwrap() == text);

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::error::Fault;
 
 use super::{Parser, Place, Sink};
+use crate::options::{Comments, Options, Whitespace};
 
 /// Keeps what is found as it comes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -113,11 +114,23 @@ fn text_before_the_first_header_is_an_error() {
 fn a_blank_within_letters_is_an_error_with_its_place() {
     assert_eq!(
         fault(b">a\nAC\n>b\nAC GT\n"),
-        (Some(1), 4, 11, "expected a letter, found a space".into())
+        (
+            Some(1),
+            4,
+            11,
+            "expected a letter, found a space in column 3 (whitespace=\"strip\" leaves blanks out)"
+                .into()
+        )
     );
     assert_eq!(
         fault(b">a\n\tAC\n"),
-        (Some(0), 2, 3, "expected a letter, found a tab".into())
+        (
+            Some(0),
+            2,
+            3,
+            "expected a letter, found a tab in column 1 (whitespace=\"strip\" leaves blanks out)"
+                .into()
+        )
     );
 }
 
@@ -183,13 +196,62 @@ fn half_a_byte_order_mark_is_an_error() {
 
 #[test]
 fn a_header_above_the_limit_is_an_error() {
-    let text = [b">".to_vec(), vec![b'x'; super::MAX_HEADER + 1]].concat();
+    let text = [b">".to_vec(), vec![b'x'; crate::cursor::MAX_HEADER + 1]].concat();
     assert!(
         parse(&text, 1 << 16)
             .unwrap_err()
             .message
             .contains("longer than 1048576")
     );
+}
+
+fn parse_as(text: &[u8], piece: usize, options: &Options) -> Result<Vec<(String, String)>, Fault> {
+    let (mut parser, mut found) = (Parser::new(options), Found::default());
+    for part in text.chunks(piece) {
+        parser.feed(part, &mut found)?;
+    }
+    parser.finish(&mut found)?;
+    Ok(found.records)
+}
+
+#[test]
+fn a_line_that_begins_like_a_comment_is_an_error_unless_it_is_skipped() {
+    let text = b"; one\n#\n>a ;\nAC\n;two A\n# three\nGT;#\n>b\n;\n";
+    assert_eq!(fault(b">a\nAC\n;x\n").1, 3);
+    let options = Options {
+        comments: Comments::Skip,
+        ..Options::default()
+    };
+    for piece in [1, 2, 99] {
+        let found = parse_as(text, piece, &options).unwrap();
+        assert_eq!(found, pairs(&[("a ;", "ACGT;#"), ("b", "")]));
+    }
+}
+
+#[test]
+fn blanks_among_letters_are_left_out_where_the_options_say_so() {
+    let text = b">a b\n AC  GT\t\r\n\t\n  1 T \n>b\nG\n";
+    let options = Options {
+        whitespace: Whitespace::Strip,
+        ..Options::default()
+    };
+    for piece in [1, 2, 3, 99] {
+        let found = parse_as(text, piece, &options).unwrap();
+        assert_eq!(found, pairs(&[("a b", "ACGT1T"), ("b", "G")]));
+        assert!(parse_as(b">a\nAC\r GT\n", piece, &options).is_err());
+    }
+}
+
+#[test]
+fn a_record_above_the_limit_is_an_error_with_its_place() {
+    let options = Options {
+        max_record: Some(4),
+        ..Options::default()
+    };
+    for piece in [1, 3, 99] {
+        let fault = parse_as(b">a\nACGT\n>b\nACG\nTA\n", piece, &options).unwrap_err();
+        assert_eq!((fault.line, fault.byte), (Some(5), Some(16)));
+    }
 }
 
 /// The same verdicts, line by line, without a thought for speed.
@@ -209,6 +271,9 @@ fn slow(text: &[u8]) -> Option<Vec<(String, String)>> {
         let letters = line.trim_ascii_end();
         if letters.is_empty() {
             continue;
+        }
+        if b";#".contains(&letters[0]) {
+            return None;
         }
         if !letters
             .iter()

@@ -1,15 +1,55 @@
-use super::objection;
-use crate::compression::Compression;
+use super::{format, is_enough};
+use crate::options::{Comments, Format, Options};
 
 fn found(start: &[u8]) -> String {
-    objection(start, Compression::None).unwrap()
+    format(start, &Options::default()).unwrap_err()
 }
 
 #[test]
 fn fasta_is_fasta_after_a_mark_or_blank_lines() {
     for start in [&b">a\nAC"[..], b"\xEF\xBB\xBF>a\n", b"\n\n>a\n", b"\n\n"] {
-        assert_eq!(objection(start, Compression::None), None);
+        assert_eq!(format(start, &Options::default()), Ok(Format::Fasta));
     }
+}
+
+#[test]
+fn fastq_is_fastq_unless_it_is_sam() {
+    for start in [&b"@a\nAC"[..], b"\xEF\xBB\xBF@HD\n", b"\r\n@SQ \n"] {
+        assert_eq!(format(start, &Options::default()), Ok(Format::Fastq));
+    }
+    assert!(found(b"@SQ\tSN:a").contains("SAM"));
+}
+
+#[test]
+fn comments_are_fasta_where_they_are_left_out() {
+    let options = Options {
+        comments: Comments::Skip,
+        ..Options::default()
+    };
+    assert_eq!(format(b"; x\n>a", &options), Ok(Format::Fasta));
+    assert_eq!(format(b"# x\n>a", &options), Ok(Format::Fasta));
+}
+
+#[test]
+fn a_format_that_was_not_asked_for_is_an_objection() {
+    let options = |format| Options {
+        format: Some(format),
+        ..Options::default()
+    };
+    for (start, wanted, message) in [
+        (b"@a", Format::Fasta, "expected FASTA, found FASTQ"),
+        (b">a", Format::Fastq, "expected FASTQ, found FASTA"),
+    ] {
+        assert_eq!(format(start, &options(wanted)), Err(message.into()));
+    }
+}
+
+#[test]
+fn a_beginning_that_may_be_anything_is_not_enough() {
+    for start in [&b""[..], b"\n", b"@HD", b"\xEF\xBB", b"BA"] {
+        assert!(!is_enough(start), "{start:?}");
+    }
+    assert!(is_enough(b"\n>") && is_enough(b"@HD\t"));
 }
 
 #[test]
@@ -34,10 +74,6 @@ fn what_a_file_is_instead_is_named() {
         (b"##fileformat=VCFv4.2\n", "VCF"),
         (b"@HD\tVN:1.6\n", "SAM"),
         (b"chr1\t10\t20\tx\n", "BED intervals"),
-        (
-            b"@read1\nACGT\n+\nIIII\n",
-            "FASTQ, which this version does not read yet",
-        ),
         (b"<!doctype html><html>", "an HTML page"),
         (b"\xFF\xFE>\0a\0", "UTF-16 text"),
         (b"; old comment\n>a\n", "FASTA with ';' comments"),
@@ -48,13 +84,4 @@ fn what_a_file_is_instead_is_named() {
     ] {
         assert!(found(start).contains(name), "{}", found(start));
     }
-}
-
-#[test]
-fn the_container_is_named_too() {
-    let objection = objection(b"BAM\x01", Compression::Bgzip).unwrap();
-    assert_eq!(
-        objection,
-        "expected FASTA, found BAM (alignments) (inside bgzip)"
-    );
 }

@@ -1,4 +1,9 @@
 //! The border of `seqloom-formats`.
 
+pub(crate) mod columns;
+pub(crate) mod index;
 pub(crate) mod locate;
+pub(crate) mod profile;
 pub(crate) mod reader;
+mod source;
+pub(crate) mod write;

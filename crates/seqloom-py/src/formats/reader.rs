@@ -1,75 +1,229 @@
 //! Files of sequences, batch by batch.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use numpy::{IntoPyArray, PyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
-use seqloom_formats::{Batch, Reader};
+use seqloom_core::{Error, Shelf};
+use seqloom_formats::input::Input;
+use seqloom_formats::options::{Comments, Format, OnError, QualityEncoding, Whitespace};
+use seqloom_formats::{Batch, Options, Reader};
 
-use crate::pool;
+use super::source::{Failure, Source};
+use crate::{error, lend, pool};
 
-/// Letters, their offsets, headers, and theirs.
+/// Letters, their offsets, headers, theirs, and the qualities of FASTQ.
 type Columns<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
+    Option<Bound<'py, PyArray1<u8>>>,
 );
 
-/// Reads a FASTA file: plain, gzip or bgzip, told from its content.
+/// Kind, record, id, line, byte, and what was expected and found.
+type FaultRow = (
+    String,
+    Option<u64>,
+    Option<String>,
+    Option<u64>,
+    Option<u64>,
+    String,
+);
+
+/// Records read, faults passed over by kind, and the faults where they are collected.
+type ReportRow = (u64, BTreeMap<String, u64>, Vec<FaultRow>);
+
+/// Reads a file of FASTA or FASTQ, however it is packed: told from its content.
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
 #[pyclass(module = "seqloom._rust._native")]
 pub(crate) struct SequenceReader {
-    reader: Reader,
+    /// Nothing once it is closed.
+    reader: Option<Reader>,
+    path: PathBuf,
+    failure: Failure,
+    shelves: Shelves,
 }
 
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
 #[pymethods]
 impl SequenceReader {
+    /// Opens `path`, or reads from `file`, a binary file object that errors
+    /// call `path`.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let reader = pool::run(py, 1, || Reader::open(&path))?;
-        Ok(Self { reader })
+    #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
+        comments="error", whitespace="error", max_record=None, expect=None, require_eof=true,
+        threads=1))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        file: Option<Bound<'_, PyAny>>,
+        format: Option<&str>,
+        quality: &str,
+        on_error: &str,
+        comments: &str,
+        whitespace: &str,
+        max_record: Option<u64>,
+        expect: Option<u64>,
+        require_eof: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let options = || -> seqloom_core::Result<Options> {
+            Ok(Options {
+                format: format.map(Format::named).transpose()?,
+                quality: QualityEncoding::named(quality)?,
+                on_error: OnError::named(on_error)?,
+                comments: Comments::named(comments)?,
+                whitespace: Whitespace::named(whitespace)?,
+                max_record,
+                expect,
+                require_eof,
+                threads,
+            })
+        };
+        let options = options().map_err(|failure| error::raised(py, &failure))?;
+        let failure = Failure::default();
+        let source = match file {
+            Some(object) => Some(Source::new(&object, &failure)?),
+            None => None,
+        };
+        let opened = pool::run(py, 1, || match source {
+            Some(source) => Reader::new(&path, Input::new(Box::new(source)), &options),
+            None => Reader::open(&path, &options),
+        });
+        let reader = opened.map_err(|error| failure.take().unwrap_or(error))?;
+        Ok(Self {
+            reader: Some(reader),
+            path,
+            failure,
+            shelves: Shelves::default(),
+        })
     }
 
     /// The path as it was given.
     #[getter]
     fn path(&self) -> OsString {
-        self.reader.path().as_os_str().to_os_string()
+        self.path.as_os_str().to_os_string()
     }
 
-    /// What the records are written in.
+    /// What the records are written in: "fasta" or "fastq".
     #[getter]
-    #[expect(clippy::unused_self, reason = "a reader's, as soon as it reads FASTQ")]
-    fn format(&self) -> &'static str {
-        "fasta"
+    fn format(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.open(py)?.format().to_string())
     }
 
-    /// What the file is packed in: "none", "gzip" or "bgzip".
+    /// What the file is packed in: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
     #[getter]
-    fn compression(&self) -> String {
-        self.reader.compression().to_string()
+    fn compression(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.open(py)?.compression().to_string())
+    }
+
+    /// What was read and what was left out so far.
+    fn report(&self, py: Python<'_>) -> PyResult<ReportRow> {
+        let report = self.open(py)?.report();
+        let counts = report.left_out.iter();
+        let faults = report.faults.into_iter().map(|fault| {
+            let kind = fault.kind.to_string();
+            (
+                kind,
+                fault.record,
+                fault.id,
+                fault.line,
+                fault.byte,
+                fault.message,
+            )
+        });
+        Ok((
+            report.records,
+            counts
+                .map(|(kind, count)| (kind.to_string(), *count))
+                .collect(),
+            faults.collect(),
+        ))
     }
 
     /// The next records, at most `max_records` and hardly more than `max_bytes`
-    /// of letters: letters, offsets, headers and their offsets; None at the end.
+    /// of letters: letters, offsets, headers, their offsets and qualities (None
+    /// for FASTA); None at the end. Memory of arrays that have died is used again.
     fn read<'py>(
         &mut self,
         py: Python<'py>,
         max_records: usize,
         max_bytes: usize,
     ) -> PyResult<Option<Columns<'py>>> {
-        let batch = pool::run(py, 1, || self.reader.read(max_records, max_bytes))?;
-        Ok(batch.map(|batch| columns(py, batch)))
+        let Some(reader) = &mut self.reader else {
+            return Err(closed(py));
+        };
+        let shelves = &self.shelves;
+        let read = pool::run(py, 1, || {
+            let mut batch = shelves.take();
+            let is_more = reader.read_into(&mut batch, max_records, max_bytes)?;
+            Ok(is_more.then_some(batch))
+        });
+        let batch = read.map_err(|error| self.failure.take().unwrap_or(error))?;
+        batch.map(|batch| self.shelves.lend(py, batch)).transpose()
+    }
+
+    /// Lets go of the file.
+    fn close(&mut self, py: Python<'_>) {
+        // A thread that reads ahead may wait for the interpreter.
+        let reader = self.reader.take();
+        py.detach(|| drop(reader));
     }
 }
 
-fn columns(py: Python<'_>, batch: Batch) -> Columns<'_> {
-    (
-        batch.data.into_pyarray(py),
-        batch.offsets.into_pyarray(py),
-        batch.headers.into_pyarray(py),
-        batch.header_offsets.into_pyarray(py),
-    )
+impl SequenceReader {
+    fn open(&self, py: Python<'_>) -> PyResult<&Reader> {
+        self.reader.as_ref().ok_or_else(|| closed(py))
+    }
+}
+
+impl Drop for SequenceReader {
+    fn drop(&mut self) {
+        let reader = self.reader.take();
+        Python::try_attach(|py| py.detach(move || drop(reader)));
+    }
+}
+
+fn closed(py: Python<'_>) -> PyErr {
+    error::raised(py, &Error::argument("the reader is closed"))
+}
+
+/// The columns that wait to be filled again.
+#[derive(Default)]
+struct Shelves {
+    letters: Shelf<u8>,
+    offsets: Shelf<i64>,
+    headers: Shelf<u8>,
+    header_offsets: Shelf<i64>,
+    qualities: Shelf<u8>,
+}
+
+impl Shelves {
+    fn take(&self) -> Batch {
+        Batch {
+            data: self.letters.take(),
+            offsets: self.offsets.take(),
+            headers: self.headers.take(),
+            header_offsets: self.header_offsets.take(),
+            qualities: self.qualities.take(),
+            has_qualities: false,
+        }
+    }
+
+    fn lend<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<Columns<'py>> {
+        let qualities = batch
+            .has_qualities
+            .then(|| lend::array(py, batch.qualities, &self.qualities));
+        Ok((
+            lend::array(py, batch.data, &self.letters)?,
+            lend::array(py, batch.offsets, &self.offsets)?,
+            lend::array(py, batch.headers, &self.headers)?,
+            lend::array(py, batch.header_offsets, &self.header_offsets)?,
+            qualities.transpose()?,
+        ))
+    }
 }

@@ -1,0 +1,189 @@
+//! The text of a bgzip file, unpacked by several threads.
+//!
+//! A block is checked as a whole before any of it is used, and the file must
+//! end with the empty block that says so: without it the file was cut.
+
+use std::io;
+use std::mem;
+
+use seqloom_core::error::Fault;
+
+use super::bgzip::{BlockDecoder, SMALLEST_HEADER, block_size};
+use super::run::{BLOCKS, Run, damaged};
+use super::{Options, Text, Trouble, gone};
+use crate::crew::Crew;
+use crate::input::{Input, forked};
+
+/// Unpacks bgzip run by run. The reader is one of the threads.
+pub(super) struct Blocks {
+    input: Input,
+    decoder: BlockDecoder,
+    /// The run whose text is being used.
+    run: Run,
+    spare: Vec<Run>,
+    /// Nobody, until the first run was used: most files are small.
+    crew: Crew<Run>,
+    options: Options,
+    end: End,
+}
+
+/// What follows the runs that were read.
+enum End {
+    /// More runs.
+    Open,
+    /// Nothing, once they are used: all is well, or this is wrong.
+    Known(Result<(), Trouble>),
+    /// All was said.
+    Reached,
+    Failed,
+}
+
+impl Blocks {
+    pub(super) fn new(input: Input, options: &Options) -> io::Result<Self> {
+        Ok(Self {
+            input,
+            decoder: BlockDecoder::new(),
+            run: Run::new()?,
+            spare: Vec::new(),
+            crew: Crew::start(0),
+            options: options.clone(),
+            end: End::Open,
+        })
+    }
+
+    /// Makes the next run the current one.
+    fn advance(&mut self) -> Result<(), Trouble> {
+        if let Some(fault) = self.run.fault.take() {
+            return Err(Trouble::Damage(fault));
+        }
+        if !self.crew.is_here() {
+            return Err(forked().into());
+        }
+        self.push_runs()?;
+        match self.crew.pop(&mut self.decoder) {
+            Some(run) => self.spare.push(mem::replace(&mut self.run, run)),
+            None => self.finish()?,
+        }
+        Ok(())
+    }
+
+    /// Gives the crew as much as keeps everybody busy.
+    fn push_runs(&mut self) -> io::Result<()> {
+        let threads = self.options.threads;
+        if threads > 1 && self.crew.is_alone() && self.input.used() > 0 {
+            self.crew = Crew::start(threads - 1);
+        }
+        let enough = if self.crew.is_alone() { 1 } else { 2 * threads };
+        while matches!(self.end, End::Open) && self.crew.pending() < enough && self.may_read() {
+            let mut run = self.spare.pop().map_or_else(Run::new, Ok)?;
+            self.read(&mut run);
+            if run.packed.is_empty() {
+                self.spare.push(run);
+            } else {
+                self.crew.push(run);
+            }
+        }
+        Ok(())
+    }
+
+    /// Text that is ready is not kept waiting for somebody who writes.
+    fn may_read(&self) -> bool {
+        self.input.is_ready() || self.crew.pending() == 0
+    }
+
+    /// Reads whole blocks, up to the end or a fault.
+    fn read(&mut self, run: &mut Run) {
+        run.at = self.input.used();
+        run.packed.clear();
+        for _ in 0..BLOCKS {
+            if !run.packed.is_empty() && !self.input.is_ready() {
+                return;
+            }
+            match self.block() {
+                Ok(0) => {
+                    self.end = End::Known(Ok(()));
+                    return;
+                }
+                Ok(size) => {
+                    run.packed.extend_from_slice(&self.input.waiting()[..size]);
+                    self.input.consume(size);
+                }
+                Err(trouble) => {
+                    self.end = End::Known(Err(trouble));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads the next block; its size is 0 at the end of the file.
+    fn block(&mut self) -> Result<usize, Trouble> {
+        let at = self.input.used();
+        let start = self.input.fill(SMALLEST_HEADER)?;
+        if start.is_empty() {
+            return Ok(0);
+        }
+        let Some(size) = self.block_size()? else {
+            if self.input.waiting().len() < SMALLEST_HEADER {
+                return Err(cut(self.input.seen()));
+            }
+            return Err(Trouble::Damage(damaged(at, "no bgzip block begins there")));
+        };
+        if self.input.fill(size)?.len() < size {
+            return Err(cut(self.input.seen()));
+        }
+        Ok(size)
+    }
+
+    /// What the header says that waits, of which more is read if need be: the
+    /// field with the size may stand behind others.
+    fn block_size(&mut self) -> io::Result<Option<usize>> {
+        if let Some(size) = block_size(self.input.waiting()) {
+            return Ok(Some(size));
+        }
+        Ok(block_size(self.input.fill(super::ENOUGH_TO_TELL)?))
+    }
+
+    fn finish(&mut self) -> Result<(), Trouble> {
+        match mem::replace(&mut self.end, End::Reached) {
+            End::Known(Err(trouble)) => Err(trouble),
+            _ if self.options.require_eof && !self.run.ends_empty => Err(no_end(self.input.used())),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn cut(at: u64) -> Trouble {
+    Trouble::Damage(Fault::compressed(
+        at,
+        format!("the file was cut: it ends at byte {at}, inside a bgzip block"),
+    ))
+}
+
+fn no_end(at: u64) -> Trouble {
+    Trouble::Damage(Fault::compressed(
+        at,
+        format!(
+            "the file was cut: its bgzip data ends at byte {at} without the block that marks the end"
+        ),
+    ))
+}
+
+impl Text for Blocks {
+    fn fill(&mut self) -> Result<&[u8], Trouble> {
+        while self.run.is_empty() && !matches!(self.end, End::Reached) {
+            if matches!(self.end, End::Failed) {
+                return Err(gone());
+            }
+            if let Err(trouble) = self.advance() {
+                self.end = End::Failed;
+                return Err(trouble);
+            }
+        }
+        Ok(self.run.waiting())
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.run.start += count;
+    }
+}

@@ -1,0 +1,50 @@
+//! Bzip2, by libbz2-rs: a checksum for each block and each stream.
+
+use bzip2::{Decompress, Status};
+
+use super::piece::Piece;
+use super::streams::{Broken, Codec, Step, Then, Why};
+
+/// Unpacks bzip2 streams.
+pub(super) struct Bzip2(Decompress);
+
+impl Bzip2 {
+    pub(super) fn new() -> Self {
+        Self(Decompress::new(false))
+    }
+}
+
+impl Codec for Bzip2 {
+    const NAME: &'static str = "bzip2";
+
+    fn begins(byte: u8) -> bool {
+        byte == b'B'
+    }
+
+    fn begin(&mut self, _: &Piece) -> Result<(), String> {
+        self.0 = Decompress::new(false);
+        Ok(())
+    }
+
+    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+        let (read, written) = (self.0.total_in(), self.0.total_out());
+        let status = self.0.decompress(packed, piece.room());
+        let used = difference(self.0.total_in(), read);
+        piece.grow(difference(self.0.total_out(), written));
+        let then = match status {
+            Ok(Status::StreamEnd) => Then::Done,
+            Ok(_) if piece.is_full() => Then::Full,
+            Ok(_) => Then::Hungry,
+            Err(_) => {
+                let why = Why::Damaged(None);
+                return Err(Broken { used, why });
+            }
+        };
+        Ok(Step { used, then })
+    }
+}
+
+/// How far a total has moved.
+pub(super) fn difference(after: u64, before: u64) -> usize {
+    usize::try_from(after - before).unwrap_or(usize::MAX)
+}

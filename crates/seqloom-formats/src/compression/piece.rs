@@ -1,0 +1,65 @@
+//! A piece of text on its way from an unpacker to a parser.
+
+use std::io;
+
+use crate::input::zeroed;
+
+/// Large enough that handing it over costs nothing beside making it, and small
+/// enough that it is still in the processor's cache when it is parsed.
+const SIZE: usize = 512 << 10;
+
+/// A buffer of fixed size with text in it, some of which was used.
+pub(super) struct Piece {
+    pub(super) bytes: Vec<u8>,
+    pub(super) start: usize,
+    pub(super) stop: usize,
+}
+
+impl Piece {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            bytes: zeroed(SIZE)?,
+            start: 0,
+            stop: 0,
+        })
+    }
+
+    /// A piece that takes no memory, to stand where another was taken away.
+    pub(super) const fn none() -> Self {
+        Self {
+            bytes: Vec::new(),
+            start: 0,
+            stop: 0,
+        }
+    }
+
+    /// The text that was not used.
+    pub(super) fn waiting(&self) -> &[u8] {
+        &self.bytes[self.start..self.stop]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.start == self.stop
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        self.start += count;
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.start, self.stop) = (0, 0);
+    }
+
+    /// Where more text can be put; say how much with [`grow`](Self::grow).
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.stop..]
+    }
+
+    pub(super) fn grow(&mut self, count: usize) {
+        self.stop += count;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.stop == self.bytes.len()
+    }
+}

@@ -1,0 +1,218 @@
+//! What a reader and the thread that unpacks for it hand to each other.
+//!
+//! ```text
+//!            packed chunks, then empty ones back
+//!   reader <═══════════════════════════════════> thread
+//!            pieces of text, then empty ones back
+//! ```
+//!
+//! There is a fixed number of each, so memory is bounded and nothing is
+//! allocated on the way.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Trouble;
+use super::piece::Piece;
+use crate::input::zeroed;
+
+/// Packed bytes on their way to the thread.
+const CHUNK: usize = 128 << 10;
+const CHUNKS: usize = 4;
+/// One is being parsed, one is being made, two wait.
+const PIECES: usize = 4;
+
+/// A part of the file.
+pub(super) struct Chunk {
+    pub(super) bytes: Vec<u8>,
+    pub(super) size: usize,
+    /// Whether nothing follows.
+    pub(super) is_last: bool,
+    /// Why the file could not be read any further.
+    pub(super) failure: Option<io::Error>,
+}
+
+/// When the reader would read the file further.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As soon as there is room: the bytes are there.
+    Early,
+    /// When no text can come of what was read: it may have to wait for
+    /// somebody who writes.
+    Late,
+    /// Never again.
+    Over,
+}
+
+/// What both sides see.
+pub(super) struct Ring {
+    state: Mutex<State>,
+    for_reader: Condvar,
+    for_thread: Condvar,
+}
+
+struct State {
+    packed: VecDeque<Chunk>,
+    chunks: Vec<Chunk>,
+    text: VecDeque<Piece>,
+    pieces: Vec<Piece>,
+    /// How it ended, after all text.
+    outcome: Option<Result<(), Trouble>>,
+    /// Whether the thread waits for a chunk.
+    is_idle: bool,
+    closed: bool,
+}
+
+/// What the reader finds.
+pub(super) enum News {
+    Text(Piece),
+    /// A chunk that can be filled with what follows in the file.
+    Room(Chunk),
+    End(Result<(), Trouble>),
+}
+
+impl Ring {
+    /// A ring for a reader that reads the file.
+    pub(super) fn with_chunks() -> io::Result<Self> {
+        Self::new(CHUNKS)
+    }
+
+    /// A ring with so many chunks.
+    pub(super) fn new(chunks: usize) -> io::Result<Self> {
+        let chunk = |_| {
+            Ok(Chunk {
+                bytes: zeroed(CHUNK)?,
+                size: 0,
+                is_last: false,
+                failure: None,
+            })
+        };
+        let state = State {
+            packed: VecDeque::with_capacity(chunks),
+            chunks: (0..chunks).map(chunk).collect::<io::Result<_>>()?,
+            text: VecDeque::with_capacity(PIECES),
+            pieces: (0..PIECES)
+                .map(|_| Piece::new())
+                .collect::<io::Result<_>>()?,
+            outcome: None,
+            is_idle: false,
+            closed: false,
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+            for_reader: Condvar::new(),
+            for_thread: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reader's: gives a used piece back.
+    pub(super) fn give_back(&self, piece: Piece) {
+        self.lock().pieces.push(piece);
+        self.for_thread.notify_one();
+    }
+
+    /// The reader's: waits for the next thing to do.
+    pub(super) fn next(&self, reading: Reading) -> News {
+        let mut state = self.lock();
+        loop {
+            let reads = match reading {
+                Reading::Early => true,
+                Reading::Late => state.text.is_empty() && state.packed.is_empty() && state.is_idle,
+                Reading::Over => false,
+            };
+            if let Some(chunk) = state.chunks.pop_if(|_| reads) {
+                return News::Room(chunk);
+            }
+            if let Some(piece) = state.text.pop_front() {
+                return News::Text(piece);
+            }
+            if let Some(outcome) = state.outcome.take() {
+                return News::End(outcome);
+            }
+            state = self
+                .for_reader
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The reader's: gives the thread a part of the file.
+    pub(super) fn feed(&self, chunk: Chunk) {
+        self.lock().packed.push_back(chunk);
+        self.for_thread.notify_one();
+    }
+
+    /// The reader's: tells the thread to end.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.for_thread.notify_one();
+    }
+
+    /// The thread's: the next part of the file; nothing once the reader has closed.
+    pub(super) fn chunk(&self) -> Option<Chunk> {
+        self.wait(|state| {
+            let chunk = state.packed.pop_front();
+            state.is_idle = chunk.is_none();
+            if state.is_idle {
+                self.for_reader.notify_one();
+            }
+            chunk
+        })
+    }
+
+    /// The thread's: a piece to fill; nothing once the reader has closed.
+    pub(super) fn piece(&self) -> Option<Piece> {
+        self.wait(|state| state.pieces.pop())
+    }
+
+    fn wait<T>(&self, mut take: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(found) = take(&mut state) {
+                return Some(found);
+            }
+            state = self
+                .for_thread
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The thread's: gives an empty chunk back.
+    pub(super) fn recycle(&self, chunk: Chunk) {
+        self.lock().chunks.push(chunk);
+        self.for_reader.notify_one();
+    }
+
+    /// The thread's: whether nothing more was read, so that text should not be
+    /// kept any longer.
+    pub(super) fn is_starved(&self) -> bool {
+        self.lock().packed.is_empty()
+    }
+
+    /// The thread's: hands text over.
+    pub(super) fn deliver(&self, piece: Piece) {
+        let mut state = self.lock();
+        if piece.is_empty() {
+            state.pieces.push(piece);
+        } else {
+            state.text.push_back(piece);
+        }
+        drop(state);
+        self.for_reader.notify_one();
+    }
+
+    /// The thread's last word.
+    pub(super) fn end(&self, outcome: Result<(), Trouble>) {
+        self.lock().outcome = Some(outcome);
+        self.for_reader.notify_one();
+    }
+}

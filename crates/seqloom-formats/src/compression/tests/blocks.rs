@@ -1,0 +1,111 @@
+//! Bgzip by several threads.
+
+use super::ahead::all_have_ended;
+use super::*;
+
+const BLOCKS: usize = 40;
+
+/// Many small blocks, and the place of each in the file.
+fn many() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let texts: Vec<Vec<u8>> = (0..BLOCKS)
+        .map(|number| format!(">r{number}\nACGTACGT{number}\n").into_bytes())
+        .collect();
+    let blocks = texts.iter().map(|text| block(text)).collect();
+    (texts, blocks)
+}
+
+#[test]
+fn the_blocks_before_a_damaged_one_come_first_for_any_number_of_threads() {
+    let (texts, blocks) = many();
+    for count in 1..=8 {
+        for bad in 0..BLOCKS {
+            let mut blocks = blocks.clone();
+            blocks[bad][25] ^= 4;
+            let file = [blocks.concat(), END.to_vec()].concat();
+            let (found, outcome) = drain(source(&file, 999), &threads(count));
+            assert_eq!(found, texts[..bad].concat(), "{count} {bad}");
+            let at = blocks[..bad].concat().len();
+            let said = message(outcome);
+            assert!(
+                said.starts_with(&format!("the bgzip block at byte {at} is damaged")),
+                "{said}"
+            );
+        }
+    }
+    assert!(all_have_ended("seqloom-blocks"));
+}
+
+#[test]
+fn a_block_that_is_cut_comes_after_the_blocks_before() {
+    let (texts, blocks) = many();
+    let file = blocks.concat();
+    for count in [1, 3] {
+        let (found, outcome) = drain(source(&file[..file.len() - 1], 99), &threads(count));
+        assert_eq!(found, texts[..BLOCKS - 1].concat());
+        assert!(message(outcome).contains("inside a bgzip block"));
+    }
+}
+
+#[test]
+fn without_its_last_block_a_file_is_taken_only_if_asked_for() {
+    let (texts, blocks) = many();
+    let file = blocks.concat();
+    let (found, outcome) = drain(source(&file, 99), &threads(2));
+    assert_eq!(found, texts.concat());
+    assert!(message(outcome).contains("without the block that marks the end"));
+    let options = Options {
+        require_eof: false,
+        threads: 2,
+    };
+    let (found, outcome) = drain(source(&file, 99), &options);
+    assert!(outcome.is_ok() && found == texts.concat());
+}
+
+#[test]
+fn an_end_block_in_the_middle_is_no_end() {
+    let (texts, blocks) = many();
+    let file = [
+        blocks[..9].concat(),
+        END.to_vec(),
+        END.to_vec(),
+        blocks[9..].concat(),
+        END.to_vec(),
+    ]
+    .concat();
+    let (found, outcome) = drain(source(&file, 5000), &threads(2));
+    assert!(outcome.is_ok() && found == texts.concat());
+}
+
+#[test]
+fn more_than_64_kib_in_a_block_is_an_error() {
+    let most = vec![b'A'; 65_536];
+    assert_eq!(text_of(&bgzip(&[&most])).unwrap(), most);
+    let (byte, message) = damage(&bgzip(&[b"ACGT", &vec![b'A'; 65_537]])).unwrap();
+    assert_eq!(byte, block(b"ACGT").len() as u64);
+    assert!(message.contains("more than 64 KiB"), "{message}");
+}
+
+#[test]
+fn a_size_field_of_four_bytes_is_none() {
+    let member = gzip(TEXT);
+    let extra = [8, 0, b'B', b'C', 4, 0, 99, 0, 0, 0];
+    let odd = [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat();
+    assert_eq!(compression(&odd), Compression::Gzip);
+    assert_eq!(text_of(&odd).unwrap(), TEXT);
+    let (byte, message) = damage(&[block(TEXT), odd].concat()).unwrap();
+    assert_eq!(byte, block(TEXT).len() as u64);
+    assert!(message.contains("no bgzip block begins there"), "{message}");
+}
+
+#[test]
+fn the_size_field_may_stand_behind_others() {
+    let member = gzip(TEXT);
+    let size = u16::try_from(member.len() + 15 - 1).unwrap().to_le_bytes();
+    let extra = [
+        13, 0, b'X', b'Y', 3, 0, 1, 2, 3, b'B', b'C', 2, 0, size[0], size[1],
+    ];
+    let block = [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat();
+    let file = [block, END.to_vec()].concat();
+    assert_eq!(compression(&file), Compression::Bgzip);
+    assert_eq!(text_of(&file).unwrap(), TEXT);
+}

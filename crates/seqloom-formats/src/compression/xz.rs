@@ -1,0 +1,69 @@
+//! Xz, by its reference library: streams, padding, and the integrity check
+//! that each block has.
+
+use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
+
+use super::bzip2::difference;
+use super::piece::Piece;
+use super::streams::{Broken, Codec, Step, Then, Why};
+
+/// The most memory for one stream; `xz -9` makes files that need 65 MiB.
+const MEMORY: u64 = 256 << 20;
+
+/// Unpacks xz streams.
+pub(super) struct Xz(Option<Stream>);
+
+impl Xz {
+    pub(super) fn new() -> Self {
+        Self(None)
+    }
+}
+
+impl Codec for Xz {
+    const NAME: &'static str = "xz";
+    const PADDING: u64 = 4;
+
+    fn begins(byte: u8) -> bool {
+        byte == 0xFD
+    }
+
+    fn begin(&mut self, _: &Piece) -> Result<(), String> {
+        let stream = Stream::new_stream_decoder(MEMORY, TELL_UNSUPPORTED_CHECK);
+        self.0 = Some(stream.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+        let Some(stream) = &mut self.0 else {
+            return Err(Broken {
+                used: 0,
+                why: Why::Damaged(None),
+            });
+        };
+        let (read, written) = (stream.total_in(), stream.total_out());
+        let status = stream.process(packed, piece.room(), Action::Run);
+        let used = difference(stream.total_in(), read);
+        piece.grow(difference(stream.total_out(), written));
+        let then = match status {
+            Ok(Status::StreamEnd) => Then::Done,
+            Ok(_) if piece.is_full() => Then::Full,
+            Ok(_) => Then::Hungry,
+            Err(error) => {
+                let why = explain(error);
+                return Err(Broken { used, why });
+            }
+        };
+        Ok(Step { used, then })
+    }
+}
+
+fn explain(error: Error) -> Why {
+    match error {
+        Error::MemLimit => Why::TooLarge(format!(
+            "it needs more than {} MiB of memory; unpack it first (xz -d)",
+            MEMORY >> 20
+        )),
+        Error::Mem => Why::TooLarge("there is not enough memory".into()),
+        other => Why::Damaged(Some(other.to_string())),
+    }
+}

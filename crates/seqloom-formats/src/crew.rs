@@ -1,0 +1,188 @@
+//! Threads that do jobs; the jobs come back in order.
+//!
+//! They are threads of their own, never tasks of a pool: whoever waits for a
+//! job may be such a task itself, and a pool of one would wait for itself.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use crate::input::as_u64;
+
+/// Work that needs nothing but itself and a tool.
+pub(crate) trait Job: Send + 'static {
+    /// What each thread has one of, and whoever waits for the job too.
+    type Tool: Send;
+
+    /// A tool for another thread.
+    fn tool(&self) -> Self::Tool;
+
+    /// Does the work.
+    fn work(&mut self, tool: &mut Self::Tool);
+
+    /// Notes that the work was not done: it has panicked.
+    fn fail(&mut self);
+}
+
+/// The threads, as whoever gives them jobs sees them. They end when this is dropped.
+pub(crate) struct Crew<J: Job> {
+    board: Arc<Board<J>>,
+    threads: Vec<JoinHandle<()>>,
+    /// The process that has the threads; a forked one has not.
+    owner: u32,
+}
+
+/// What all of them see.
+struct Board<J> {
+    state: Mutex<State<J>>,
+    for_owner: Condvar,
+    for_threads: Condvar,
+}
+
+struct State<J> {
+    /// Jobs that nobody has begun, with their numbers.
+    waiting: VecDeque<(u64, J)>,
+    /// Jobs in order from number `first` on; nothing where one is not finished.
+    finished: VecDeque<Option<J>>,
+    first: u64,
+    closed: bool,
+}
+
+impl<J: Job> Crew<J> {
+    /// Starts up to `count` threads; fewer where no more can be had.
+    pub(crate) fn start(count: usize) -> Self {
+        let board = Arc::new(Board {
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                finished: VecDeque::new(),
+                first: 0,
+                closed: false,
+            }),
+            for_owner: Condvar::new(),
+            for_threads: Condvar::new(),
+        });
+        let start = |_| {
+            let board = Arc::clone(&board);
+            let name = "seqloom-blocks".into();
+            Builder::new().name(name).spawn(move || board.work()).ok()
+        };
+        Self {
+            threads: (0..count).map_while(start).collect(),
+            board,
+            owner: process::id(),
+        }
+    }
+
+    /// Whether this process is the one that has the threads.
+    pub(crate) fn is_here(&self) -> bool {
+        process::id() == self.owner
+    }
+
+    /// Whether there are no threads but the owner's.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// How many jobs were given and not taken back.
+    pub(crate) fn pending(&self) -> usize {
+        self.board.lock().finished.len()
+    }
+
+    /// Gives a job to whoever is free.
+    pub(crate) fn push(&self, job: J) {
+        let mut state = self.board.lock();
+        let number = state.first + as_u64(state.finished.len());
+        state.finished.push_back(None);
+        state.waiting.push_back((number, job));
+        drop(state);
+        self.board.for_threads.notify_one();
+    }
+
+    /// Takes the next job in order; nothing where none is pending. Instead of
+    /// waiting for a thread, does a job that none has begun.
+    pub(crate) fn pop(&self, tool: &mut J::Tool) -> Option<J> {
+        let mut state = self.board.lock();
+        loop {
+            if state.finished.front()?.is_some() {
+                state.first += 1;
+                return state.finished.pop_front().flatten();
+            }
+            if let Some((number, mut job)) = state.waiting.pop_front() {
+                drop(state);
+                work(&mut job, tool);
+                state = self.board.lock();
+                state.finish(number, job);
+                continue;
+            }
+            state = wait(&self.board.for_owner, state);
+        }
+    }
+}
+
+impl<J: Job> Drop for Crew<J> {
+    fn drop(&mut self) {
+        let threads = mem::take(&mut self.threads);
+        if !self.is_here() {
+            // They do not exist here, and their locks may be held for ever.
+            mem::forget((threads, Arc::clone(&self.board)));
+            return;
+        }
+        self.board.lock().closed = true;
+        self.board.for_threads.notify_all();
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<J: Job> Board<J> {
+    fn lock(&self) -> MutexGuard<'_, State<J>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread does.
+    fn work(&self) {
+        let mut tool = None;
+        while let Some((number, mut job)) = self.next() {
+            let tool = tool.get_or_insert_with(|| job.tool());
+            work(&mut job, tool);
+            self.lock().finish(number, job);
+            self.for_owner.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<(u64, J)> {
+        let mut state = self.lock();
+        while !state.closed {
+            if let Some(found) = state.waiting.pop_front() {
+                return Some(found);
+            }
+            state = wait(&self.for_threads, state);
+        }
+        None
+    }
+}
+
+impl<J> State<J> {
+    fn finish(&mut self, number: u64, job: J) {
+        let place = usize::try_from(number - self.first).ok();
+        if let Some(slot) = place.and_then(|place| self.finished.get_mut(place)) {
+            *slot = Some(job);
+        }
+    }
+}
+
+fn wait<'a, J>(signal: &Condvar, state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
+    signal.wait(state).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Works; a panic is told to the job, so that nobody waits for it.
+fn work<J: Job>(job: &mut J, tool: &mut J::Tool) {
+    let attempt = AssertUnwindSafe(|| job.work(tool));
+    if catch_unwind(attempt).is_err() {
+        job.fail();
+    }
+}

@@ -1,0 +1,90 @@
+//! What goes wrong, in words.
+
+use seqloom_core::error::{Fault, Kind};
+
+use super::{Parser, Within};
+use crate::bytes::name;
+use crate::cursor::Misfit;
+use crate::sink::Place;
+
+impl Parser {
+    pub(super) fn misfit(&self, misfit: Misfit) -> Fault {
+        match (misfit, self.within) {
+            (Misfit::Byte(place, byte), Within::Between) => self.stray(place, byte),
+            (Misfit::Byte(place, byte), Within::Quality) => {
+                let lowest = char::from(self.lowest);
+                let message = format!(
+                    "expected a quality from '{lowest}' to '~', found {}",
+                    name(byte)
+                );
+                self.cursor.fault(Kind::Quality, place, message)
+            }
+            (Misfit::Byte(place, byte), _) => {
+                let message = format!("expected a letter, found {}", name(byte));
+                self.cursor.fault(Kind::Letter, place, message)
+            }
+            (Misfit::Excess(place), Within::Quality) => {
+                let message = format!(
+                    "expected {} qualities, as many as letters, found more",
+                    self.cursor.length
+                );
+                self.cursor.fault(Kind::Length, place, message)
+            }
+            (Misfit::Excess(place), _) => self.cursor.too_long(place, self.max_record),
+        }
+    }
+
+    /// Something else than '@' between two records.
+    pub(super) fn stray(&self, place: Place, byte: u8) -> Fault {
+        let behind = match self.ended {
+            0 => "",
+            _ => " behind the qualities of the record before",
+        };
+        let message = format!("expected '@' and an id, found {}{behind}", name(byte));
+        Fault {
+            record: Some(self.cursor.begun),
+            id: None,
+            ..self.cursor.fault(Kind::Header, place, message)
+        }
+    }
+
+    pub(super) fn no_letters(&self) -> Fault {
+        let message = "expected a line of letters (it may be empty), found '+'";
+        self.cursor.fault(Kind::Letter, self.cursor.place, message)
+    }
+
+    pub(super) fn lone_carriage(&self, place: Place) -> Fault {
+        if self.empty.1 > 0 && !self.is_between() {
+            return self.empty_line();
+        }
+        self.misfit(Misfit::Byte(place, b'\r'))
+    }
+
+    pub(super) fn empty_line(&self) -> Fault {
+        let (kind, expected) = match self.within {
+            Within::Quality => (Kind::Length, "qualities"),
+            _ => (Kind::Letter, "letters"),
+        };
+        let message = format!("expected {expected}, found an empty line inside a record");
+        self.cursor.fault(kind, self.empty.0, message)
+    }
+
+    pub(super) fn no_plus(&self) -> Fault {
+        let message = "expected letters or '+', found '@': the record before it is not complete";
+        self.cursor.fault(Kind::Cut, self.cursor.place, message)
+    }
+
+    pub(super) fn cut(&self) -> Fault {
+        let letters = self.cursor.length;
+        let message = match self.within {
+            Within::Header => "the text ends inside a header".into(),
+            Within::Plus => "the text ends at the line of '+'".into(),
+            Within::Quality => format!(
+                "the text ends inside a record: expected {letters} qualities, found {}",
+                letters - self.missing
+            ),
+            _ => format!("the text ends inside a record: expected '+' behind {letters} letters"),
+        };
+        self.cursor.fault(Kind::Cut, self.cursor.place, message)
+    }
+}

@@ -1,0 +1,308 @@
+use proptest::prelude::*;
+use seqloom_core::error::{Fault, Kind};
+
+use super::{Parser, Place};
+use crate::options::{Options, QualityEncoding};
+use crate::sink::Sink;
+
+type Record = (String, String, String);
+
+/// Keeps what is found as it comes.
+#[derive(Debug, Default)]
+struct Found {
+    records: Vec<Record>,
+    ended: usize,
+}
+
+impl Sink for Found {
+    fn begin(&mut self, header: &[u8]) {
+        let header = String::from_utf8_lossy(header).into();
+        self.records.push((header, String::new(), String::new()));
+    }
+
+    fn letters(&mut self, letters: &[u8], _: Place) {
+        let record = self.records.last_mut().unwrap();
+        record.1.push_str(std::str::from_utf8(letters).unwrap());
+    }
+
+    fn qualities(&mut self, qualities: &[u8]) {
+        let record = self.records.last_mut().unwrap();
+        record.2.push_str(std::str::from_utf8(qualities).unwrap());
+    }
+
+    fn end(&mut self) {
+        self.ended += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// The records of a text that comes in pieces of this size.
+fn parse_as(text: &[u8], piece: usize, options: &Options) -> Result<Vec<Record>, Fault> {
+    let (mut parser, mut found) = (Parser::new(options), Found::default());
+    for part in text.chunks(piece.max(1)) {
+        assert_eq!(parser.feed(part, &mut found)?, part.len());
+    }
+    parser.finish(&mut found)?;
+    assert_eq!(found.ended, found.records.len());
+    assert_eq!(parser.ended(), found.ended as u64);
+    Ok(found.records)
+}
+
+fn parse(text: &[u8], piece: usize) -> Result<Vec<Record>, Fault> {
+    parse_as(text, piece, &Options::default())
+}
+
+fn records(text: &[u8]) -> Vec<Record> {
+    parse(text, text.len()).unwrap()
+}
+
+fn triples(expected: &[(&str, &str, &str)]) -> Vec<Record> {
+    let owned = |(a, b, c): &(&str, &str, &str)| ((*a).into(), (*b).into(), (*c).into());
+    expected.iter().map(owned).collect()
+}
+
+/// Kind, record, id, line, byte and message of the fault.
+fn fault(text: &[u8]) -> (Kind, Option<u64>, Option<String>, u64, u64, String) {
+    let fault = parse(text, text.len()).unwrap_err();
+    let (line, byte) = (fault.line.unwrap(), fault.byte.unwrap());
+    (
+        fault.kind,
+        fault.record,
+        fault.id,
+        line,
+        byte,
+        fault.message,
+    )
+}
+
+#[test]
+fn a_record_has_four_lines() {
+    assert_eq!(
+        records(b"@a x\nACGT\n+\nII@+\n@b\nT\n+b\n@\n"),
+        triples(&[("a x", "ACGT", "II@+"), ("b", "T", "@")])
+    );
+}
+
+#[test]
+fn letters_and_qualities_may_be_wrapped() {
+    assert_eq!(
+        records(b"@a\nAC\nGT\n+\n@@\n+I\n@b\nT\n+\n@"),
+        triples(&[("a", "ACGT", "@@+I"), ("b", "T", "@")])
+    );
+}
+
+#[test]
+fn line_ends_blank_lines_and_a_mark_are_left_out() {
+    let expected = triples(&[("a", "ACGT", "IIII"), ("b", "T", "I")]);
+    for text in [
+        &b"@a\r\nACGT\r\n+\r\nIIII\r\n@b\r\nT\r\n+\r\nI\r\n"[..],
+        b"@a\nACGT\n+a\nIIII\n@b\nT\n+\nI\r",
+        b"\n\n@a\nACGT\n+\nII\nII\n\n\r\n@b\nT\n+\nI\n\n",
+        b"\xEF\xBB\xBF@a\nACGT\n+\nIIII\n@b\nT\n+\nI",
+    ] {
+        assert_eq!(records(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_record_may_be_empty() {
+    let expected = triples(&[("a", "", ""), ("b", "T", "I")]);
+    assert_eq!(records(b"@a\n\n+\n\n@b\nT\n+\nI\n"), expected);
+    assert_eq!(records(b"@a\r\n\r\n+\n@b\nT\n+\nI\n"), expected);
+    assert_eq!(records(b"@a\n\n+"), triples(&[("a", "", "")]));
+}
+
+#[test]
+fn a_fault_names_kind_record_id_line_and_byte() {
+    let text = b"@a\nACGT\n+\nIIII\n@b x\nA T\n+\nIII\n";
+    assert_eq!(
+        fault(text),
+        (
+            Kind::Letter,
+            Some(1),
+            Some("b".into()),
+            6,
+            21,
+            "expected a letter, found a space".into()
+        )
+    );
+}
+
+#[test]
+fn each_fault_has_its_kind() {
+    for (text, kind) in [
+        (&b"@a\nACGT\n+\nIII\n"[..], Kind::Cut),
+        (b"@a\nACGT\n+\nIIIII\n", Kind::Length),
+        (b"@a\nACGT\n+\nIII\n@b\nA\n+\nI\n", Kind::Length),
+        (b"@a\nACGT\n+b\nIIII\n", Kind::Names),
+        (b"@a\nACGT\n+\nII I\n", Kind::Quality),
+        (b"@a\nACGT\n+\nII\x7FI\n", Kind::Quality),
+        (b"@a\nAC\xC3T\n+\nIIII\n", Kind::Letter),
+        (b"@a\nACGT\n@b\nACGT\n+\nIIII\n", Kind::Cut),
+        (b"@a\nACGT\n+\nIIII\nIIII\n", Kind::Header),
+        (b"@a\nACGT\n", Kind::Cut),
+        (b"@a", Kind::Cut),
+        (b"@\nA\n+\nI\n", Kind::Header),
+        (b"@a\n\nACGT\n+\nIIII\n", Kind::Letter),
+        (b"@a\nACGT\n\n+\nIIII\n", Kind::Letter),
+        (b"@a\n\n\n+\n", Kind::Letter),
+        (b"@a\n+\n", Kind::Letter),
+        (b"@a\nACGT\n+\n\nIIII\n", Kind::Length),
+        (b"@a\nAC\rGT\n+\nIIII\n", Kind::Letter),
+        (b"ACGT\n", Kind::Header),
+        (b"\n \n", Kind::Header),
+        (b"\xEF\xBB@a\nA\n+\nI\n", Kind::Format),
+        (b"\n", Kind::Format),
+    ] {
+        let found = parse(text, text.len()).unwrap_err();
+        assert_eq!(found.kind, kind, "{found:?}");
+    }
+}
+
+#[test]
+fn qualities_are_what_was_declared() {
+    let lowest = |quality, text: &[u8]| {
+        let options = Options {
+            quality,
+            ..Options::default()
+        };
+        parse_as(text, 99, &options).is_ok()
+    };
+    for (quality, byte) in [
+        (QualityEncoding::Phred33, b'!'),
+        (QualityEncoding::Phred64, b'@'),
+        (QualityEncoding::Solexa, b';'),
+    ] {
+        let text = |byte: u8| [b"@a\nAA\n+\n~", &[byte][..], b"\n"].concat();
+        assert!(lowest(quality, &text(byte)), "{quality:?}");
+        assert!(!lowest(quality, &text(byte - 1)), "{quality:?}");
+    }
+}
+
+#[test]
+fn a_record_above_the_limit_is_an_error_with_its_place() {
+    let options = Options {
+        max_record: Some(4),
+        ..Options::default()
+    };
+    let text = b"@a\nACGT\n+\nIIII\n@b\nACG\nTA\n+\nIIIII\n";
+    for piece in [1, 3, 99] {
+        let fault = parse_as(text, piece, &options).unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.line, fault.byte),
+            (Kind::Limit, Some(7), Some(23))
+        );
+    }
+}
+
+#[test]
+fn a_header_above_the_limit_is_an_error_in_one_piece_or_many() {
+    let text = [
+        b"@",
+        &vec![b'x'; crate::cursor::MAX_HEADER + 1][..],
+        b"\nA\n+\nI\n",
+    ]
+    .concat();
+    let whole = parse(&text, text.len()).unwrap_err();
+    assert_eq!((whole.kind, whole.byte), (Kind::Limit, Some(1 + (1 << 20))));
+    assert_eq!(parse(&text, 1000).unwrap_err(), whole);
+}
+
+/// The letters of a record, and what stands behind the `+`.
+fn slow_letters<'a>(lines: &mut impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>, &'a [u8])> {
+    let first = lines.next()?;
+    let mut letters = first.to_vec();
+    if first.is_empty() {
+        return Some((letters, lines.next()?.strip_prefix(b"+")?));
+    }
+    if first.starts_with(b"+") || first.starts_with(b"@") {
+        return None;
+    }
+    loop {
+        match lines.next() {
+            None | Some([] | [b'@', ..]) => return None,
+            Some([b'+', again @ ..]) => return Some((letters, again)),
+            Some(line) => letters.extend_from_slice(line),
+        }
+    }
+}
+
+/// The same verdicts, line by line, without a thought for speed.
+fn slow(text: &[u8]) -> Option<Vec<Record>> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    let mut lines = text
+        .split(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut found = Vec::new();
+    let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    while let Some(line) = lines.next() {
+        if line.is_empty() {
+            continue;
+        }
+        let header = line.strip_prefix(b"@")?;
+        let has_id = header.first().is_some_and(|byte| !b" \t".contains(byte));
+        if !has_id || header.contains(&b'\r') || header.contains(&0) {
+            return None;
+        }
+        let (letters, again) = slow_letters(&mut lines)?;
+        let again = again.trim_ascii_end();
+        if !again.is_empty() && again != header.trim_ascii_end() {
+            return None;
+        }
+        let mut qualities = Vec::new();
+        while qualities.len() < letters.len() {
+            let line = lines.next().filter(|line| !line.is_empty())?;
+            qualities.extend_from_slice(line);
+        }
+        let is_letter = |byte: &u8| byte.is_ascii_graphic() && *byte != b'>';
+        let is_fine = letters.iter().all(is_letter) && qualities.iter().all(u8::is_ascii_graphic);
+        if !is_fine || qualities.len() > letters.len() {
+            return None;
+        }
+        found.push((owned(header), owned(&letters), owned(&qualities)));
+    }
+    Some(found).filter(|found| !found.is_empty())
+}
+
+fn nasty() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(
+        prop::sample::select(b"@@@+++\n\n\n\nACGTIII \t\r\0>\xEF\xBB\xBF".to_vec()),
+        0..60,
+    )
+}
+
+/// Mostly right: what the strategy above hardly ever makes.
+fn fastq() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop::sample::select(vec![
+        "@a\nACGT\n+\nIIII\n",
+        "@b c\r\nAC\r\n+\r\n@I\r\n",
+        "@c\nA\nC\n+c\nI\n+\n",
+        "@d\n\n+\n\n",
+        "\n",
+        "\r\n",
+        "@e\n",
+        "+\n",
+        "I\n",
+        "@III\n",
+        "A",
+        "\r",
+    ]);
+    prop::collection::vec(line, 0..12).prop_map(|lines| lines.concat().into_bytes())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn the_slow_parser_agrees(text in prop_oneof![nasty(), fastq()]) {
+        prop_assert_eq!(parse(&text, text.len()).ok(), slow(&text));
+    }
+
+    #[test]
+    fn the_size_of_the_pieces_changes_nothing(text in prop_oneof![nasty(), fastq()], piece in 1_usize..9) {
+        prop_assert_eq!(parse(&text, piece), parse(&text, text.len()));
+    }
+}

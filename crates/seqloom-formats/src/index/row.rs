@@ -1,0 +1,131 @@
+//! Where a record stands.
+
+use seqloom_core::error::Fault;
+
+/// The bytes that a row takes.
+pub(crate) const ROW: usize = 40;
+
+/// Where a record stands in the text, and how it is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Where its mark (`>` or `@`) stands.
+    pub begin: u64,
+    /// How many bytes there are up to the next record's mark.
+    pub size: u64,
+    /// How many letters it has.
+    pub length: u64,
+    /// How many bytes the header takes, mark and line end included.
+    pub header: u32,
+    /// How many letters a line has; 0 where lines differ.
+    pub line_letters: u32,
+    /// How many bytes such a line takes, line end included.
+    pub line_bytes: u32,
+    /// A checksum: of the record's bytes, or of its id where an index of
+    /// others says no more.
+    pub sum: u32,
+}
+
+impl Row {
+    pub(crate) fn to_bytes(self) -> [u8; ROW] {
+        let mut bytes = [0; ROW];
+        let wide = [self.begin, self.size, self.length];
+        let narrow = [self.header, self.line_letters, self.line_bytes, self.sum];
+        let (left, right) = bytes.split_at_mut(24);
+        for (out, value) in left.chunks_exact_mut(8).zip(wide) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        for (out, value) in right.chunks_exact_mut(4).zip(narrow) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        Self {
+            begin: number(bytes, 0),
+            size: number(bytes, 8),
+            length: number(bytes, 16),
+            header: short(bytes, 24),
+            line_letters: short(bytes, 28),
+            line_bytes: short(bytes, 32),
+            sum: short(bytes, 36),
+        }
+    }
+
+    /// Whether it can stand in a text of this size.
+    pub(crate) fn check(&self, text: u64) -> Result<(), Fault> {
+        let end = self.begin.checked_add(self.size);
+        let fits = end.is_some_and(|end| end <= text) && u64::from(self.header) <= self.size;
+        let (letters, bytes) = (self.line_letters, self.line_bytes);
+        let is_line = (letters == 0 && bytes == 0) || (letters < bytes && bytes - letters <= 2);
+        if fits && is_line && self.length <= self.size {
+            return Ok(());
+        }
+        Err(Fault::whole(format!(
+            "a row lies outside the text of {text} bytes"
+        )))
+    }
+
+    /// Where letter `position` stands, if all lines but the last are alike.
+    pub(crate) fn place(&self, position: u64) -> Option<u64> {
+        let line = position.checked_div(u64::from(self.line_letters))?;
+        let within = position % u64::from(self.line_letters);
+        let before = line.checked_mul(u64::from(self.line_bytes))?;
+        (self.begin + u64::from(self.header))
+            .checked_add(before)?
+            .checked_add(within)
+    }
+}
+
+/// The 8 bytes at `at` as a number; 0 where there are none.
+pub(crate) fn number(bytes: &[u8], at: usize) -> u64 {
+    let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+    chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk))
+}
+
+/// The 4 bytes at `at` as a number; 0 where there are none.
+pub(crate) fn short(bytes: &[u8], at: usize) -> u32 {
+    let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+    chunk.map_or(0, |chunk| u32::from_le_bytes(*chunk))
+}
+
+/// A checksum of 32 bits.
+pub(crate) fn sum(bytes: &[u8]) -> u32 {
+    low(hash(bytes))
+}
+
+/// The lower half of a hash.
+pub(crate) fn low(hash: u64) -> u32 {
+    u32::try_from(hash & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+/// A hash of 64 bits.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytes)
+}
+
+/// A header up to its first blank.
+pub(crate) fn id_of(header: &[u8]) -> &[u8] {
+    let end = header.iter().position(u8::is_ascii_whitespace);
+    &header[..end.unwrap_or(header.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_from_its_bytes() {
+        let row = Row {
+            begin: 1 << 40,
+            size: 99,
+            length: 80,
+            header: 7,
+            line_letters: 60,
+            line_bytes: 61,
+            sum: u32::MAX,
+        };
+        assert_eq!(Row::from_bytes(&row.to_bytes()), row);
+        assert_eq!(row.place(61), Some((1 << 40) + 7 + 62));
+    }
+}

@@ -1,0 +1,72 @@
+//! Pieces of text that were unpacked lately.
+
+/// How many bytes of text are kept, at most.
+const MOST: usize = 8 << 20;
+/// How many pieces are kept, at most: they are searched one by one.
+const COUNT: usize = 256;
+
+/// The pieces that were used last.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Number, when it was used last, and text.
+    pieces: Vec<(usize, u64, Vec<u8>)>,
+    size: usize,
+    clock: u64,
+}
+
+impl Kept {
+    /// Where a piece is, if so much of its text is kept.
+    pub(super) fn find(&mut self, number: usize, size: usize) -> Option<usize> {
+        self.clock += 1;
+        let place = self.pieces.iter().position(|piece| piece.0 == number)?;
+        self.pieces[place].1 = self.clock;
+        (self.pieces[place].2.len() >= size).then_some(place)
+    }
+
+    pub(super) fn text(&self, place: usize) -> &[u8] {
+        self.pieces.get(place).map_or(&[], |piece| &piece.2)
+    }
+
+    /// Lets a piece go; says whether there was one.
+    pub(super) fn forget(&mut self, number: usize) -> bool {
+        let place = self.pieces.iter().position(|piece| piece.0 == number);
+        if let Some(place) = place {
+            self.size -= self.pieces.swap_remove(place).2.len();
+        }
+        place.is_some()
+    }
+
+    pub(super) fn put(&mut self, number: usize, text: Vec<u8>) -> &[u8] {
+        let is_full = |kept: &Self| kept.size + text.len() > MOST || kept.pieces.len() >= COUNT;
+        while is_full(self) && self.drop_oldest() {}
+        self.size += text.len();
+        self.pieces.push((number, self.clock, text));
+        self.pieces.last().map_or(&[], |piece| &piece.2)
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let oldest = (0..self.pieces.len()).min_by_key(|place| self.pieces[*place].1);
+        if let Some(place) = oldest {
+            self.size -= self.pieces.swap_remove(place).2.len();
+        }
+        oldest.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_used_for_long_is_dropped_first() {
+        let mut kept = Kept::default();
+        kept.put(1, vec![1; MOST / 2]);
+        kept.put(2, vec![2; MOST / 2]);
+        assert!(kept.find(1, 1).is_some());
+        kept.put(3, vec![3; 9]);
+        assert_eq!(
+            [1, 2, 3].map(|number| kept.find(number, 1).is_some()),
+            [true, false, true]
+        );
+    }
+}

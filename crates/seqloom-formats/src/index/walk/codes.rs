@@ -1,0 +1,180 @@
+//! Huffman codes, as tables.
+
+/// What a length symbol stands for: the least, and how many bits follow.
+pub(super) const LENGTHS: [(u16, u8); 29] = [
+    (3, 0),
+    (4, 0),
+    (5, 0),
+    (6, 0),
+    (7, 0),
+    (8, 0),
+    (9, 0),
+    (10, 0),
+    (11, 1),
+    (13, 1),
+    (15, 1),
+    (17, 1),
+    (19, 2),
+    (23, 2),
+    (27, 2),
+    (31, 2),
+    (35, 3),
+    (43, 3),
+    (51, 3),
+    (59, 3),
+    (67, 4),
+    (83, 4),
+    (99, 4),
+    (115, 4),
+    (131, 5),
+    (163, 5),
+    (195, 5),
+    (227, 5),
+    (258, 0),
+];
+/// What a distance symbol stands for.
+pub(super) const DISTANCES: [(u16, u8); 30] = [
+    (1, 0),
+    (2, 0),
+    (3, 0),
+    (4, 0),
+    (5, 1),
+    (7, 1),
+    (9, 2),
+    (13, 2),
+    (17, 3),
+    (25, 3),
+    (33, 4),
+    (49, 4),
+    (65, 5),
+    (97, 5),
+    (129, 6),
+    (193, 6),
+    (257, 7),
+    (385, 7),
+    (513, 8),
+    (769, 8),
+    (1025, 9),
+    (1537, 9),
+    (2049, 10),
+    (3073, 10),
+    (4097, 11),
+    (6145, 11),
+    (8193, 12),
+    (12289, 12),
+    (16385, 13),
+    (24577, 13),
+];
+
+/// The longest code word.
+pub(super) const LONGEST: usize = 15;
+/// Words up to this long are looked up at once.
+pub(super) const QUICK: usize = 10;
+
+/// A canonical Huffman code.
+pub(super) struct Code {
+    /// By the next bits: symbol and word length, 0 where the word is longer.
+    pub(super) quick: [(u16, u8); 1 << QUICK],
+    /// How many words there are of each length.
+    counts: [u16; LONGEST + 1],
+    /// Symbols in the order of their words.
+    symbols: [u16; 288],
+}
+
+impl Code {
+    /// The code whose words have these lengths, if there is one.
+    ///
+    /// Only a code of a single word may leave words unused, as in zlib.
+    pub(super) fn new(sizes: &[u8]) -> Option<Self> {
+        let mut counts = [0_u16; LONGEST + 1];
+        for size in sizes {
+            counts[usize::from(*size)] += 1;
+        }
+        counts[0] = 0;
+        let mut starts = [0_u16; LONGEST + 2];
+        let mut left = 1_i32;
+        for size in 1..=LONGEST {
+            left = 2 * left - i32::from(counts[size]);
+            if left < 0 {
+                return None;
+            }
+            starts[size + 1] = starts[size] + counts[size];
+        }
+        let used: u16 = counts.iter().sum();
+        if left > 0 && used > 1 {
+            return None;
+        }
+        let mut symbols = [0; 288];
+        for (symbol, size) in (0_u16..).zip(sizes).filter(|(_, size)| **size > 0) {
+            let place = &mut starts[usize::from(*size)];
+            *symbols.get_mut(usize::from(*place))? = symbol;
+            *place += 1;
+        }
+        let quick = [(0, 0); 1 << QUICK];
+        let mut code = Self {
+            quick,
+            counts,
+            symbols,
+        };
+        code.fill();
+        Some(code)
+    }
+
+    /// Writes each short word's symbol wherever the next bits begin with it.
+    fn fill(&mut self) {
+        let (mut word, mut place) = (0_u32, 0);
+        for size in 1..=QUICK {
+            word <<= 1;
+            for _ in 0..self.counts[size] {
+                let first = (word.reverse_bits() >> (32 - size)) as usize;
+                let entry = (self.symbols[place], size.to_le_bytes()[0]);
+                for next in (first..1 << QUICK).step_by(1 << size) {
+                    self.quick[next] = entry;
+                }
+                word += 1;
+                place += 1;
+            }
+        }
+    }
+
+    /// The symbol whose word the next bits begin with, word by word.
+    pub(super) fn find(&self, next: u64, most: usize) -> Option<(u16, u8)> {
+        let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
+        for size in 1..=most {
+            word |= u32::from((next >> (size - 1)) & 1 == 1);
+            let count = u32::from(self.counts[size]);
+            if word < first + count {
+                let place = usize::try_from(before + word - first).ok()?;
+                return Some((*self.symbols.get(place)?, u8::try_from(size).ok()?));
+            }
+            before += count;
+            first = (first + count) << 1;
+            word <<= 1;
+        }
+        None
+    }
+
+    /// The lengths' code of a block without codes of its own.
+    pub(super) fn fixed_lengths() -> Self {
+        let size = |symbol| match symbol {
+            144..=255 => 9,
+            256..=279 => 7,
+            _ => 8,
+        };
+        let sizes: [u8; 288] = std::array::from_fn(size);
+        Self::of(&sizes)
+    }
+
+    /// The distances' code of a block without codes of its own.
+    pub(super) fn fixed_distances() -> Self {
+        Self::of(&[5; 32])
+    }
+
+    fn of(sizes: &[u8]) -> Self {
+        Self::new(sizes).unwrap_or(Self {
+            quick: [(0, 0); 1 << QUICK],
+            counts: [0; LONGEST + 1],
+            symbols: [0; 288],
+        })
+    }
+}

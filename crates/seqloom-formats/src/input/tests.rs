@@ -1,0 +1,145 @@
+use std::fs::OpenOptions;
+use std::io::{Cursor, Write};
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use super::*;
+
+/// Gives one byte at a time, and is interrupted before each.
+struct Slow(Cursor<Vec<u8>>, bool);
+
+impl Read for Slow {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let one = out.len().min(1);
+        self.0.read(&mut out[..one])
+    }
+}
+
+/// A path that nothing else uses, and that goes when it is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, content: &[u8]) -> Self {
+        let path = std::env::temp_dir().join(format!("seqloom-{}-{name}", process::id()));
+        std::fs::write(&path, content).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Reads to the end, after something was done to the file in the middle.
+fn read_while(scratch: &Scratch, change: impl Fn(&Path)) -> io::Result<usize> {
+    let mut input = Input::open(&scratch.0)?;
+    let mut piece = vec![0; 1000];
+    let mut count = input.take(&mut piece)?;
+    change(&scratch.0);
+    loop {
+        match input.take(&mut piece)? {
+            0 => return Ok(count),
+            more => count += more,
+        }
+    }
+}
+
+#[test]
+fn short_and_interrupted_reads_lose_nothing() {
+    let mut input = Input::new(Box::new(Slow(Cursor::new(b"ACGT".to_vec()), false)));
+    assert_eq!(input.fill(3).unwrap(), b"ACG");
+    input.consume(2);
+    assert_eq!(input.fill(9).unwrap(), b"GT");
+    assert_eq!((input.used(), input.seen(), input.at_end()), (2, 4, true));
+}
+
+#[test]
+fn what_is_taken_is_what_waits_and_then_what_is_read() {
+    let mut input = Input::new(Box::new(Cursor::new(b"ACGTACGT".to_vec())));
+    input.fill(1).unwrap();
+    let mut out = [0; 3];
+    assert_eq!(input.take(&mut out).unwrap(), 3);
+    assert_eq!((&out, input.used()), (b"ACG", 3));
+    assert_eq!(input.take(&mut [0; 9]).unwrap(), 5);
+    assert_eq!(input.take(&mut out).unwrap(), 0);
+    assert_eq!((input.used(), input.at_end()), (8, true));
+}
+
+#[test]
+fn a_folder_is_an_error() {
+    let error = Input::open(Path::new("/")).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::IsADirectory);
+}
+
+#[test]
+fn a_file_that_stays_as_it_is_is_read_whole() {
+    let scratch = Scratch::new("same", &[b'A'; 5000]);
+    assert_eq!(read_while(&scratch, |_| ()).unwrap(), 5000);
+}
+
+#[test]
+fn a_file_that_grows_shrinks_or_is_written_meanwhile_is_an_error() {
+    let grow = |path: &Path| {
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(b"ACGT").unwrap();
+    };
+    let shrink = |path: &Path| {
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(2000).unwrap();
+    };
+    let touch = |path: &Path| {
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    };
+    for (name, change) in [
+        ("grow", &grow as &dyn Fn(&Path)),
+        ("shrink", &shrink),
+        ("touch", &touch),
+    ] {
+        let scratch = Scratch::new(name, &[b'A'; 5000]);
+        let error = read_while(&scratch, change).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("changed while it was being read"),
+            "{name}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_meanwhile_is_read_as_it_was() {
+    let scratch = Scratch::new("replaced", &[b'A'; 5000]);
+    let other = Scratch::new("replacement", b"B");
+    let replace = |path: &Path| std::fs::rename(&other.0, path).unwrap();
+    assert_eq!(read_while(&scratch, replace).unwrap(), 5000);
+}
+
+#[test]
+fn a_named_pipe_is_read_to_its_end() {
+    let path = std::env::temp_dir().join(format!("seqloom-{}-pipe", process::id()));
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let target = path.clone();
+    let writer = thread::spawn(move || {
+        let mut pipe = OpenOptions::new().write(true).open(target).unwrap();
+        (0..100).for_each(|_| pipe.write_all(&[b'A'; 999]).unwrap());
+    });
+    let mut input = Input::open(&path).unwrap();
+    assert!(!input.is_regular());
+    assert_eq!(input.fill(1 << 20).unwrap().len(), 99_900);
+    writer.join().unwrap();
+    std::fs::remove_file(&path).unwrap();
+}

@@ -1,0 +1,69 @@
+//! Some rows of many, copied; and ids as numbers.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use seqloom_core::{Error, Ragged, Result};
+
+use crate::pairs;
+
+/// Copies the rows that are asked for, in that order: their bytes end to end,
+/// and where each begins.
+pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
+    let places = wanted
+        .iter()
+        .map(|row| place(all, *row))
+        .collect::<Result<Vec<usize>>>()?;
+    let size = places.iter().map(|row| all.get(*row).len()).sum();
+    let mut data = Vec::with_capacity(size);
+    let mut offsets = Vec::with_capacity(places.len() + 1);
+    offsets.push(0);
+    for row in places {
+        data.extend_from_slice(all.get(row));
+        offsets.push(i64::try_from(data.len()).unwrap_or(i64::MAX));
+    }
+    Ok((data, offsets))
+}
+
+fn place(all: &Ragged<'_>, row: i64) -> Result<usize> {
+    let found = usize::try_from(row).ok().filter(|row| *row < all.len());
+    found.ok_or_else(|| Error::OutOfRange {
+        message: format!("row {row} of {}", all.len()),
+    })
+}
+
+/// A number for the id in each header: the same for the same id, and very
+/// likely another for another.
+pub fn hash_ids(headers: &Ragged<'_>) -> Vec<u64> {
+    let hash = |header| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(pairs::id(header));
+        hasher.finish()
+    };
+    headers.iter().map(hash).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_the_order_that_is_asked_for() {
+        let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
+        let found = take(&all, &[2, 0, 0, 1]).unwrap();
+        assert_eq!(found, (b"GTAACAC".to_vec(), vec![0, 3, 5, 7, 7]));
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_an_error() {
+        let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
+        assert!(take(&all, &[3]).is_err());
+        assert!(take(&all, &[-1]).is_err());
+    }
+    #[test]
+    fn a_hash_is_the_ids_whatever_the_description_says() {
+        let headers = Ragged::new(b"a xa\tyb", &[0, 3, 6, 7]).unwrap();
+        let found = hash_ids(&headers);
+        assert_eq!(found[0], found[1]);
+        assert_ne!(found[0], found[2]);
+    }
+}

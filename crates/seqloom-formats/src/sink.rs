@@ -1,0 +1,45 @@
+//! What takes the records that a parser finds.
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// One-based.
+    pub line: u64,
+    /// Zero-based.
+    pub byte: u64,
+}
+
+/// What takes the records that a parser finds.
+pub trait Sink {
+    /// A record begins.
+    fn begin(&mut self, header: &[u8]);
+
+    /// Letters of the record, and where the first of them stands.
+    fn letters(&mut self, letters: &[u8], place: Place);
+
+    /// Qualities of the record, behind all its letters.
+    fn qualities(&mut self, _qualities: &[u8]) {}
+
+    /// The record is complete.
+    fn end(&mut self);
+
+    /// The record that has begun is none.
+    fn cancel(&mut self) {}
+
+    /// Whether no further record should begin.
+    fn is_full(&self) -> bool;
+
+    /// Whether memory was refused; the record that has begun is then lost.
+    fn is_exhausted(&self) -> bool {
+        false
+    }
+
+    /// A whole record of FASTQ, whose letters stand at `place`.
+    #[inline]
+    fn record(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+        self.begin(header);
+        self.letters(letters.0, letters.1);
+        self.qualities(qualities);
+        self.end();
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows of columns: some of them, and whether two columns go together.
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use seqloom_core::Ragged;
+use seqloom_formats::{pairs, profile, rows};
+
+use crate::pool;
+
+/// Bytes and offsets.
+type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
+
+/// Copies some rows, in the order asked for.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn take_rows<'py>(
+    py: Python<'py>,
+    data: PyReadonlyArray1<'py, u8>,
+    offsets: PyReadonlyArray1<'py, i64>,
+    wanted: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Rows<'py>> {
+    let (data, offsets, wanted) = (data.as_slice()?, offsets.as_slice()?, wanted.as_slice()?);
+    let taken = pool::run(py, 1, || rows::take(&Ragged::new(data, offsets)?, wanted))?;
+    Ok((taken.0.into_pyarray(py), taken.1.into_pyarray(py)))
+}
+
+/// The first row whose headers are not those of two mates; None where all are.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn first_mismatch<'py>(
+    py: Python<'py>,
+    first: PyReadonlyArray1<'py, u8>,
+    first_offsets: PyReadonlyArray1<'py, i64>,
+    second: PyReadonlyArray1<'py, u8>,
+    second_offsets: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Option<usize>> {
+    let (first, second) = (first.as_slice()?, second.as_slice()?);
+    let (starts, others) = (first_offsets.as_slice()?, second_offsets.as_slice()?);
+    pool::run(py, 1, || {
+        let (first, second) = (Ragged::new(first, starts)?, Ragged::new(second, others)?);
+        Ok(pairs::mismatch(&first, &second))
+    })
+}
+
+/// A number for the id in each header: the same for the same id.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn hash_ids<'py>(
+    py: Python<'py>,
+    headers: PyReadonlyArray1<'py, u8>,
+    offsets: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let (headers, offsets) = (headers.as_slice()?, offsets.as_slice()?);
+    let hashes = pool::run(py, 1, || {
+        Ok(rows::hash_ids(&Ragged::new(headers, offsets)?))
+    })?;
+    Ok(hashes.into_pyarray(py))
+}
+
+/// The mean score of each row of quality letters, by a table of 256 scores.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[expect(
+    clippy::large_types_passed_by_value,
+    reason = "PyO3 hands arguments over by value"
+)]
+#[pyfunction]
+pub(crate) fn mean_scores<'py>(
+    py: Python<'py>,
+    data: PyReadonlyArray1<'py, u8>,
+    offsets: PyReadonlyArray1<'py, i64>,
+    scores: [f64; 256],
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
+    let means = pool::run(py, 1, || {
+        Ok(profile::means(&Ragged::new(data, offsets)?, &scores))
+    })?;
+    Ok(means.into_pyarray(py))
+}

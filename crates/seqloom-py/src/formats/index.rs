@@ -1,0 +1,243 @@
+//! Records at any place of a file.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqloom_core::Error;
+use seqloom_formats::index::{Building, Index, State, build, build_in_memory};
+
+use crate::pool;
+
+/// Letters, their offsets, headers, theirs, and the qualities of FASTQ.
+type Columns<'py> = (
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<i64>>,
+    Option<Bound<'py, PyArray1<u8>>>,
+);
+
+/// Bytes and offsets.
+type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
+
+/// How far the making of an index has come; another thread may ask.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(module = "seqloom._rust._native", frozen)]
+pub(crate) struct IndexProgress(Arc<AtomicU64>);
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl IndexProgress {
+    #[new]
+    fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// How many bytes of text were looked through so far.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Makes the index of a file: written to `side`, or given back as bytes.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn build_index<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    side: Option<PathBuf>,
+    progress: &IndexProgress,
+    threads: usize,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let building = Building {
+        threads,
+        progress: Arc::clone(&progress.0),
+    };
+    let made = pool::run(py, threads, || match &side {
+        Some(side) => build(&path, side, &building).map(|()| None),
+        None => build_in_memory(&path, &building).map(Some),
+    })?;
+    Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
+}
+
+/// An index, open together with its file; threads share it.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(module = "seqloom._rust._native", frozen)]
+pub(crate) struct SequenceIndex {
+    index: Index,
+    state: State,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl SequenceIndex {
+    /// Opens an index that was written to a file.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, side: PathBuf, threads: usize) -> PyResult<Self> {
+        let opened = pool::run(py, threads, || Index::open(&path, &side, threads))?;
+        Ok(Self::new(opened))
+    }
+
+    /// Opens an index that was kept in memory.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, path: PathBuf, kept: Vec<u8>, threads: usize) -> PyResult<Self> {
+        let opened = pool::run(py, threads, || Index::from_bytes(&path, kept, threads))?;
+        Ok(Self::new(opened))
+    }
+
+    /// Opens a file by its `.fai` and, for bgzip, its `.gzi`: names and bytes.
+    #[staticmethod]
+    fn from_standard(
+        py: Python<'_>,
+        path: PathBuf,
+        fai: (PathBuf, Vec<u8>),
+        gzi: Option<(PathBuf, Vec<u8>)>,
+    ) -> PyResult<Self> {
+        let index = pool::run(py, 1, || {
+            let gzi = gzi
+                .as_ref()
+                .map(|(path, bytes)| (path.as_path(), &bytes[..]));
+            Index::from_standard(&path, (&fai.0, &fai.1), gzi)
+        })?;
+        Ok(Self::new((index, State::Fresh)))
+    }
+
+    /// Whether it is of the file as it is now: "fresh", "touched" (but the
+    /// same), "cut" or "changed".
+    #[getter]
+    fn state(&self) -> &'static str {
+        match self.state {
+            State::Fresh => "fresh",
+            State::Touched => "touched",
+            State::Cut => "cut",
+            State::Changed => "changed",
+        }
+    }
+
+    /// What the records are written in: "fasta" or "fastq".
+    #[getter]
+    fn format(&self) -> String {
+        self.index.format().to_string()
+    }
+
+    /// What the file is packed in: "none", "gzip" or "bgzip".
+    #[getter]
+    fn compression(&self) -> String {
+        self.index.compression().to_string()
+    }
+
+    /// A hash of the file's content, as it was indexed.
+    #[getter]
+    fn content(&self) -> u64 {
+        self.index.content()
+    }
+
+    /// How many letters all records have.
+    #[getter]
+    fn letters(&self) -> u64 {
+        self.index.letters()
+    }
+
+    /// The bytes of the index, if they are in memory.
+    fn kept<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.index.bytes().map(|bytes| PyBytes::new(py, bytes))
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.index.len()).unwrap_or(usize::MAX)
+    }
+
+    /// How many letters each record has.
+    fn lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let lengths = pool::run(py, 1, || self.index.lengths(0..self.index.len()))?;
+        Ok(lengths.into_pyarray(py))
+    }
+
+    /// The numbers of the records with an id.
+    fn find(&self, py: Python<'_>, id: Vec<u8>) -> PyResult<Vec<u64>> {
+        pool::run(py, 1, || self.index.find(&id))
+    }
+
+    /// Headers by number: end to end, and where each begins.
+    fn headers<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Rows<'py>> {
+        let rows = rows.as_slice()?;
+        let (data, offsets) = pool::run(py, 1, || self.index.headers(rows))?;
+        Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
+    }
+
+    /// Records by number, in the order asked for: letters, offsets, headers,
+    /// their offsets and qualities (None for FASTA).
+    fn fetch_many<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, i64>,
+        threads: usize,
+    ) -> PyResult<Columns<'py>> {
+        let rows = rows.as_slice()?;
+        let batch = pool::run(py, threads, || self.index.fetch_many(rows, threads))?;
+        let qualities = batch
+            .has_qualities
+            .then(|| batch.qualities.into_pyarray(py));
+        Ok((
+            batch.data.into_pyarray(py),
+            batch.offsets.into_pyarray(py),
+            batch.headers.into_pyarray(py),
+            batch.header_offsets.into_pyarray(py),
+            qualities,
+        ))
+    }
+
+    /// Letters from `starts` up to `stops` of records by number, end to end,
+    /// and where each begins.
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn fetch_intervals<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, i64>,
+        starts: PyReadonlyArray1<'py, i64>,
+        stops: PyReadonlyArray1<'py, i64>,
+        threads: usize,
+    ) -> PyResult<Rows<'py>> {
+        let rows = rows.as_slice()?;
+        let bounds = (starts.as_slice()?, stops.as_slice()?);
+        let fetch = || self.index.fetch_intervals(rows, bounds, threads);
+        let (data, offsets) = pool::run(py, threads, fetch)?;
+        Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
+    }
+
+    /// The text of a `.fai` file.
+    fn fai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let text = pool::run(py, 1, || {
+            self.index.fai(0..self.index.len(), &mut HashSet::new())
+        })?;
+        Ok(PyBytes::new(py, &text))
+    }
+
+    /// The bytes of a `.gzi` file; only bgzip has one.
+    fn gzi<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = pool::run(py, 1, || {
+            let none = || Error::argument("only a bgzip file has a .gzi");
+            self.index.gzi().ok_or_else(none)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+impl SequenceIndex {
+    fn new((index, state): (Index, State)) -> Self {
+        Self { index, state }
+    }
+}

@@ -1,0 +1,82 @@
+//! What stands at each position of many sequences.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+use seqloom_core::Ragged;
+use seqloom_formats::profile::{LETTERS, Profile, QUALITIES};
+
+use crate::pool;
+
+/// Counts letters and qualities by position, in bins that widen as sequences grow.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(module = "seqloom._rust._native")]
+pub(crate) struct SequenceProfile {
+    profile: Profile,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl SequenceProfile {
+    #[new]
+    fn new() -> Self {
+        Self {
+            profile: Profile::default(),
+        }
+    }
+
+    /// Counts sequences.
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        data: PyReadonlyArray1<'_, u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<()> {
+        let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
+        pool::run(py, 1, || {
+            self.profile.add(&Ragged::new(data, offsets)?);
+            Ok(())
+        })
+    }
+
+    /// Counts quality letters.
+    fn add_qualities(
+        &mut self,
+        py: Python<'_>,
+        data: PyReadonlyArray1<'_, u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<()> {
+        let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
+        pool::run(py, 1, || {
+            self.profile.add_qualities(&Ragged::new(data, offsets)?)
+        })
+    }
+
+    /// How many positions a bin holds.
+    #[getter]
+    fn width(&self) -> usize {
+        self.profile.width()
+    }
+
+    /// Counts of letters, (bins, 32): A is column 1, case is not looked at, and
+    /// column 0 is what is no letter.
+    #[getter]
+    fn letters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = self.profile.letters().len();
+        let flat = self.profile.letters().concat();
+        flat.into_pyarray(py).reshape([rows, LETTERS])
+    }
+
+    /// Counts of quality letters, (bins, 128).
+    #[getter]
+    fn qualities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = self.profile.qualities().len();
+        let flat = self.profile.qualities().concat();
+        flat.into_pyarray(py).reshape([rows, QUALITIES])
+    }
+
+    /// How many sequences have each mean quality letter, (128,).
+    #[getter]
+    fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.profile.means().to_vec().into_pyarray(py)
+    }
+}

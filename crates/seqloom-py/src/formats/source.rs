@@ -1,0 +1,115 @@
+//! A Python file object, read as a file.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyBlockingIOError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
+use seqloom_core::Error;
+
+use crate::error;
+
+/// What an object raised while it was read, to be raised again by the call
+/// that wanted its bytes.
+#[derive(Clone, Default)]
+pub(crate) struct Failure(Arc<Mutex<Option<PyErr>>>);
+
+impl Failure {
+    /// The exception, once.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.lock().take()
+    }
+
+    /// Keeps an exception, and gives what stands for it until it is taken.
+    pub(crate) fn keep(&self, error: PyErr) -> io::Error {
+        let message = format!("the file object failed: {error}");
+        *self.lock() = Some(error);
+        io::Error::other(message)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<PyErr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An object with `read1`, `read` or `readinto`; the interpreter is taken for
+/// each piece, by whichever thread asks for it.
+pub(crate) struct Source {
+    object: Py<PyAny>,
+    method: &'static str,
+    failure: Failure,
+}
+
+impl Source {
+    /// Reads from `object`, from where it stands.
+    pub(crate) fn new(object: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<Self> {
+        // `read1` first: `read` of a buffered pipe waits until a whole piece is there.
+        for method in ["read1", "read", "readinto"] {
+            if object.hasattr(method)? {
+                return Ok(Self {
+                    object: object.clone().unbind(),
+                    method,
+                    failure: failure.clone(),
+                });
+            }
+        }
+        Err(wrong(object, "has none of the methods read and readinto"))
+    }
+
+    fn piece(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<usize> {
+        let object = self.object.bind(py);
+        if self.method == "readinto" {
+            return self.piece_into(object, out);
+        }
+        let answer = object.call_method1(self.method, (out.len(),))?;
+        if answer.is_none() {
+            return Err(PyBlockingIOError::new_err(
+                "the file object has no data yet",
+            ));
+        }
+        if answer.is_instance_of::<PyString>() {
+            return Err(wrong(object, "gives text: open it in binary mode, \"rb\""));
+        }
+        copy(object, answer.cast::<PyBytes>()?.as_bytes(), out)
+    }
+
+    fn piece_into(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
+        let room = PyByteArray::new(object.py(), &vec![0; out.len()]);
+        let count = object.call_method1(self.method, (&room,))?;
+        let count: Option<usize> = count.extract()?;
+        let Some(count) = count else {
+            return Err(PyBlockingIOError::new_err(
+                "the file object has no data yet",
+            ));
+        };
+        let bytes = room.to_vec();
+        copy(object, bytes.get(..count).unwrap_or(&bytes), out)
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        // Absent once the interpreter is on its way out.
+        let read = Python::try_attach(|py| self.piece(py, out));
+        let read = read.ok_or_else(|| io::Error::other("Python is shutting down"))?;
+        read.map_err(|error| self.failure.keep(error))
+    }
+}
+
+fn copy(object: &Bound<'_, PyAny>, bytes: &[u8], out: &mut [u8]) -> PyResult<usize> {
+    match out.get_mut(..bytes.len()) {
+        Some(room) => room.copy_from_slice(bytes),
+        None => return Err(wrong(object, "gave more bytes than were asked for")),
+    }
+    Ok(bytes.len())
+}
+
+fn wrong(object: &Bound<'_, PyAny>, what: &str) -> PyErr {
+    let kind = object.get_type().name().map_or_else(
+        |_| "the object".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    let message = format!("expected a binary file object; {kind} {what}");
+    error::raised(object.py(), &Error::argument(message))
+}

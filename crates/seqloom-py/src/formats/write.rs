@@ -1,0 +1,169 @@
+//! Records to a file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqloom_core::{Error, Ragged};
+use seqloom_formats::compression::{Compression, Trouble};
+use seqloom_formats::options::Format;
+use seqloom_formats::render::{Columns, check_columns};
+use seqloom_formats::write::{Options, Target, Writer};
+
+use super::source::Failure;
+use crate::{error, pool};
+
+/// Writes FASTA or FASTQ, plain or packed; a file is whole only once it is finished.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(module = "seqloom._rust._native")]
+pub(crate) struct SequenceWriter {
+    /// Nothing once it is finished.
+    writer: Option<Writer>,
+    name: PathBuf,
+    before: u64,
+    failure: Failure,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl SequenceWriter {
+    /// Writes to `path`, or to `file`, a binary file object; errors speak of `name`.
+    #[new]
+    #[pyo3(signature = (path, file=None, *, name, format, compression, line_width, level, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        file: Option<Py<PyAny>>,
+        name: PathBuf,
+        format: &str,
+        compression: &str,
+        line_width: Option<usize>,
+        level: u8,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let failure = Failure::default();
+        let kept = failure.clone();
+        let writer = pool::run(py, 1, || {
+            let options = Options {
+                format: Format::named(format)?,
+                compression: packing(compression)?,
+                level,
+                line_width,
+                threads,
+            };
+            let target: Target = match file {
+                Some(object) => Box::new(Object {
+                    object,
+                    failure: kept,
+                }),
+                None => Box::new(File::create(&path).map_err(|error| Error::io(&name, &error))?),
+            };
+            Writer::new(target, options)
+        })?;
+        Ok(Self {
+            writer: Some(writer),
+            name,
+            before: 0,
+            failure,
+        })
+    }
+
+    /// Writes records; of one that would not read back, none of the call is written.
+    #[pyo3(signature = (headers, header_offsets, data, offsets, qualities=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn write(
+        &mut self,
+        py: Python<'_>,
+        headers: PyReadonlyArray1<'_, u8>,
+        header_offsets: PyReadonlyArray1<'_, i64>,
+        data: PyReadonlyArray1<'_, u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        qualities: Option<(PyReadonlyArray1<'_, u8>, PyReadonlyArray1<'_, i64>)>,
+    ) -> PyResult<()> {
+        let (headers, starts) = (headers.as_slice()?, header_offsets.as_slice()?);
+        let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
+        let qualities = match &qualities {
+            Some((letters, places)) => Some((letters.as_slice()?, places.as_slice()?)),
+            None => None,
+        };
+        let Some(writer) = &mut self.writer else {
+            return Err(error::raised(py, &finished()));
+        };
+        let (before, name) = (self.before, &self.name);
+        let written = pool::run(py, 1, || {
+            let columns = Columns {
+                before,
+                headers: Ragged::new(headers, starts)?,
+                sequences: Ragged::new(data, offsets)?,
+                qualities: qualities
+                    .map(|(all, ends)| Ragged::new(all, ends))
+                    .transpose()?,
+            };
+            check_columns(&columns)?;
+            let written = writer.write(&columns);
+            written.map_err(|trouble| match trouble {
+                Trouble::Io(error) => Error::io(name, &error),
+                Trouble::Damage(fault) => Error::format(name, fault),
+            })
+        });
+        written.map_err(|error| self.failure.take().unwrap_or(error))?;
+        self.before += u64::try_from(offsets.len() - 1).unwrap_or(0);
+        Ok(())
+    }
+
+    /// Writes what ends the file, and says how many records it has.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<u64> {
+        let Some(writer) = self.writer.take() else {
+            return Err(error::raised(py, &finished()));
+        };
+        let name = &self.name;
+        let written = pool::run(py, 1, || {
+            writer.finish().map_err(|error| Error::io(name, &error))
+        });
+        let written = written.map_err(|error| self.failure.take().unwrap_or(error))?;
+        Ok(written.records)
+    }
+}
+
+fn packing(name: &str) -> seqloom_core::Result<Compression> {
+    match name {
+        "none" => Ok(Compression::None),
+        "gzip" => Ok(Compression::Gzip),
+        "bgzip" => Ok(Compression::Bgzip),
+        _ => Err(Error::argument(format!(
+            "compression must be none, gzip or bgzip, got {name:?}"
+        ))),
+    }
+}
+
+fn finished() -> Error {
+    Error::argument("the file is finished: nothing can be written behind its end")
+}
+
+/// A Python object with `write`.
+struct Object {
+    object: Py<PyAny>,
+    failure: Failure,
+}
+
+impl Write for Object {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = Python::try_attach(|py| -> PyResult<usize> {
+            let piece = PyBytes::new(py, bytes);
+            let count = self.object.bind(py).call_method1("write", (piece,))?;
+            Ok(count.extract::<Option<usize>>()?.unwrap_or(bytes.len()))
+        });
+        let written = written.ok_or_else(|| io::Error::other("Python is shutting down"))?;
+        written.map_err(|error| self.failure.keep(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = Python::try_attach(|py| self.object.bind(py).call_method0("flush").map(drop));
+        let flushed = flushed.ok_or_else(|| io::Error::other("Python is shutting down"))?;
+        flushed.map_err(|error| self.failure.keep(error))
+    }
+}

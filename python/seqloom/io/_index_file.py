@@ -1,0 +1,209 @@
+"""Where an index is kept, whether it is of the file, and making one."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqloom._rust import _native
+from seqloom._threads import thread_count
+from seqloom.errors import FileError, FormatError, MissingFileError
+from seqloom.io._regular import check_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SUFFIX = ".sli"
+_OFTEN = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedIndex:
+    """Holds a native index, where it is kept (None: in memory), and what is unusual."""
+
+    native: _native.SequenceIndex
+    side: str | None
+    note: str | None = None
+
+
+def build_index(
+    path: str | os.PathLike[str],
+    *,
+    index: str | os.PathLike[str] | None = None,
+    num_threads: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> Path:
+    """Makes the index of a sequence file, whatever there was before.
+
+    Args:
+        path: The file: FASTA or FASTQ, plain, bgzip or gzip.
+        index: Where to write the index; None is beside the file.
+        num_threads: How many threads may take part; None takes as many as there are.
+        on_progress: Told now and then how many bytes of text were looked through.
+
+    Returns:
+        The index's file.
+
+    Raises:
+        MissingFileError: There is no such file.
+        FileError: It cannot be read, or the index cannot be written.
+        FormatError: It is no sequence file, or a part of one.
+
+    Examples:
+        >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
+        >>> build_index("a.fa").name
+        'a.fa.sli'
+    """
+    check_regular(path)
+    side = Path(index) if index is not None else _beside(os.fspath(path))
+    threads = thread_count(num_threads)
+    progress = _native.IndexProgress()
+
+    def make() -> None:
+        _native.build_index(os.fspath(path), os.fspath(side), progress, threads)
+
+    if on_progress is None:
+        make()
+    else:
+        _watch(make, lambda: on_progress(progress.bytes))
+    return side
+
+
+def _watch(work: Callable[[], None], look: Callable[[], object]) -> None:
+    """Does the work on a thread of its own, and looks at it now and then."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as failure:  # noqa: BLE001 - raised again below
+            failures.append(failure)
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    while worker.is_alive():
+        worker.join(_OFTEN)
+        look()
+    if failures:
+        raise failures[0]
+
+
+def open_index(
+    path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
+) -> OpenedIndex:
+    """Opens the index that is there, or makes one."""
+    side = Path(index) if index is not None else _beside(path)
+    if side.suffix == ".fai":
+        return _open_standard(path, side)
+    if side.exists():
+        return _open_side(path, side, build=build, threads=threads)
+    standard = Path(f"{path}.fai")
+    if index is None and standard.exists() and not _is_gzip(path):
+        return _open_standard(path, standard)
+    if build:
+        return _make(path, side, threads=threads)
+    Path(path).stat()
+    raise MissingFileError(f"{side}: no such index; make one: seqloom index {path}")
+
+
+def reopen_index(
+    path: str, kept: str | bytes | None, content: int, *, threads: int
+) -> _native.SequenceIndex:
+    """Opens an index again, in another process: it must be of the same file."""
+    if isinstance(kept, str):
+        native = _native.SequenceIndex.open(path, kept, threads)
+    else:
+        native = _native.SequenceIndex.from_bytes(path, kept or b"", threads)
+    if native.state in {"cut", "changed"} or native.content != content:
+        raise FormatError(
+            f"{path}: the file or its index has changed since the index was opened",
+            path=path,
+        )
+    return native
+
+
+def _beside(path: str) -> Path:
+    """Names the index that is kept beside a file."""
+    return Path(path + SUFFIX)
+
+
+def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
+    """Opens our own index, or makes another where it is of another file."""
+    try:
+        native = _native.SequenceIndex.open(path, os.fspath(side), threads)
+    except FormatError as error:
+        if not build:
+            raise
+        return _make_again(path, side, str(error), threads=threads)
+    if native.state == "cut":
+        raise FormatError(
+            f"{path}: the file was cut: it ends before the place it had when {side} was "
+            f"made, and is the same up to there; if that is meant: seqloom index --force "
+            f"{path}",
+            path=path,
+        )
+    if native.state == "changed":
+        what = f"{side}: the file has changed since it was indexed"
+        if not build:
+            raise FormatError(f"{what}; make a new one: seqloom index --force {path}")
+        return _make_again(path, side, what, threads=threads)
+    return OpenedIndex(native, os.fspath(side))
+
+
+def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
+    """Makes an index in the place of one that is of no use, and says so."""
+    note = f"{why}: a new index was made"
+    made = _make(path, side, threads=threads)
+    warnings.warn(note, stacklevel=6)
+    return OpenedIndex(made.native, made.side, made.note or note)
+
+
+def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
+    """Makes an index beside the file, or in memory where nothing can be written."""
+    try:
+        build_index(path, index=side, num_threads=threads)
+    except MissingFileError:
+        raise
+    except FileError as error:
+        return _make_in_memory(path, str(error), threads=threads)
+    native = _native.SequenceIndex.open(path, os.fspath(side), threads)
+    return OpenedIndex(native, os.fspath(side))
+
+
+def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
+    """Makes an index that is kept in memory."""
+    kept = _native.build_index(path, None, _native.IndexProgress(), threads) or b""
+    native = _native.SequenceIndex.from_bytes(path, kept, threads)
+    return OpenedIndex(native, None, f"the index is kept in memory ({why})")
+
+
+def _open_standard(path: str, fai: Path) -> OpenedIndex:
+    """Opens a file by samtools' index."""
+    gzi = Path(f"{path}.gzi")
+    blocks = (os.fspath(gzi), _read(gzi)) if gzi.exists() else None
+    native = _native.SequenceIndex.from_standard(path, (os.fspath(fai), _read(fai)), blocks)
+    return OpenedIndex(native, None)
+
+
+def _read(path: Path) -> bytes:
+    """Reads an index of others."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: no such file") from error
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _is_gzip(path: str) -> bool:
+    """Whether a file is gzip that is no bgzip; what is wrong with it, others say."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(16)
+    except OSError:
+        return False
+    return start[:2] == b"\x1f\x8b" and start[12:14] != b"BC"

@@ -1,0 +1,141 @@
+"""Two reads of each fragment, in lock-step."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError, FormatError
+from seqloom.io._record import header_id, header_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from seqloom.io._batch import SequenceBatch
+    from seqloom.io._reader import SequenceReader
+    from seqloom.io._record import SequenceRecord
+
+BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
+
+
+class Mates(Protocol):
+    """Gives batches of first and second reads."""
+
+    @property
+    def readers(self) -> tuple[SequenceReader, ...]:
+        """What is read from."""
+        ...
+
+    def read(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads the next pairs, None at the end; both batches have the same length."""
+        ...
+
+
+class PairedReader:
+    """Reads two files, or one that holds pairs, in lock-step; `open_sequences` makes it.
+
+    Args:
+        mates: Where first and second reads come from.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.io import open_sequences
+        >>> _ = Path("r1.fq").write_text("@a/1\\nAC\\n+\\nII\\n@b/1\\nGG\\n+\\nII\\n")
+        >>> _ = Path("r2.fq").write_text("@a/2\\nTT\\n+\\nII\\n@b/2\\nCA\\n+\\nII\\n")
+        >>> with open_sequences(("r1.fq", "r2.fq")) as reader:
+        ...     [(one.id, other.sequence) for one, other in reader]
+        [('a/1', b'TT'), ('b/1', b'CA')]
+    """
+
+    def __init__(self, mates: Mates) -> None:
+        self._mates = mates
+        self._count = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files: two, or one where it holds pairs."""
+        return tuple(reader.path for reader in self._mates.readers)
+
+    @property
+    def format(self) -> str:
+        """The format of the first file: ``"fastq"`` or ``"fasta"``."""
+        return self._mates.readers[0].format
+
+    def batches(self, n: int, *, max_bytes: int = 64 << 20) -> Iterator[BatchPair]:
+        """Reads on as columns, from where the reader stands.
+
+        Args:
+            n: At most so many pairs a batch.
+            max_bytes: At most about so many letters a batch (one pair at least): whichever
+                comes first.
+
+        Returns:
+            Pairs of batches of the same number of records, up to the end.
+
+        Raises:
+            ArgumentError: ``n`` or ``max_bytes`` is below 1.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
+            >>> _ = Path("both.fq").write_text("@a\\nAC\\n+\\nII\\n@a\\nGG\\n+\\nII\\n")
+            >>> with open_sequences("both.fq", interleaved=True) as reader:
+            ...     [(len(one), len(other)) for one, other in reader.batches(9)]
+            [(1, 1)]
+        """
+        if n < 1 or max_bytes < 1:
+            raise ArgumentError(f"a batch needs a pair, got n={n}, max_bytes={max_bytes}")
+        return self._read(n, max_bytes)
+
+    def _read(self, n: int, max_bytes: int) -> Iterator[BatchPair]:
+        """Reads batch after batch."""
+        while (pair := self._mates.read(n, max_bytes)) is not None:
+            self._check(*pair)
+            self._count += len(pair[0])
+            yield pair
+
+    def _check(self, first: SequenceBatch, second: SequenceBatch) -> None:
+        """Refuses reads of different fragments."""
+        one, other = first.headers, second.headers
+        row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
+        if row is None:
+            return
+        ids = [header_text(header_id(each[row].tobytes())) for each in (one, other)]
+        pair = self._count + row
+        raise FormatError(
+            f"{' and '.join(self.paths)}: pair {pair}: expected two reads of one fragment, "
+            f"found {ids[0]!r} and {ids[1]!r}; both files need the same order",
+            kind="names",
+            path=self.paths[-1],
+            record=pair,
+        )
+
+    def __iter__(self) -> Iterator[tuple[SequenceRecord, SequenceRecord]]:
+        pairs = self.batches(4096, max_bytes=1 << 22)
+        return (mates for pair in pairs for mates in zip(*pair, strict=True))
+
+    def close(self) -> None:
+        """Lets go of the files; a second call does nothing.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
+            >>> _ = Path("both.fq").write_text("@a\\nAC\\n+\\nII\\n@a\\nGG\\n+\\nII\\n")
+            >>> open_sequences("both.fq", interleaved=True).close()
+        """
+        with ExitStack() as stack:
+            for reader in self._mates.readers:
+                stack.callback(reader.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,58 @@
+"""How a sequence file is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from seqloom.errors import ArgumentError
+
+Format: TypeAlias = Literal["fasta", "fastq"]
+Quality: TypeAlias = Literal["phred33", "phred64", "solexa"]
+OnError: TypeAlias = Literal["raise", "skip", "collect"]
+Comments: TypeAlias = Literal["error", "skip"]
+Whitespace: TypeAlias = Literal["error", "strip"]
+
+CHOICES = {
+    "format": ("fasta", "fastq"),
+    "quality": ("phred33", "phred64", "solexa"),
+    "on_error": ("raise", "skip", "collect"),
+    "comments": ("error", "skip"),
+    "whitespace": ("error", "strip"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Holds what `open_sequences` was asked for, checked."""
+
+    format: Format | None = None
+    quality: Quality = "phred33"
+    on_error: OnError = "raise"
+    comments: Comments = "error"
+    whitespace: Whitespace = "error"
+    expect: int | None = None
+    max_record: int | None = None
+    require_eof: bool = True
+    num_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in CHOICES:
+            check_choice(name, getattr(self, name))
+        for name, least in (("expect", 0), ("max_record", 1), ("num_threads", 1)):
+            _check_number(name, getattr(self, name), least=least)
+
+
+def check_choice(name: str, value: str | None) -> None:
+    """Refuses a word that is no choice."""
+    choices = CHOICES[name]
+    if value is None and name == "format":
+        return
+    if value not in choices:
+        raise ArgumentError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def _check_number(name: str, value: int | None, *, least: int) -> None:
+    """Refuses a number that makes no sense."""
+    if value is not None and value < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {value}")

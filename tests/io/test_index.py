@@ -1,0 +1,297 @@
+"""Records by number and by id, and parts of them."""
+
+import gzip
+import io
+import os
+import random
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio import SeqIO, bgzf
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    IdError,
+    MissingFileError,
+    OutOfRangeError,
+)
+from seqloom.io import SequenceIndex, build_index, open_sequences
+
+CONTAINERS = ("plain", "gzip", "bgzip")
+
+
+def write(path, text, container="plain"):
+    """Packs a text with the standard library or Biopython."""
+    if container == "bgzip":
+        with bgzf.BgzfWriter(str(path), "wb") as file:
+            file.write(text)
+    else:
+        path.write_bytes(gzip.compress(text) if container == "gzip" else text)
+    return path
+
+
+def reads(count, seed=0):
+    """FASTQ with reads of 0 to 150 letters; qualities that look like headers."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    rows = []
+    for number in range(count):
+        length = rng.randrange(151)
+        letters = "".join(rng.choices("ACGTN", k=length))
+        quality = "".join(rng.choices("@+!I~", k=length))
+        rows.append(f"@r{number} x\n{letters}\n+\n{quality}\n")
+    return "".join(rows).encode()
+
+
+def genome(end="\n", width=60):
+    """FASTA of a few long records, wrapped."""
+    rng = random.Random(1)  # noqa: S311 - test data
+    rows = []
+    for number in range(5):
+        letters = "".join(rng.choices("ACGTacgtN", k=3000 * number + 7))
+        lines = [letters[i : i + width] for i in range(0, len(letters), width)]
+        rows += [f">chr{number} of five", *lines]
+    return (end.join(rows) + end).encode()
+
+
+@pytest.fixture(params=CONTAINERS)
+def container(request):
+    return request.param
+
+
+def test_records_in_any_order_are_those_of_biopython(tmp_path, container):
+    text = reads(3000)
+    path = write(tmp_path / "r.fq", text, container)
+    expected = [
+        (r.id, str(r.seq).encode(), "".join(chr(q + 33) for q in quality).encode())
+        for r in SeqIO.parse(io.StringIO(text.decode()), "fastq")
+        for quality in [r.letter_annotations["phred_quality"]]
+    ]
+    index = SequenceIndex(path)
+    assert (len(index), index.format) == (3000, "fastq")
+    rows = np.random.default_rng(0).integers(-3000, 3000, 999)
+    found = index.fetch_many(rows)
+    assert [(r.id, r.sequence, r.quality) for r in found] == [expected[row] for row in rows]
+    assert index.ids == [row[0] for row in expected]
+    assert index.lengths.tolist() == [len(row[1]) for row in expected]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_parts_of_a_chromosome_are_slices_of_it(tmp_path, container, end):
+    path = write(tmp_path / "g.fa", genome(end), container)
+    index = SequenceIndex(path)
+    with open_sequences(path) as reader:
+        whole = {record.id: record.sequence for record in reader}
+    rng = np.random.default_rng(0)
+    names = [f"chr{number}" for number in rng.integers(0, 5, 300)]
+    bounds = [np.sort(rng.integers(0, len(whole[name]) + 1, 2)) for name in names]
+    starts, stops = np.array(bounds).T
+    expected = [whole[n][a:b] for n, a, b in zip(names, starts, stops, strict=True)]
+    assert index.fetch_intervals(names, starts, stops).to_list() == expected
+    assert index.fetch("chr3", 55, 130) == whole["chr3"][55:130]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.lists(st.text("ACGT", max_size=9), max_size=5), min_size=1), st.data())
+def test_lines_of_any_length_are_indexed(tmp_path, records, data):
+    lines = [f">r{n}\n" + "\n".join(lines) for n, lines in enumerate(records)]
+    path = write(tmp_path / "a.fa", "\n".join(lines).encode())
+    build_index(path)
+    index = SequenceIndex(path)
+    whole = ["".join(lines).encode() for lines in records]
+    assert [record.sequence for record in index] == whole
+    row = data.draw(st.integers(0, len(whole) - 1))
+    stop = data.draw(st.integers(0, len(whole[row])))
+    start = data.draw(st.integers(0, stop))
+    assert index.fetch(row, start, stop) == whole[row][start:stop]
+
+
+def test_a_record_is_found_by_its_id(tmp_path, container):
+    index = SequenceIndex(write(tmp_path / "g.fa", genome(), container))
+    assert (index["chr2"].id, index[b"chr2"].id) == ("chr2", "chr2")
+    assert index["chr2"].description == "of five"
+    assert "chr2" in index
+    assert "chr" not in index
+    assert 2 not in index
+
+
+def test_an_unknown_id_names_the_file(tmp_path):
+    index = SequenceIndex(write(tmp_path / "g.fa", genome()))
+    with pytest.raises(IdError, match=r"g\.fa: no record has the id 'chrX'"):
+        index["chrX"]
+    with pytest.raises(KeyError):
+        index.fetch("chrX", 0, 1)
+
+
+def test_an_id_that_stands_twice_is_ambiguous(tmp_path):
+    index = SequenceIndex(write(tmp_path / "a.fa", b">a\nA\n>b\nC\n>a x\nG\n>a\nT\n"))
+    with pytest.raises(IdError, match=r"3 records have the id 'a' \(0, 2, 3\)"):
+        index["a"]
+    assert index["b"].sequence == b"C"
+    assert index[2].sequence == b"G"
+
+
+def test_beyond_the_end_is_an_index_error_with_the_size(tmp_path):
+    index = SequenceIndex(write(tmp_path / "g.fa", genome()))
+    with pytest.raises(OutOfRangeError, match="record 5 of 5"):
+        index[5]
+    with pytest.raises(OutOfRangeError, match="record -6 of 5"):
+        index.fetch_many([0, -6])
+    with pytest.raises(
+        OutOfRangeError, match=r"record 0 \(chr0\) has 7 letters, got 3 to 8"
+    ):
+        index.fetch("chr0", 3, 8)
+    for start, stop in [(-1, 3), (4, 3)]:
+        with pytest.raises(IndexError):
+            index.fetch("chr0", start, stop)
+
+
+def test_numbers_are_whole(tmp_path):
+    index = SequenceIndex(write(tmp_path / "g.fa", genome()))
+    with pytest.raises(ArgumentError, match="whole numbers"):
+        index.fetch_many([0.5])
+    assert len(index.fetch_many([])) == 0
+
+
+def test_an_index_is_used_again(tmp_path, container):
+    path = write(tmp_path / "r.fq", reads(500), container)
+    SequenceIndex(path)
+    side = Path(f"{path}.sli")
+    before = side.stat().st_mtime_ns
+    assert SequenceIndex(path).note is None
+    os.utime(path)
+    assert SequenceIndex(path, build=False)[7].id == "r7"
+    assert side.stat().st_mtime_ns == before
+
+
+def test_a_fastq_cut_on_a_record_border_is_found(tmp_path):
+    path = write(tmp_path / "r.fq", reads(500))
+    SequenceIndex(path)
+    text = path.read_bytes()
+    path.write_bytes(text[: text.index(b"@r400 x\n")])
+    with open_sequences(path) as reader:
+        assert sum(1 for _ in reader) == 400
+    with pytest.raises(FormatError, match="the file was cut"):
+        SequenceIndex(path)
+
+
+def test_a_fasta_cut_inside_its_last_record_is_found(tmp_path):
+    path = write(tmp_path / "g.fa", genome())
+    SequenceIndex(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(FormatError, match="the file was cut"):
+        SequenceIndex(path)
+
+
+def test_another_file_is_indexed_anew_with_a_warning(tmp_path, container):
+    path = write(tmp_path / "r.fq", reads(500), container)
+    SequenceIndex(path)
+    write(path, reads(600, seed=5), container)
+    with pytest.raises(FormatError, match="has changed since it was indexed"):
+        SequenceIndex(path, build=False)
+    with pytest.warns(UserWarning, match="a new index was made"):
+        index = SequenceIndex(path)
+    assert len(index) == 600
+    assert SequenceIndex(path).note is None
+
+
+def test_a_letter_that_changed_is_found_when_it_is_read(tmp_path):
+    path = write(tmp_path / "r.fq", b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIIII\n")
+    index = SequenceIndex(path)
+    with path.open("r+b") as file:
+        file.seek(4)
+        file.write(b"G")
+    assert index[1].sequence == b"ACGT"
+    with pytest.raises(FormatError, match="not what its index says"):
+        index[0]
+
+
+def test_blocks_that_changed_places_are_found(tmp_path):
+    text = b"".join(b">r%06d\n%s\n" % (n, b"ACGT" * 10) for n in range(9000))
+    path = write(tmp_path / "a.fa.gz", text, "bgzip")
+    index = SequenceIndex(path)
+    data = path.read_bytes()
+    blocks = [block[0] for block in bgzf.BgzfBlocks(io.BytesIO(data))]
+    first, second, third = blocks[1:4]
+    swapped = data[:first] + data[second:third] + data[first:second] + data[third:]
+    path.write_bytes(swapped)
+    with pytest.raises(FormatError, match=r"not what its index says|damaged"):
+        index.fetch_many(np.arange(len(index)))
+
+
+@pytest.mark.parametrize("place", [0, 9, 60, 300, -60])
+def test_a_damaged_index_is_made_anew(tmp_path, place):
+    path = write(tmp_path / "r.fq", reads(500))
+    side = build_index(path)
+    data = bytearray(side.read_bytes())
+    data[place] ^= 1
+    side.write_bytes(data)
+    whole = [record.id for record in open_sequences(path)]
+    try:
+        index = SequenceIndex(path, build=False)
+        found = index.fetch_many(np.arange(500)).ids
+    except FormatError:
+        with pytest.warns(UserWarning, match="a new index was made"):
+            found = SequenceIndex(path).ids
+    assert found == whole
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_index_in_memory(tmp_path):
+    path = write(tmp_path / "r.fq", reads(50))
+    index = SequenceIndex(path, index=tmp_path / "r.fq" / "no-folder.sli")
+    assert index.note is not None
+    assert "kept in memory" in index.note
+    assert index["r7"].id == "r7"
+
+
+def test_without_an_index_and_build_it_is_missing(tmp_path):
+    path = write(tmp_path / "r.fq", reads(5))
+    with pytest.raises(MissingFileError, match=r"r\.fq\.sli: no such index"):
+        SequenceIndex(path, build=False)
+    with pytest.raises(MissingFileError, match="nope"):
+        SequenceIndex(tmp_path / "nope.fq")
+    with pytest.raises(FileError):
+        SequenceIndex(tmp_path)
+
+
+def test_a_fault_in_the_file_is_named_while_it_is_indexed(tmp_path, container):
+    text = reads(3000) + b"@bad\nACGT\n+\nIII\n"
+    path = write(tmp_path / "r.fq", text, container)
+    with pytest.raises(FormatError, match=r"record 3000 \(bad\), line 1200") as caught:
+        SequenceIndex(path)
+    assert caught.value.record == 3000
+    assert not Path(f"{path}.sli").exists()
+
+
+def test_a_cut_gzip_is_not_indexed(tmp_path):
+    path = write(tmp_path / "r.fq.gz", reads(3000), "gzip")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(FormatError, match="cut"):
+        SequenceIndex(path)
+
+
+def test_threads_share_an_index(tmp_path, container):
+    index = SequenceIndex(write(tmp_path / "r.fq", reads(3000), container))
+    wrong = []
+
+    def read(seed):
+        many = np.random.default_rng(seed).integers(0, 3000, (20, 50))
+        found = [index.fetch_many(rows).ids for rows in many]
+        expected = [[f"r{row}" for row in rows] for rows in many]
+        wrong.extend([seed] if found != expected else [])
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_byte_order_mark_belongs_to_no_record(tmp_path):
+    index = SequenceIndex(write(tmp_path / "a.fa", b"\xef\xbb\xbf>a\nAC\n>b\nG\n"))
+    assert [record.sequence for record in index] == [b"AC", b"G"]

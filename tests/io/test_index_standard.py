@@ -1,0 +1,173 @@
+"""`.fai` and `.gzi`, as samtools and bgzip write them."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from Bio import bgzf
+
+from seqloom.errors import ArgumentError, FormatError
+from seqloom.io import SequenceIndex, build_index
+
+# What `samtools faidx` and `samtools fqidx` 1.24 write.
+FASTA = b">one x\nACGTACGT\nACGTACGT\nACG\n>two\nAC\n>four y z\nACGTA\nCG\n"
+FASTA_FAI = "one\t19\t7\t8\t9\ntwo\t2\t34\t2\t3\nfour\t7\t47\t5\t6\n"
+FASTQ = b"@a x\nACGTA\n+\nIIIII\n@b\nACG\nT\n+b\n@@@\nI\n"
+FASTQ_FAI = "a\t5\t5\t5\t6\t13\nb\t4\t22\t3\t4\t31\n"
+
+
+@pytest.mark.parametrize(("text", "fai"), [(FASTA, FASTA_FAI), (FASTQ, FASTQ_FAI)])
+def test_the_written_fai_is_that_of_samtools(tmp_path, text, fai):
+    (tmp_path / "a").write_bytes(text)
+    (written,) = SequenceIndex(tmp_path / "a").write_fai()
+    assert written.read_text() == fai
+
+
+@pytest.mark.parametrize(("text", "fai"), [(FASTA, FASTA_FAI), (FASTQ, FASTQ_FAI)])
+def test_a_fai_serves_in_the_place_of_an_index(tmp_path, text, fai):
+    (tmp_path / "a").write_bytes(text)
+    expected = list(SequenceIndex(tmp_path / "a"))
+    Path(tmp_path / "a.sli").unlink()
+    (tmp_path / "a.fai").write_text(fai)
+    index = SequenceIndex(tmp_path / "a")
+    assert list(index) == expected
+    assert index.fetch(0, 1, 5) == expected[0].sequence[1:5]
+    assert not (tmp_path / "a.sli").exists()
+
+
+@pytest.mark.parametrize("cut", range(2, 20))
+def test_a_fai_finds_a_cut_inside_the_last_record(tmp_path, cut):
+    (tmp_path / "a").write_bytes(FASTA[:-cut])
+    (tmp_path / "a.fai").write_text(FASTA_FAI)
+    with pytest.raises(FormatError, match=r"a\.fai: "):
+        SequenceIndex(tmp_path / "a")
+
+
+def test_the_end_of_the_last_line_may_be_missing(tmp_path):
+    (tmp_path / "a").write_bytes(FASTA[:-1])
+    (tmp_path / "a.fai").write_text(FASTA_FAI)
+    assert SequenceIndex(tmp_path / "a")[-1].sequence == b"ACGTACG"
+
+
+def test_a_fai_finds_a_fastq_cut_on_a_border(tmp_path):
+    (tmp_path / "a").write_bytes(FASTQ[: FASTQ.index(b"@b\n")])
+    (tmp_path / "a.fai").write_text(FASTQ_FAI)
+    with pytest.raises(FormatError, match="does not lie within"):
+        SequenceIndex(tmp_path / "a")
+
+
+FAI_CHANGES = {
+    "off by one": lambda fai: fai.replace("two\t2\t34", "two\t2\t35"),
+    "another id": lambda fai: fai.replace("one", "uno"),
+    "a record less": lambda fai: fai.replace("two\t2\t34\t2\t3\n", ""),
+    "the last off by one": lambda fai: fai.replace("\t47\t", "\t48\t"),
+    "too long": lambda fai: fai.replace("one\t19", "one\t18446744073709551615"),
+    "cut": lambda fai: fai[:-3],
+    "empty": lambda _: "",
+    "binary": lambda _: "binary\x00",
+    "of FASTQ": lambda _: FASTQ_FAI,
+}
+
+
+@pytest.mark.parametrize("change", FAI_CHANGES)
+def test_a_fai_of_another_file_is_refused(tmp_path, change):
+    (tmp_path / "a").write_bytes(FASTA)
+    (tmp_path / "a.fai").write_text(FAI_CHANGES[change](FASTA_FAI))
+    with pytest.raises(FormatError, match=r"a\.fai"):
+        SequenceIndex(tmp_path / "a")
+
+
+def test_records_behind_the_last_of_a_fai_are_found(tmp_path):
+    (tmp_path / "a").write_bytes(FASTA + b">more\nACGT\n")
+    (tmp_path / "a.fai").write_text(FASTA_FAI)
+    with pytest.raises(FormatError):
+        list(SequenceIndex(tmp_path / "a"))
+
+
+def bgzip(path):
+    """Writes many records in several blocks; gives Biopython's view of the blocks."""
+    with bgzf.BgzfWriter(str(path), "wb") as file:
+        for number in range(9000):
+            file.write(b">r%d\nACGTACGTACGT\nACG\n" % number)
+    with path.open("rb") as file:
+        return [(block[0], block[2]) for block in bgzf.BgzfBlocks(file)]
+
+
+def gzi_of(entries):
+    return struct.pack("<Q", len(entries)) + b"".join(
+        struct.pack("<2Q", *e) for e in entries
+    )
+
+
+def test_the_written_gzi_holds_the_blocks(tmp_path):
+    blocks = bgzip(tmp_path / "a.fa.gz")
+    written = SequenceIndex(tmp_path / "a.fa.gz").write_fai()
+    assert [path.suffix for path in written] == [".gzi", ".fai"]
+    assert written[0].read_bytes() == gzi_of(blocks[1:])
+
+
+GZI_CHANGES = {
+    "two less": lambda entries: entries[:-2],
+    "backwards": lambda entries: entries[::-1],
+    "off by one in the file": lambda entries: [(a + 1, b) for a, b in entries],
+    "off by one in the text": lambda entries: [(a, b + 1) for a, b in entries],
+    "past the end": lambda entries: [*entries, (1 << 60, 1 << 60)],
+}
+
+
+@pytest.mark.parametrize("change", GZI_CHANGES)
+def test_a_gzi_of_another_file_is_refused(tmp_path, change):
+    path = tmp_path / "a.fa.gz"
+    blocks = bgzip(path)
+    SequenceIndex(path).write_fai()
+    Path(f"{path}.sli").unlink()
+    assert SequenceIndex(path)["r8999"].sequence == b"ACGTACGTACGTACG"
+    Path(f"{path}.gzi").write_bytes(gzi_of(GZI_CHANGES[change](blocks[1:])))
+    with pytest.raises(FormatError, match=r"a\.fa\.gz\.gzi"):
+        SequenceIndex(path)
+
+
+def test_a_gzi_with_an_impossible_number_of_entries_is_refused(tmp_path):
+    path = tmp_path / "a.fa.gz"
+    bgzip(path)
+    SequenceIndex(path).write_fai()
+    Path(f"{path}.sli").unlink()
+    Path(f"{path}.gzi").write_bytes(struct.pack("<Q", 1 << 60) + bytes(32))
+    with pytest.raises(FormatError, match="1152921504606846976 entries"):
+        SequenceIndex(path)
+
+
+def test_a_dropped_block_is_found_by_the_gzi(tmp_path):
+    path = tmp_path / "a.fa.gz"
+    blocks = bgzip(path)
+    SequenceIndex(path).write_fai()
+    Path(f"{path}.sli").unlink()
+    data = path.read_bytes()
+    path.write_bytes(data[: blocks[1][0]] + data[blocks[2][0] :])
+    with pytest.raises(FormatError, match=r"a\.fa\.gz\.(gzi|fai)"):
+        SequenceIndex(path)
+
+
+def test_what_a_fai_cannot_say_is_an_error(tmp_path):
+    (tmp_path / "odd.fa").write_text(">a\nA\nCC\nG\n")
+    with pytest.raises(FormatError, match="record 0 has lines of unequal length"):
+        SequenceIndex(tmp_path / "odd.fa").write_fai()
+    (tmp_path / "twice.fa").write_text(">a\nA\n>a\nC\n")
+    with pytest.raises(FormatError, match="record 1 has an id that stands before"):
+        SequenceIndex(tmp_path / "twice.fa").write_fai()
+
+
+def test_ordinary_gzip_has_no_gzi(tmp_path):
+    import gzip
+
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b">a\nAC\n"))
+    with pytest.raises(ArgumentError, match="only a bgzip"):
+        SequenceIndex(tmp_path / "a.gz").write_fai()
+
+
+def test_the_command_may_make_what_a_wrong_fai_refuses(tmp_path):
+    (tmp_path / "a").write_bytes(FASTA)
+    (tmp_path / "a.fai").write_text(FASTQ_FAI)
+    build_index(tmp_path / "a")
+    SequenceIndex(tmp_path / "a").write_fai()
+    assert (tmp_path / "a.fai").read_text() == FASTA_FAI

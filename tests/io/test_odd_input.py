@@ -1,0 +1,188 @@
+"""The verdict on every odd input: each row of docs/concepts/odd-input.md, proved."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fastx import PACKERS, Trickle, read
+from seqloom.errors import FormatError
+
+SIZES = (1, 2, 3, 7, 1 << 20)
+PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
+
+
+def fasta(*records):
+    """The rows of FASTA: id or header, letters."""
+    return [(head.encode("latin-1"), letters, None) for head, letters in records]
+
+
+def fastq(*records):
+    """The rows of FASTQ: header, letters, qualities."""
+    return [
+        (head.encode("latin-1"), letters, quality) for head, letters, quality in records
+    ]
+
+
+A = fasta(("a", b"ACGT"))
+Q = fastq(("a", b"ACGT", b"IIII"))
+TWO = fasta(("a", b"ACGT"), ("b", b"GG"))
+FASTA = {
+    "lines that end in CRLF": (b">a\r\nAC\r\nGT\r\n", A),
+    "a lone carriage return in a header": (b">a\rx\nACGT\n", "header"),
+    "a lone carriage return in a sequence": (b">a\nAC\rGT\n", "letter"),
+    "a byte order mark": (b"\xef\xbb\xbf>a\nACGT\n", A),
+    "half a byte order mark": (b"\xef\xbb>a\nACGT\n", "format"),
+    "NUL in a header": (b">a\0\nACGT\n", "header"),
+    "NUL in a sequence": (b">a\nAC\0GT\n", "letter"),
+    "blank lines before the first record": (b"\n\r\n>a\nACGT\n", A),
+    "a blank line behind a header": (b">a\n\nACGT\n", A),
+    "a blank line within a sequence": (b">a\nAC\n\r\nGT\n", A),
+    "blank lines between records": (b">a\nACGT\n\n\n>b\nGG\n", TWO),
+    "blank lines at the end": (b">a\nACGT\n\n\n", A),
+    "blanks at a line's end": (b">a\nAC \t\nGT  \n", A),
+    "a space inside a sequence": (b">a\nAC GT\n", "letter"),
+    "a space before a sequence": (b">a\n ACGT\n", "letter"),
+    "a tab inside a sequence": (b">a\nAC\tGT\n", "letter"),
+    "a form feed inside a sequence": (b">a\nAC\x0cGT\n", "letter"),
+    "a vertical tab inside a sequence": (b">a\nAC\x0bGT\n", "letter"),
+    "a comment of ; before the first record": (b";c\n>a\nACGT\n", "format"),
+    "a comment of # before the first record": (b"#c\n>a\nACGT\n", "format"),
+    "a comment of ; within a record": (b">a\nAC\n;c\nGT\n", "comment"),
+    "an empty id": (b">\nACGT\n", "header"),
+    "a header that begins with a space": (b"> a\nACGT\n", "header"),
+    "a header that begins with a tab": (b">\ta\nACGT\n", "header"),
+    "an empty sequence": (b">a\n>b\nGG\n", fasta(("a", b""), ("b", b"GG"))),
+    "an empty sequence at the end": (b">a\nACGT\n>b", fasta(("a", b"ACGT"), ("b", b""))),
+    "one id twice": (b">a\nAC\n>a\nGT\n", fasta(("a", b"AC"), ("a", b"GT"))),
+    "> in a description": (b">a b>c >d\nACGT\n", fasta(("a b>c >d", b"ACGT"))),
+    "> within a line of a sequence": (b">a\nAC>b\nGG\n", "letter"),
+    "a tab in a header": (b">a\tb\nACGT\n", fasta(("a\tb", b"ACGT"))),
+    "a header that is no UTF-8": (b">a caf\xe9\nACGT\n", fasta(("a caf\xe9", b"ACGT"))),
+    "a header of more than 1 MiB": (b">" + b"a" * (1 << 20) + b"a\nACGT\n", "limit"),
+    "a letter that is not ASCII": (b">a\nAC\xc3\x84GT\n", "letter"),
+    "no line end at the end": (b">a\nACGT", A),
+    "lower case, gaps, stars and digits": (b">a\nac-.*1\n", fasta(("a", b"ac-.*1"))),
+    "letters before the first header": (b"ACGT\n>a\nACGT\n", "format"),
+    "an empty file": (b"", "format"),
+    "blank lines alone": (b"\n\r\n\n", "format"),
+}
+FASTQ = {
+    "lines that end in CRLF": (b"@a\r\nACGT\r\n+\r\nIIII\r\n", Q),
+    "a lone carriage return in a header": (b"@a\rx\nACGT\n+\nIIII\n", "header"),
+    "a lone carriage return in a sequence": (b"@a\nAC\rGT\n+\nIIII\n", "letter"),
+    "a lone carriage return in qualities": (b"@a\nACGT\n+\nII\rII\n", "quality"),
+    "a byte order mark": (b"\xef\xbb\xbf@a\nACGT\n+\nIIII\n", Q),
+    "NUL in a header": (b"@a\0\nACGT\n+\nIIII\n", "header"),
+    "NUL in a sequence": (b"@a\nA\0GT\n+\nIIII\n", "letter"),
+    "NUL in qualities": (b"@a\nACGT\n+\nI\0II\n", "quality"),
+    "blank lines before the first record": (b"\n\n@a\nACGT\n+\nIIII\n", Q),
+    "blank lines between records": (b"@a\nACGT\n+\nIIII\n\n\n@a\nACGT\n+\nIIII\n", Q + Q),
+    "a blank line behind a header": (b"@a\n\nACGT\n+\nIIII\n", "letter"),
+    "a blank line behind the sequence": (b"@a\nACGT\n\n+\nIIII\n", "letter"),
+    "a blank line behind the + line": (b"@a\nACGT\n+\n\nIIII\n", "length"),
+    "blank lines at the end": (b"@a\nACGT\n+\nIIII\n\n\r\n", Q),
+    "a sequence and qualities in several lines": (b"@a\nAC\nGT\n+\nI\nIII\n", Q),
+    "@ as the first quality": (
+        b"@a\nACGT\n+\n@III\n@b\nGG\n+\nII\n",
+        fastq(("a", b"ACGT", b"@III"), ("b", b"GG", b"II")),
+    ),
+    "+ as the first quality": (b"@a\nACGT\n+\n+III\n", fastq(("a", b"ACGT", b"+III"))),
+    "@ as the first quality of a second line": (
+        b"@a\nACGT\n+\nII\n@I\n",
+        fastq(("a", b"ACGT", b"II@I")),
+    ),
+    "a + line that repeats the header": (
+        b"@a x\nACGT\n+a x\nIIII\n",
+        fastq(("a x", b"ACGT", b"IIII")),
+    ),
+    "a + line that names another record": (b"@a\nACGT\n+b\nIIII\n", "names"),
+    "an empty id": (b"@\nACGT\n+\nIIII\n", "header"),
+    "a header that begins with a space": (b"@ a\nACGT\n+\nIIII\n", "header"),
+    "an empty sequence": (
+        b"@a\n\n+\n\n@b\nGG\n+\nII\n",
+        fastq(("a", b"", b""), ("b", b"GG", b"II")),
+    ),
+    "one id twice": (b"@a\nACGT\n+\nIIII\n" * 2, Q + Q),
+    "fewer qualities than letters": (
+        b"@a\nACGT\n+\nIII\n@b\nGG\n+\nII\n",
+        "length",
+    ),
+    "more qualities than letters": (b"@a\nACGT\n+\nIIIII\n", "length"),
+    "a space inside a sequence": (b"@a\nAC GT\n+\nIIIII\n", "letter"),
+    "a space inside qualities": (b"@a\nACGT\n+\nI II\n", "quality"),
+    "a space behind a sequence": (b"@a\nACGT \n+\nIIII\n", "letter"),
+    "a space behind qualities": (b"@a\nACGT\n+\nIIII \n", "quality"),
+    "a tab in a header": (b"@a\tb\nACGT\n+\nIIII\n", fastq(("a\tb", b"ACGT", b"IIII"))),
+    "a header that is no UTF-8": (
+        b"@a\xe9\nACGT\n+\nIIII\n",
+        fastq(("a\xe9", b"ACGT", b"IIII")),
+    ),
+    "a header of more than 1 MiB": (b"@" + b"a" * (1 << 20) + b"a\nAC\n+\nII\n", "limit"),
+    "a quality that is DEL": (b"@a\nACGT\n+\nII\x7fI\n", "quality"),
+    "a letter that is not ASCII": (b"@a\nAC\xc3\x84\n+\nIIII\n", "letter"),
+    "no line end at the end": (b"@a\nACGT\n+\nIIII", Q),
+    "the end inside a header": (b"@a\nACGT\n+\nIIII\n@b", "cut"),
+    "the end behind a sequence": (b"@a\nACGT\n", "cut"),
+    "the end behind the + line": (b"@a\nACGT\n+\n", "cut"),
+    "the end inside qualities": (b"@a\nACGT\n+\nII", "cut"),
+    "a record without + and qualities": (b"@a\nACGT\n@b\nGG\n+\nII\n", "cut"),
+    "text behind a record": (b"@a\nACGT\n+\nIIII\nhello\n", "header"),
+    "a comment of # before the first record": (b"#c\n@a\nACGT\n+\nIIII\n", "format"),
+}
+CASES = [("fasta", name) for name in FASTA] + [("fastq", name) for name in FASTQ]
+BOTH = {"fasta": FASTA, "fastq": FASTQ}
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
+def test_has_its_verdict_in_every_container_and_at_every_chunk_size(kind, name):
+    text, verdict = BOTH[kind][name]
+    sizes = SIZES if len(text) < 1000 else SIZES[-1:]
+    for container, pack in PACKERS.items():
+        for size in sizes:
+            found = judge(Trickle(pack(text), size))
+            assert found == verdict, (container, size)
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
+def test_stands_on_the_page(kind, name):
+    (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", section(kind), re.MULTILINE)
+    verdict = BOTH[kind][name][1]
+    assert row.strip().startswith("taken" if isinstance(verdict, list) else "error")
+
+
+def test_the_page_names_nothing_else():
+    for kind, cases in BOTH.items():
+        names = re.findall(r"^\| (.*?) \| (?:taken|error)", section(kind), re.MULTILINE)
+        assert set(names) == set(cases)
+
+
+def section(kind):
+    """The part of the page about one format."""
+    parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return next(part for part in parts if part.startswith(kind.upper()))
+
+
+def judge(origin):
+    """The records of a file, or the kind of its fault."""
+    try:
+        return read(origin)
+    except FormatError as error:
+        return error.kind
+
+
+@pytest.mark.parametrize("text", [b";c\n>a\nACGT\n", b"#c\n>a\nAC\n;x\nGT\n"])
+def test_comments_are_left_out_where_asked(text):
+    assert read(Trickle(text, 1), comments="skip") == A
+
+
+@pytest.mark.parametrize("text", [b">a\nAC GT\n", b">a\n A C\tG T \n"])
+def test_white_space_is_left_out_where_asked(text):
+    assert read(Trickle(text, 1), whitespace="strip") == A
+
+
+def test_a_quality_below_the_declared_encoding_is_an_error():
+    text = b"@a\nACGT\n+\nhh;h\n"
+    assert read(Trickle(text, 1), quality="solexa") == fastq(("a", b"ACGT", b"hh;h"))
+    with pytest.raises(FormatError, match=r"record 0 .*line 4, byte 12: .*'@' to '~'"):
+        read(Trickle(text, 1), quality="phred64")

@@ -1,0 +1,187 @@
+"""Where text may come from: paths, pipes, standard input, file objects."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+
+import pytest
+
+from fastx import PACKERS, read, rows
+from seqloom.errors import ArgumentError, FileError, FormatError
+from seqloom.io import open_sequences
+
+TEXT = b">a one\nACGT\n>b\nGG\n"
+FOUND = [(b"a one", b"ACGT", None), (b"b", b"GG", None)]
+EVERY = {**PACKERS, "bzip2": bz2.compress, "xz": lzma.compress}
+STDIN = """
+import sys, seqloom as sl
+with sl.io.open_sequences("-") as reader:
+    print([(record.id, record.sequence) for record in reader], reader.compression)
+"""
+LEAVE = """
+import seqloom as sl, gzip, io, os
+text = b"".join(b"@r%d\\nACGT\\n+\\nIIII\\n" % i for i in range(400_000))
+reader = sl.io.open_sequences(io.BytesIO(gzip.compress(text, 1)), num_threads=2)
+print(next(iter(reader)).id)
+"""
+
+
+class Broken(io.RawIOBase):
+    """Fails with an exception of its own."""
+
+    def readable(self):
+        return True
+
+    def readinto(self, _):
+        raise ZeroDivisionError("disk on fire")
+
+
+class OnlyRead:
+    """Has nothing but read."""
+
+    def __init__(self, content):
+        self.read = io.BytesIO(content).read
+
+
+class OnlyReadInto:
+    """Has nothing but readinto."""
+
+    def __init__(self, content):
+        self.readinto = io.BytesIO(content).readinto
+
+
+@pytest.mark.parametrize("wrap", [io.BytesIO, OnlyRead, OnlyReadInto])
+@pytest.mark.parametrize("pack", EVERY.values(), ids=EVERY)
+def test_any_binary_file_object_is_read(wrap, pack):
+    assert read(wrap(pack(TEXT))) == FOUND
+
+
+def test_an_object_is_read_from_where_it_stands_and_stays_open():
+    file = io.BytesIO(b"rubbish" + TEXT)
+    file.seek(7)
+    assert read(file) == FOUND
+    assert not file.closed
+
+
+def test_a_member_of_a_zip_archive_is_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.fa", TEXT)
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive, archive.open("a.fa") as file:
+        assert read(file) == FOUND
+
+
+class GivesText:
+    """Is no file in text mode, but gives text."""
+
+    def __init__(self):
+        self.read = io.StringIO(">a\nAC\n").read
+
+
+@pytest.mark.parametrize("text", [io.StringIO(">a\nAC\n"), GivesText()])
+def test_text_is_refused(text):
+    with pytest.raises(ArgumentError, match='binary mode, "rb"'):
+        open_sequences(text)
+
+
+@pytest.mark.parametrize("thing", [7])
+def test_what_is_no_file_is_refused(thing):
+    with pytest.raises(ArgumentError, match="a binary file object, got int"):
+        open_sequences(thing)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_exception_of_the_object_comes_through(threads):
+    with pytest.raises(ZeroDivisionError, match="disk on fire"):
+        open_sequences(Broken(), num_threads=threads)
+
+
+def test_an_object_that_fails_later_raises_at_the_read(tmp_path):
+    (tmp_path / "a").write_bytes(TEXT * 100_000)
+    file = (tmp_path / "a").open("rb", buffering=0)
+    with open_sequences(file) as reader:
+        batches = reader.batches(10)
+        next(batches)
+        file.close()
+        with pytest.raises(ValueError, match="closed"):
+            list(batches)
+
+
+def test_standard_input_is_read():
+    command = [sys.executable, "-c", STDIN]
+    done = subprocess.run(command, input=gzip.compress(TEXT), stdout=-1, check=True)
+    assert done.stdout == b"[('a', b'ACGT'), ('b', b'GG')] gzip\n"
+
+
+def test_standard_input_may_be_replaced(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
+    assert read("-") == FOUND
+
+
+def test_a_program_may_end_in_the_middle_of_a_file():
+    done = subprocess.run([sys.executable, "-c", LEAVE], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"r0\n", b"")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+def test_a_named_pipe_is_read_once(tmp_path, pack):
+    os.mkfifo(tmp_path / "a")
+    content = pack(TEXT)
+    writer = threading.Thread(target=(tmp_path / "a").write_bytes, args=(content,))
+    writer.start()
+    assert read(tmp_path / "a") == FOUND
+    writer.join()
+
+
+READS = b"".join(b"@r%d\n%s\n+\n%s\n" % (i, b"ACGT" * 30, b"I" * 120) for i in range(9999))
+
+
+def overwrite(path, place):
+    """Writes over some of a file."""
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(b"@more")
+
+
+CHANGES = {
+    "shorter": os.truncate,
+    "longer": lambda path, _: path.write_bytes(path.read_bytes() + b"@more"),
+    "other": overwrite,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+def test_a_file_that_changes_while_it_is_read_is_an_error_or_was_read(
+    tmp_path, pack, change
+):
+    content = pack(READS)
+    for step in range(20):
+        path = tmp_path / f"{step}"
+        path.write_bytes(content)
+        assert read_and_change(path, change, step) in {9999, None}
+
+
+def read_and_change(path, change, step):
+    """How many records are read of a file that is written meanwhile, None for an error."""
+    try:
+        with open_sequences(path, num_threads=1 + step % 2) as reader:
+            count = len(next(reader.batches(1 + 400 * step)))
+            CHANGES[change](path, path.stat().st_size * step // 20)
+            return count + sum(map(len, reader.batches(1000)))
+    except (FileError, FormatError):
+        return None
+
+
+def test_batches_that_are_kept_stay_as_they_were(tmp_path):
+    text = b"".join(b">r%d\n%s\n" % (i, b"ACGT" * (i % 7)) for i in range(2000))
+    (tmp_path / "a.fa").write_bytes(text)
+    with open_sequences(tmp_path / "a.fa") as reader:
+        kept = list(reader.batches(100))
+    assert [row for batch in kept for row in rows(batch)] == read(tmp_path / "a.fa")

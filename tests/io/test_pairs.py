@@ -1,0 +1,128 @@
+import gzip
+from io import BytesIO
+
+import pytest
+from hypothesis import given, strategies as st
+
+from fastx import rows
+from seqloom.errors import ArgumentError, FormatError
+from seqloom.io import open_sequences
+
+
+def fastq(names, letters="ACGT"):
+    """FASTQ with these headers."""
+    text = "".join(f"@{name}\n{letters}\n+\n{'I' * len(letters)}\n" for name in names)
+    return BytesIO(text.encode())
+
+
+def names(reader):
+    """The headers of both reads of each pair."""
+    return [(one.header.decode(), other.header.decode()) for one, other in reader]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("r", "r"),
+        ("r/1", "r/2"),
+        ("r/1 length=9", "r/2 length=7"),
+        ("M0:1:2 1:N:0:AC", "M0:1:2 2:N:0:AC"),
+    ],
+)
+def test_mates_are_told_by_their_ids(one, other):
+    with open_sequences((fastq([one]), fastq([other]))) as reader:
+        assert names(reader) == [(one, other)]
+
+
+@pytest.mark.parametrize(("one", "other"), [("r", "s"), ("r/2", "r/1"), ("r/1", "r/1")])
+def test_reads_of_different_fragments_are_an_error(one, other):
+    first, second = fastq(["a", one]), fastq(["a", other])
+    first.name, second.name = "r1.fq", "r2.fq"
+    with (
+        open_sequences((first, second)) as reader,
+        pytest.raises(
+            FormatError, match=f"r1.fq and r2.fq: pair 1: .*'{one}' and '{other}'"
+        ),
+    ):
+        names(reader)
+
+
+@pytest.mark.parametrize(("ended", "longer"), [(0, 1), (1, 0)])
+def test_a_file_that_ends_early_is_named_with_the_other(tmp_path, ended, longer):
+    paths = [tmp_path / "r1.fq", tmp_path / "r2.fq"]
+    paths[ended].write_bytes(fastq("ab").getvalue())
+    paths[longer].write_bytes(fastq("abc").getvalue())
+    words = rf"r{ended + 1}.fq: ends after 2 records, but .*r{longer + 1}.fq .* 2 \(c\)"
+    with open_sequences(tuple(paths)) as reader, pytest.raises(FormatError, match=words):
+        names(reader)
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 60))
+def test_batches_of_pairs_go_in_lock_step(count, n, max_bytes):
+    ids = [f"r{number}" for number in range(count)]
+    first, second = fastq(ids), fastq(ids, "GGCCA")
+    with open_sequences((first, second)) as reader:
+        pairs = list(reader.batches(n, max_bytes=max_bytes))
+    assert all(1 <= len(one) == len(other) <= n for one, other in pairs)
+    assert [r[0].decode() for one, _ in pairs for r in rows(one)] == ids
+    assert {r[1] for _, other in pairs for r in rows(other)} == {b"GGCCA"}
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 60))
+def test_reads_that_alternate_are_two_batches(count, n, max_bytes):
+    ids = [f"r{number}/{mate}" for number in range(count) for mate in (1, 2)]
+    with open_sequences(fastq(ids), interleaved=True) as reader:
+        pairs = list(reader.batches(n, max_bytes=max_bytes))
+    assert all(1 <= len(one) == len(other) for one, other in pairs)
+    found = [
+        r[0].decode()
+        for pair in pairs
+        for two in zip(*map(rows, pair), strict=True)
+        for r in two
+    ]
+    assert found == ids
+
+
+def test_an_odd_number_of_alternating_reads_is_an_error():
+    with (
+        open_sequences(fastq("aab"), interleaved=True) as reader,
+        pytest.raises(FormatError, match=r"record 2 \(b\): expected its mate.*3 records"),
+    ):
+        names(reader)
+
+
+def test_expected_are_pairs():
+    with open_sequences(fastq("aabb"), interleaved=True, expect=2) as reader:
+        assert len(names(reader)) == 2
+    with (
+        open_sequences((fastq("ab"), fastq("ab")), expect=3) as reader,
+        pytest.raises(FormatError, match="expected 3 records, found 2"),
+    ):
+        names(reader)
+
+
+def test_files_may_be_packed_differently(tmp_path):
+    (tmp_path / "r1.fq").write_bytes(fastq("ab").getvalue())
+    (tmp_path / "r2.fq.gz").write_bytes(gzip.compress(fastq("ab").getvalue()))
+    with open_sequences((tmp_path / "r1.fq", tmp_path / "r2.fq.gz")) as reader:
+        assert names(reader) == [("a", "a"), ("b", "b")]
+        assert reader.format == "fastq"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"interleaved": True}, "for one file, got two"),
+        ({"on_error": "skip"}, "part them from their mates"),
+    ],
+)
+def test_options_that_would_part_mates_are_refused(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        open_sequences((fastq("a"), fastq("a")), **options)
+
+
+def test_one_file_twice_is_refused(tmp_path):
+    (tmp_path / "a.fq").write_bytes(fastq("a").getvalue())
+    (tmp_path / "b.fq").symlink_to("a.fq")
+    with pytest.raises(ArgumentError, match="the same one"):
+        open_sequences((tmp_path / "a.fq", tmp_path / "b.fq"))

@@ -1,0 +1,85 @@
+"""A file that was cut anywhere is an error, never a shorter record."""
+
+import gzip
+import re
+from io import BytesIO
+
+import pytest
+
+from fastx import QUALITY, bgzip, read
+from seqloom.errors import FormatError
+
+NAMES = [
+    "example",
+    "example_dos",
+    "misc_dna_as_sanger",
+    "misc_rna_as_sanger",
+    "sanger_faked",
+    "sanger_93",
+    "wrapping_as_sanger",
+    "illumina_full_range_as_sanger",
+    "solexa_full_range_as_sanger",
+    "tricky",
+]
+FASTQ = {name: (QUALITY / f"{name}.fastq").read_bytes() for name in NAMES}
+
+
+def fasta(count, width):
+    """So many records of two lines."""
+    lines = [
+        (b">s%d x" % i, b"ACGTN"[: 1 + i % 5] * width, b"G" * width) for i in range(count)
+    ]
+    return b"".join(line + b"\n" for record in lines for line in record)
+
+
+FASTA = {f"{n} records": fasta(n, 61 // n) for n in range(1, 11)}
+
+
+def outcome(content, **options):
+    """The records of a file, or None for an error."""
+    try:
+        return read(BytesIO(content), **options)
+    except FormatError:
+        return None
+
+
+@pytest.mark.parametrize("name", FASTQ)
+def test_a_plain_fastq_that_was_cut_is_an_error_but_between_records(name):
+    text = FASTQ[name]
+    whole = read(BytesIO(text))
+    for end in range(1, len(text)):
+        found = outcome(text[:end])
+        if found is not None:
+            assert found == whole[: len(found)], end
+            assert (
+                len(found) == len(whole) or outcome(text[:end], expect=len(whole)) is None
+            )
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bgzip], ids=["gzip", "bgzip"])
+@pytest.mark.parametrize("text", [*FASTQ.values(), *FASTA.values()], ids=[*FASTQ, *FASTA])
+def test_a_packed_file_that_was_cut_is_an_error(text, pack):
+    content = pack(text)
+    assert [end for end in range(len(content)) if outcome(content[:end]) is not None] == []
+
+
+def test_a_gzip_cut_between_members_is_found_by_the_number_of_records():
+    first, second = gzip.compress(b"@a\nAC\n+\nII\n"), gzip.compress(b"@b\nGG\n+\nII\n")
+    assert len(read(BytesIO(first + second), expect=2)) == 2
+    assert len(outcome(first) or ()) == 1
+    with pytest.raises(FormatError, match="expected 2 records, found 1") as caught:
+        read(BytesIO(first), expect=2)
+    assert caught.value.kind == "count"
+
+
+def test_a_bgzip_cut_between_blocks_lacks_its_end_block():
+    whole = bgzip(b">a\nACGT\n>b\nGG\n", 8)
+    (cut,) = [m.start() for m in re.finditer(rb"\x1f\x8b", whole)][1:2]
+    assert outcome(whole[:cut]) is None
+    assert len(outcome(whole[:cut], require_eof=False) or ()) == 1
+
+
+def test_a_plain_fasta_cut_between_records_is_found_by_the_number_of_records():
+    text = b">a\nACGT\n>b\nGG\n"
+    assert len(outcome(text[:8]) or ()) == 1
+    assert outcome(text[:8], expect=2) is None

@@ -1,0 +1,105 @@
+"""Reading ahead: threads that start and end with a reader, forks, memory."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seqloom.io import open_sequences, write_sequences
+
+RECORDS = 4_000
+LENGTH = 1_000
+CONTAINERS = ("none", "gzip", "bgzip")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Writes a few MB of FASTA in each container."""
+    folder = tmp_path_factory.mktemp("ahead")
+    letters = "ACGTTGCAAC" * (LENGTH // 10)
+    records = [(f"r{number}", letters) for number in range(RECORDS)]
+    for container in CONTAINERS:
+        write_sequences(folder / container, records, format="fasta", compression=container)
+    return folder
+
+
+def run(code: str, *arguments: object) -> str:
+    """Runs Python in a process of its own and gives what it says."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def count_threads() -> int:
+    """Counts the threads of this process that read ahead."""
+    threads = Path("/proc/self/task").glob("*/comm")
+    return sum(name.read_text().startswith(("seqloom-a", "seqloom-b")) for name in threads)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_threads_end_when_a_reader_is_closed_half_way(folder: Path, container: str) -> None:
+    before = count_threads()
+    with open_sequences(folder / container, num_threads=3) as reader:
+        batches = reader.batches(1_000)
+        next(batches)
+        next(batches)
+    del batches, reader
+    assert count_threads() == before
+
+
+FORK = """
+import os, sys
+from seqloom.io import open_sequences
+reader = open_sequences(sys.argv[1], num_threads=2)
+batches = reader.batches(1_000)
+first = next(batches)
+child = os.fork()
+if child == 0:
+    try:
+        for _ in batches:
+            pass
+        print("no error", flush=True)
+    except Exception as error:
+        print(error, flush=True)
+    del batches, reader
+    os._exit(0)
+os.waitpid(child, 0)
+print(len(first) + sum(map(len, batches)))
+"""
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_forked_process_is_told_and_its_parent_reads_on(
+    folder: Path, container: str
+) -> None:
+    said, count = run(FORK, folder / container).splitlines()
+    assert "open it again in this process" in said
+    assert int(count) == RECORDS
+
+
+BOMB = """
+import resource, sys
+from seqloom.io import open_sequences
+with open_sequences(sys.argv[1], num_threads=2) as reader:
+    batches = reader.batches(100)
+    next(batches)
+    start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    letters = sum(int(batch.sequences.offsets[-1]) for batch in batches)
+print(letters, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
+"""
+
+
+def test_much_text_in_a_small_file_streams_through_little_memory(tmp_path: Path) -> None:
+    record = b">r\n" + b"A" * 10_000 + b"\n"
+    path = tmp_path / "bomb.fa.gz"
+    with gzip.open(path, "wb", 1) as file:
+        for _ in range(100):
+            file.write(record * 100)
+    letters, kilobytes = map(int, run(BOMB, path).split())
+    assert letters == 10_000 * 9_900
+    assert kilobytes < 32 << 10

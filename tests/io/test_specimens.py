@@ -1,0 +1,159 @@
+"""Files of others: each is rejected for its fault, or read as Biopython reads it."""
+
+import gzip
+from io import StringIO
+
+import pytest
+from Bio import SeqIO
+
+from fastx import PACKERS, QUALITY, read, real
+from seqloom.errors import FormatError
+
+ENCODINGS = {
+    "phred33": "fastq-sanger",
+    "phred64": "fastq-illumina",
+    "solexa": "fastq-solexa",
+}
+# What is wrong with each of the faulty files of Cock et al. 2010.
+FAULTS = {
+    "diff_ids": "names",
+    "double_qual": "header",
+    "double_seq": "cut",
+    "long_qual": "length",
+    "no_qual": "length",
+    "qual_del": "quality",
+    "qual_escape": "quality",
+    "qual_null": "quality",
+    "qual_space": "quality",
+    "qual_tab": "quality",
+    "qual_unit_sep": "quality",
+    "qual_vtab": "quality",
+    "short_qual": "length",
+    "spaces": "letter",
+    "tabs": "letter",
+    "trunc_at_plus": "cut",
+    "trunc_at_qual": "cut",
+    "trunc_at_seq": "cut",
+    "trunc_in_plus": "cut",
+    "trunc_in_qual": "cut",
+    "trunc_in_seq": "cut",
+    "trunc_in_title": "cut",
+}
+FASTQ = sorted(path.name for path in QUALITY.glob("*.fastq") if "error" not in path.name)
+
+
+def encoding_of(name):
+    """How a file's qualities are written, by its name."""
+    written_as = name.partition("_as_")[2] or name
+    if "solexa" in written_as:
+        return "solexa"
+    return "phred64" if "illumina" in written_as else "phred33"
+
+
+@pytest.mark.parametrize(("name", "kind"), FAULTS.items())
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+def test_a_faulty_fastq_is_rejected_for_its_fault(tmp_path, name, kind, pack):
+    (tmp_path / "a").write_bytes(pack((QUALITY / f"error_{name}.fastq").read_bytes()))
+    with pytest.raises(FormatError) as caught:
+        read(tmp_path / "a")
+    assert caught.value.kind == kind
+    assert caught.value.line is not None
+
+
+def test_all_faulty_fastq_are_listed():
+    names = {path.stem.removeprefix("error_") for path in QUALITY.glob("error_*")}
+    assert names == set(FAULTS)
+    assert len(FAULTS) == 22
+
+
+@pytest.mark.parametrize("name", FASTQ)
+def test_a_valid_fastq_reads_as_biopython_reads_it(name):
+    encoding = encoding_of(name)
+    compare_fastq(QUALITY / name, encoding)
+
+
+def compare_fastq(path, encoding):
+    """Compares a file with Biopython's view of it, qualities as letters."""
+    with path.open(encoding="ascii") as file:
+        records = list(SeqIO.parse(file, ENCODINGS[encoding]))
+        letters = [
+            record.format(ENCODINGS[encoding]).splitlines()[-1] for record in records
+        ]
+    found = read(path, quality=encoding)
+    assert [(head.decode(), text.decode()) for head, text, _ in found] == [
+        (record.description, str(record.seq)) for record in records
+    ]
+    assert [quality.decode() for *_, quality in found] == [
+        line if len(record) else "" for line, record in zip(letters, records, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "packed", ["example.fastq.gz", "example.fastq.bgz", "example_dos.fastq.bgz"]
+)
+def test_a_packed_twin_reads_as_the_plain_file(packed):
+    assert read(QUALITY / packed) == read(QUALITY / packed.rpartition(".")[0])
+
+
+def specimens(kind):
+    """The specimens of a format, each with whether it is valid."""
+    folder = real("specimens", kind)
+    text = (folder / "index.yml").read_text(encoding="utf-8")
+    entries = [part for part in text.split("- filename:") if part.strip()]
+    return {folder / part.split()[0]: "valid: false" not in part for part in entries}
+
+
+def test_every_specimen_of_fastq_has_its_verdict():
+    for path, is_valid in specimens("FASTQ").items():
+        if is_valid:
+            compare_fastq(path, encoding_of(path.name))
+        else:
+            with pytest.raises(FormatError):
+                read(path)
+
+
+EXCEPTIONS = {"f003.fasta": {"comments": "skip"}, "example1.txt": {"whitespace": "strip"}}
+
+
+def test_every_specimen_of_fasta_has_its_verdict():
+    for path, is_valid in specimens("FASTA").items():
+        if not is_valid:
+            with pytest.raises(FormatError):
+                read(path)
+            continue
+        if path.name in EXCEPTIONS:
+            with pytest.raises(FormatError):
+                read(path)
+        assert strip(read(path, **EXCEPTIONS.get(path.name, {}))) == biopython(path), path
+
+
+def strip(found):
+    """Records without qualities, as text."""
+    return [(head.decode().strip(), text.decode()) for head, text, _ in found]
+
+
+def biopython(path):
+    """The records of a FASTA file as Biopython reads them, lines of comments aside."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    text = StringIO("".join(line for line in lines if line[0] not in ";#"))
+    return [(each.description, str(each.seq)) for each in SeqIO.parse(text, "fasta")]
+
+
+READS = [
+    "Illimina1.8.fq.gz",
+    "PRJNA271013_head.fq",
+    "multimember_split.fastq.gz",
+    "sample_parallel.fastq.bgz",
+    "wrong_extension.fastq.gz",
+]
+
+
+@pytest.mark.parametrize("name", READS)
+def test_real_reads_are_those_that_biopython_reads(name):
+    path = real("reads", name)
+    raw = path.read_bytes()
+    text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+    lines = text.decode("latin-1").splitlines()
+    expected = list(zip(lines[0::4], lines[1::4], lines[3::4], strict=True))
+    found = [(f"@{h.decode('latin-1')}", s.decode(), q.decode()) for h, s, q in read(path)]
+    assert found == expected

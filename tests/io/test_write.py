@@ -1,0 +1,188 @@
+import gzip
+import io
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from fastx import QUALITY, read
+from seqloom.errors import ArgumentError, FileError, FormatError
+from seqloom.io import SequenceRecord, inspect, open_sequences, write_sequences
+
+NAMES = {
+    "a.fa": ("fasta", "none"),
+    "a.FASTA": ("fasta", "none"),
+    "a.fna.gz": ("fasta", "gzip"),
+    "a.faa.bgz": ("fasta", "bgzip"),
+    "a.fq": ("fastq", "none"),
+    "a.fastq.gz": ("fastq", "gzip"),
+    "a.fq.bgz": ("fastq", "bgzip"),
+}
+ROWS = [
+    ("a one  two ", "ACGTN", "II@I!"),
+    (b"b\xff", b"", b""),
+    ("c\t>x", "acgt-", "+@IJK"),
+]
+header = st.binary(min_size=1, max_size=30).filter(
+    lambda text: text[:1] not in {b" ", b"\t"} and not set(text) & set(b"\n\r\0")
+)
+letters = st.text("ACGTNacgtn*-.", max_size=200).map(str.encode)
+
+
+@pytest.mark.parametrize(("name", "made"), NAMES.items())
+def test_format_and_container_are_told_from_the_name(tmp_path, name, made):
+    write_sequences(tmp_path / name, ROWS)
+    with open_sequences(tmp_path / name) as reader:
+        assert (reader.format, reader.compression) == made
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(st.tuples(header, letters), min_size=1, max_size=9),
+    st.sampled_from(["fasta", "fastq"]),
+    st.sampled_from(["none", "gzip", "bgzip"]),
+    st.none() | st.integers(1, 70),
+    st.integers(0, 9),
+)
+def test_what_was_written_reads_back(tmp_path, records, form, container, width, level):
+    rows = [(*row, b"~" * len(row[1]) if form == "fastq" else None) for row in records]
+    options: Any = {"format": form, "compression": container}
+    count = write_sequences(tmp_path / "a", rows, line_width=width, level=level, **options)
+    assert count == len(rows)
+    assert read(tmp_path / "a", format=form) == rows
+
+
+@pytest.mark.parametrize(
+    "name", ["tricky", "example_dos", "wrapping_as_sanger", "sanger_93"]
+)
+@pytest.mark.parametrize("kind", ["reader", "batches", "records"])
+def test_readers_batches_and_records_are_written_byte_for_byte(tmp_path, name, kind):
+    source = QUALITY / f"{name}.fastq"
+    with open_sequences(source) as reader:
+        records = {"reader": reader, "batches": reader.batches(2), "records": iter(reader)}
+        write_sequences(tmp_path / "a.fq.gz", records[kind])
+    assert read(tmp_path / "a.fq.gz") == read(source)
+
+
+def test_one_batch_is_written(tmp_path):
+    with open_sequences(QUALITY / "example.fastq") as reader:
+        batch = next(reader.batches(2))
+    assert write_sequences(tmp_path / "a.fq", batch) == 2
+
+
+def test_fastq_becomes_fasta_in_lines_of_60(tmp_path):
+    write_sequences(tmp_path / "a.fa", [SequenceRecord("a", "b", b"A" * 130, b"I" * 130)])
+    lines = (tmp_path / "a.fa").read_text().split("\n")
+    assert [len(line) for line in lines] == [4, 60, 60, 10, 0]
+
+
+def test_a_header_is_kept_until_id_or_description_change(monkeypatch):
+    record = SequenceRecord("a", "b", b"ACGT", header=b"a   b ")
+    changed = SequenceRecord("a", "c", b"ACGT", header=b"a   b ")
+    out = io.BytesIO()
+    text = io.TextIOWrapper(out)
+    monkeypatch.setattr("sys.stdout", text)
+    write_sequences("-", [record, changed], format="fasta")
+    assert out.getvalue() == b">a   b \nACGT\n>a c\nACGT\n"
+
+
+def test_the_same_records_give_the_same_bytes_for_any_number_of_threads(tmp_path):
+    rows = [(f"r{i}", "ACGTT" * 40, "I" * 200) for i in range(5000)]
+    for threads in (1, 2, 3):
+        write_sequences(tmp_path / f"{threads}.fq.bgz", rows, num_threads=threads)
+    contents = {(tmp_path / f"{threads}.fq.bgz").read_bytes() for threads in (1, 2, 3)}
+    assert len(contents) == 1
+
+
+def test_gzip_is_read_by_others(tmp_path):
+    write_sequences(tmp_path / "a.fa.gz", [("a", "ACGT")])
+    write_sequences(tmp_path / "a.fa.bgz", [("a", "ACGT")])
+    assert gzip.decompress((tmp_path / "a.fa.gz").read_bytes()) == b">a\nACGT\n"
+    assert gzip.decompress((tmp_path / "a.fa.bgz").read_bytes()) == b">a\nACGT\n"
+
+
+PRINT = """
+import seqloom as sl
+sl.io.write_sequences("-", [("a", "AC")], format="fasta", compression="gzip")
+"""
+
+
+def test_standard_output_takes_packed_text_too():
+    done = subprocess.run([sys.executable, "-c", PRINT], stdout=-1, check=True)
+    assert gzip.decompress(done.stdout) == b">a\nAC\n"
+
+
+GOOD: Any = ("first", "A", "I")
+BAD = {
+    "an empty id": (("", "AC"), "expected an id"),
+    "a line end in a header": (("a\nb", "AC"), "a header is one line"),
+    "a space among letters": (("a", "A C"), "position 1: expected a letter, found ' '"),
+    "a mark among letters": (("a", "A>C"), "position 1: .*'>'"),
+    "too few qualities": (("a", "ACGT", "II"), "4 letters need as many qualities, found 2"),
+    "a quality that is none": (("a", "AC", "I\t"), "expected a quality from '!' to '~'"),
+}
+
+
+@pytest.mark.parametrize(("row", "words"), BAD.values(), ids=BAD)
+def test_what_would_not_read_back_is_an_error_and_leaves_no_file(tmp_path, row, words):
+    name = "a.fq" if len(row) == 3 else "a.fa"
+    with pytest.raises((FormatError, ArgumentError), match=words):
+        write_sequences(tmp_path / name, [GOOD[: len(row)], row])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_names_file_and_record(tmp_path):
+    rows = [("a", "AC"), ("b", "G G")]
+    with pytest.raises(FormatError, match=r"a\.fa: record 1 \(b\): position 1") as caught:
+        write_sequences(tmp_path / "a.fa", rows)
+    assert caught.value.record == 1
+
+
+def test_a_source_that_fails_leaves_the_old_file(tmp_path):
+    write_sequences(tmp_path / "a.fq", [("old", "A", "I")])
+    before = (tmp_path / "a.fq").read_bytes()
+    with (
+        open_sequences(QUALITY / "error_trunc_in_qual.fastq") as reader,
+        pytest.raises(FormatError),
+    ):
+        write_sequences(tmp_path / "a.fq", reader)
+    assert (tmp_path / "a.fq").read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_may_be_written_over_itself(tmp_path):
+    write_sequences(tmp_path / "a.fa", [("a", "AC" * 9999)])
+    with open_sequences(tmp_path / "a.fa") as reader:
+        write_sequences(tmp_path / "a.fa", reader, line_width=None)
+    assert inspect(tmp_path / "a.fa").longest == 19998
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("a.txt", {}, "cannot tell the format from the name"),
+        ("-", {}, "cannot tell the format"),
+        ("a.fa", {"format": "bam"}, "format must be one of fasta, fastq"),
+        ("a.fa", {"compression": "xz"}, "compression must be one of none, gzip, bgzip"),
+        ("a.fa", {"level": 10}, "level must be from 0 to 9"),
+        ("a.fa", {"line_width": 0}, "line_width must be at least 1"),
+        ("a.fq", {}, "FASTQ needs qualities"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path, name, options, words):
+    path = name if name == "-" else tmp_path / name
+    with pytest.raises((ArgumentError, FormatError), match=words):
+        write_sequences(path, [("a", "AC")], **options)
+
+
+@pytest.mark.parametrize("record", [7, ("a",), "ab c"])
+def test_what_is_no_record_is_refused(tmp_path, record):
+    with pytest.raises(ArgumentError, match="expected a SequenceRecord"):
+        write_sequences(tmp_path / "a.fa", [record])
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileError):
+        write_sequences(tmp_path / "none" / "a.fa", [("a", "AC")])
