@@ -3,7 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from seqloom import Key
 from seqloom.errors import ArgumentError
@@ -86,3 +86,17 @@ def test_a_seed_that_is_no_64_bit_number_is_an_error(word):
 
 def test_numpy_integers_are_words():
     assert Key(np.int64(7), np.uint8(3)) == Key(7, 3)
+
+
+@settings(deadline=None)
+@given(seeds, st.lists(st.integers(0, 2**62 - 1)))
+def test_each_is_the_fold_of_each_number(seed, numbers):
+    rows = Key(seed).each(np.array(numbers, np.int64))
+    assert rows.dtype == np.uint32
+    assert rows.tolist() == [list(Key(seed, number).words) for number in numbers]
+
+
+@pytest.mark.parametrize("words", [[-1], [2**62], [0.5], [[1, 2]], 3])
+def test_each_takes_one_row_of_whole_numbers(words):
+    with pytest.raises(ArgumentError):
+        Key(0).each(words)

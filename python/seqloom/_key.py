@@ -14,7 +14,7 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 _WORD = 0xFFFF_FFFF
 # Numbers, names and splits are folded from three ranges, so that none meets another.
@@ -81,6 +81,34 @@ class Key:
         """
         counts = (_halves(_SPLITS | i) for i in range(n))
         return [_key(_native.threefry(*self.words, *count)) for count in counts]
+
+    def each(self, words: ArrayLike) -> NDArray[np.uint32]:
+        """Derives one key for each number, as an array.
+
+        Args:
+            words: Whole numbers from 0, such as the ordinals of a batch.
+
+        Returns:
+            An array (numbers, 2); row ``i`` is ``fold(words[i]).words``.
+
+        Raises:
+            ArgumentError: They are no row of whole numbers from 0 to 2**62 - 1.
+
+        Examples:
+            >>> Key(0, 3).each([7, 8])[1].tolist() == list(Key(0, 3, 8).words)
+            True
+        """
+        numbers = np.asarray(words)
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise ArgumentError(
+                f"words must be one row of whole numbers, got {numbers.dtype} of shape "
+                f"{numbers.shape}"
+            )
+        for extreme in (numbers.min(), numbers.max()) if numbers.size else ():
+            _whole(extreme, below=_NUMBERS)
+        out = np.empty((numbers.size, 2), np.uint32)
+        _native.fold_each(*self.words, np.ascontiguousarray(numbers, np.int64), out)
+        return out
 
     def bits(self, n: int) -> NDArray[np.uint32]:
         """Draws words of 32 random bits.

@@ -130,7 +130,8 @@ def test_what_was_met_is_counted():
     encode = OneHot("dna")
     encode("ACNNRg")
     encode("n")
-    assert encode.counts == {"ambiguous": 4, "lower_case": 2, "outside": 0}
+    met = {name: count for name, count in encode.counts.items() if count}
+    assert met == {"ambiguous": 4, "lower_case": 2}
 
 
 @pytest.mark.parametrize(

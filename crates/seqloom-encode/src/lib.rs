@@ -1,7 +1,28 @@
 //! Sequence records to numbers.
 
-pub mod count;
-pub mod one_hot;
-mod policy;
+#![expect(
+    clippy::inline_always,
+    reason = "what is not inlined into a kernel is compiled for the oldest machine"
+)]
 
-pub use policy::{Case, Unknown};
+pub mod augment;
+pub mod count;
+mod fill;
+mod frame;
+mod kmer;
+mod letters;
+mod lookup;
+mod machine;
+pub mod one_hot;
+pub mod pack;
+mod policy;
+mod word;
+
+pub use fill::{Block, Kernel, Rows, fill};
+pub use frame::Frame;
+pub use kmer::{KmerCounts, Kmers, Words};
+pub use letters::{Counts, Letters, Met};
+pub use lookup::Lookup;
+pub use one_hot::OneHot;
+pub use policy::{Case, Policy, Rare, Symbols};
+pub use word::Word;

@@ -4,17 +4,31 @@ use std::str::FromStr;
 
 use seqloom_core::Error;
 
-/// What stands in the output for an ambiguity code.
+/// What an encoder takes beside the members of its alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
-    /// Nothing: every channel is 0.
-    Zeros,
-    /// The same in every channel: one divided by the width.
-    Uniform,
-    /// One, shared among the letters that the code stands for.
-    Fractional,
-    /// The code is refused.
-    Error,
+pub struct Policy {
+    /// Whether ambiguity codes are taken.
+    pub codes: bool,
+    /// What becomes of lower case.
+    pub case: Case,
+    /// Whether DNA reads U as T.
+    pub rna_as_dna: bool,
+    /// What becomes of residues outside the twenty.
+    pub rare: Rare,
+    /// What becomes of marks that are no residues.
+    pub symbols: Symbols,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            codes: true,
+            case: Case::Fold,
+            rna_as_dna: false,
+            rare: Rare::Error,
+            symbols: Symbols::StripTerminalStop,
+        }
+    }
 }
 
 /// What becomes of a lower-case letter.
@@ -22,7 +36,7 @@ pub enum Unknown {
 pub enum Case {
     /// It counts as its upper-case letter.
     Fold,
-    /// It is masked: every channel is 0.
+    /// It is masked: nothing is known of it.
     Mask,
     /// It is a letter of its own, foreign unless the alphabet holds it.
     Keep,
@@ -30,46 +44,84 @@ pub enum Case {
     Error,
 }
 
-impl FromStr for Unknown {
-    type Err = Error;
+/// What becomes of a residue outside the twenty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rare {
+    /// It is refused.
+    Error,
+    /// It is masked: nothing is known of it.
+    Zeros,
+    /// It counts as X.
+    Unknown,
+    /// It counts as the residue that stands in for it.
+    Replace,
+    /// It is a member, after the twenty.
+    Keep,
+}
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Ok(match name {
-            "zeros" => Self::Zeros,
-            "uniform" => Self::Uniform,
-            "fractional" => Self::Fractional,
-            "error" => Self::Error,
-            _ => {
-                return Err(not_one_of(
-                    "unknown",
-                    "'zeros', 'uniform', 'fractional' or 'error'",
-                    name,
-                ));
-            }
-        })
-    }
+/// What becomes of a mark that is no residue: `*`, `-`, `.`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbols {
+    /// One `*` at the end is taken as absent; all others are refused.
+    StripTerminalStop,
+    /// All are refused.
+    Error,
+    /// They are masked: nothing is known of them.
+    Zeros,
+    /// They are members, after all others.
+    Keep,
 }
 
 impl FromStr for Case {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        Ok(match name {
-            "fold" => Self::Fold,
-            "mask" => Self::Mask,
-            "keep" => Self::Keep,
-            "error" => Self::Error,
-            _ => {
-                return Err(not_one_of(
-                    "case",
-                    "'fold', 'mask', 'keep' or 'error'",
-                    name,
-                ));
-            }
-        })
+        let all = [
+            ("fold", Self::Fold),
+            ("mask", Self::Mask),
+            ("keep", Self::Keep),
+            ("error", Self::Error),
+        ];
+        choose("case", name, &all)
     }
 }
 
-fn not_one_of(what: &str, choices: &str, found: &str) -> Error {
-    Error::argument(format!("{what} must be {choices}, got {found:?}"))
+impl FromStr for Rare {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let all = [
+            ("error", Self::Error),
+            ("zeros", Self::Zeros),
+            ("unknown", Self::Unknown),
+            ("replace", Self::Replace),
+            ("keep", Self::Keep),
+        ];
+        choose("rare", name, &all)
+    }
+}
+
+impl FromStr for Symbols {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let all = [
+            ("strip_terminal_stop", Self::StripTerminalStop),
+            ("error", Self::Error),
+            ("zeros", Self::Zeros),
+            ("keep", Self::Keep),
+        ];
+        choose("symbols", name, &all)
+    }
+}
+
+fn choose<T: Copy>(what: &str, name: &str, all: &[(&str, T)]) -> Result<T, Error> {
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, choice)| *choice).ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(|(known, _)| format!("{known:?}")).collect();
+        Error::argument(format!(
+            "{what} must be one of {}, got {name:?}",
+            names.join(", ")
+        ))
+    })
 }

@@ -2,69 +2,60 @@
 
 use seqloom_core::Result;
 
-use super::layout::Channels;
-use super::{Layout, Table};
+use super::Layout;
+use crate::Letters;
 
-impl Table {
-    /// The letters of each row of a C-contiguous array.
-    ///
-    /// The largest channel names the letter. Channels that share the largest
-    /// value are read as the ambiguity code that stands for just them. A place
-    /// of zeros, or one that no code stands for, becomes the code for any
-    /// letter (`N`, `X`), or `-` in an alphabet that has none.
-    pub fn decode(&self, array: &[f32], layout: Layout) -> Result<Vec<Vec<u8>>> {
-        let row = layout.length() * self.width();
-        let rows = layout.sequences();
-        layout.check(rows, self.width(), array.len())?;
-        let one = |row| self.decode_one(row, layout.channels());
-        Ok((0..rows)
-            .map(|index| &array[index * row..(index + 1) * row])
-            .map(one)
-            .collect())
-    }
+/// The letters of each row of a C-contiguous array.
+///
+/// The largest channel names the letter. Channels that share the largest value are read as
+/// the ambiguity code that stands for just them. A place of zeros, or one that no code stands
+/// for, becomes the code for any letter (`N`, `X`), or `-` in an alphabet that has none.
+pub fn decode(letters: &Letters, array: &[f32], layout: Layout) -> Result<Vec<Vec<u8>>> {
+    let width = letters.members().len();
+    layout.check(width, array.len())?;
+    let size = layout.length() * width;
+    let rows = (0..layout.sequences()).map(|index| &array[index * size..][..size]);
+    Ok(rows.map(|row| decode_one(letters, row, layout)).collect())
+}
 
-    fn decode_one(&self, row: &[f32], channels: Channels) -> Vec<u8> {
-        let width = self.width();
-        let length = row.len() / width;
-        let number = |place, channel| match channels {
-            Channels::First => row[channel * length + place],
-            Channels::Last => row[place * width + channel],
-        };
-        (0..length)
-            .map(|place| self.letter(|channel| number(place, channel)))
-            .collect()
-    }
+fn decode_one(letters: &Letters, row: &[f32], layout: Layout) -> Vec<u8> {
+    let width = letters.members().len();
+    let at = |place, channel| row[layout.place(place, channel, width)];
+    (0..layout.length())
+        .map(|place| letter(letters, |channel| at(place, channel)))
+        .collect()
+}
 
-    fn letter(&self, number: impl Fn(usize) -> f32) -> u8 {
-        let largest = (0..self.width()).map(&number).fold(0.0, f32::max);
-        if largest <= 0.0 {
-            return self.any();
-        }
-        let is_largest = |channel: &usize| number(*channel) >= largest;
-        let mut members = (0..self.width())
-            .filter(is_largest)
-            .map(|channel| self.letters()[channel]);
-        match (members.next(), members.next()) {
-            (Some(only), None) => only,
-            _ => self.code(|channel| is_largest(&channel)),
-        }
+fn letter(letters: &Letters, number: impl Fn(usize) -> f32) -> u8 {
+    let members = letters.members();
+    let largest = (0..members.len()).map(&number).fold(0.0, f32::max);
+    if largest <= 0.0 {
+        return any(letters);
     }
+    let is_largest = |channel: usize| number(channel) >= largest;
+    let mut found = (0..members.len()).filter(|channel| is_largest(*channel));
+    match (found.next(), found.next()) {
+        (Some(only), None) => members[only],
+        _ => code(letters, is_largest),
+    }
+}
 
-    /// The ambiguity code that stands for just these channels.
-    fn code(&self, holds: impl Fn(usize) -> bool) -> u8 {
-        let fits = |members: &[u8]| {
-            let mut letters = self.letters().iter().enumerate();
-            letters.all(|(channel, letter)| members.contains(letter) == holds(channel))
-        };
-        let mut codes = self.alphabet().ambiguities().iter();
-        codes
-            .find(|(_, members)| fits(members))
-            .map_or_else(|| self.any(), |(code, _)| *code)
-    }
+/// The ambiguity code that stands for just these channels.
+fn code(letters: &Letters, holds: impl Fn(usize) -> bool) -> u8 {
+    let fits = |stands_for: &[u8]| {
+        let mut members = letters.members().iter().enumerate();
+        members.all(|(channel, member)| stands_for.contains(member) == holds(channel))
+    };
+    let mut codes = letters.ambiguities().iter();
+    codes
+        .find(|(_, members)| fits(members))
+        .map_or_else(|| any(letters), |(code, _)| *code)
+}
 
-    fn any(&self) -> u8 {
-        let mut codes = self.alphabet().ambiguities().iter();
-        let any = codes.find(|(_, members)| members.len() == self.width());
-        any.map_or(b'-', |(code, _)| *code)
-    }
+/// The code that stands for the most members.
+fn any(letters: &Letters) -> u8 {
+    let codes = letters.ambiguities().iter();
+    codes
+        .max_by_key(|(_, members)| members.len())
+        .map_or(b'-', |(code, _)| *code)
 }

@@ -2,32 +2,21 @@
 
 use seqloom_core::{Error, Result};
 
-/// Which axis holds the letters of the alphabet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Channels {
-    /// `(sequence, channel, place)`.
-    First,
-    /// `(sequence, place, channel)`.
-    Last,
-}
-
 /// The shape of a C-contiguous array of one-hot sequences, and the order of its axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     sizes: [usize; 3],
-    channels: Channels,
+    channels_first: bool,
 }
 
 impl Layout {
     /// Sizes `(sequences, channels, places)` with channels first, else
     /// `(sequences, places, channels)`.
     pub fn new(sizes: [usize; 3], channels_first: bool) -> Self {
-        let channels = if channels_first {
-            Channels::First
-        } else {
-            Channels::Last
-        };
-        Self { sizes, channels }
+        Self {
+            sizes,
+            channels_first,
+        }
     }
 
     /// The number of sequences.
@@ -37,30 +26,27 @@ impl Layout {
 
     /// The number of places of each sequence.
     pub fn length(&self) -> usize {
-        match self.channels {
-            Channels::First => self.sizes[2],
-            Channels::Last => self.sizes[1],
+        self.sizes[if self.channels_first { 2 } else { 1 }]
+    }
+
+    /// Where the number of a place and a channel stands in the row of its sequence.
+    pub(super) fn place(&self, place: usize, channel: usize, width: usize) -> usize {
+        if self.channels_first {
+            return channel * self.length() + place;
         }
+        place * width + channel
     }
 
-    pub(super) fn channels(&self) -> Channels {
-        self.channels
-    }
-
-    /// Checks the sizes against each other and against what is to be written.
-    pub(super) fn check(&self, sequences: usize, width: usize, numbers: usize) -> Result<()> {
-        let expected = match self.channels {
-            Channels::First => [sequences, width, self.length()],
-            Channels::Last => [sequences, self.length(), width],
-        };
-        let size = expected
-            .iter()
-            .try_fold(1_usize, |size, axis| size.checked_mul(*axis));
-        if self.sizes == expected && size == Some(numbers) {
+    /// Checks the sizes against the channels and the numbers there are.
+    pub(super) fn check(&self, width: usize, numbers: usize) -> Result<()> {
+        let found = self.sizes[if self.channels_first { 1 } else { 2 }];
+        let product = |size: usize, axis: &usize| size.checked_mul(*axis);
+        let size = self.sizes.iter().try_fold(1, product);
+        if found == width && size == Some(numbers) {
             return Ok(());
         }
         Err(Error::argument(format!(
-            "the array must have shape {expected:?} for {sequences} sequences and {width} channels, it has {:?}",
+            "expected {width} channels, found an array of shape {:?}",
             self.sizes
         )))
     }

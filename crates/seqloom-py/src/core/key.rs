@@ -1,6 +1,6 @@
 //! Counter-based random numbers.
 
-use numpy::PyReadwriteArray1;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
 use seqloom_core::Key;
 
@@ -30,4 +30,21 @@ pub(crate) fn random_bits(
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
     pool::run(py, 1, || Key([key0, key1]).fill(out))
+}
+
+/// Fills `out` (n, 2) with the key folded by each of the words.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn fold_each(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    words: PyReadonlyArray1<'_, i64>,
+    mut out: PyReadwriteArray2<'_, u32>,
+) -> PyResult<()> {
+    let (words, out) = (words.as_slice()?, out.as_slice_mut()?);
+    pool::run(py, 1, || Key([key0, key1]).fold_each(words, out))
 }

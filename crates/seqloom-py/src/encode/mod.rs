@@ -1,4 +1,7 @@
 //! The border of `seqloom-encode`.
 
+pub(crate) mod augment;
 pub(crate) mod count;
-pub(crate) mod one_hot;
+pub(crate) mod kernel;
+pub(crate) mod letters;
+pub(crate) mod pack;

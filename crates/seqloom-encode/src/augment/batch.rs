@@ -1,0 +1,150 @@
+//! Whole batches: the same letters as one by one, for any number of threads.
+
+use rayon::prelude::*;
+use seqloom_core::{Error, Key, Ragged, Result};
+
+use super::{Augmentation, Row};
+
+/// What a batch is made of: sequences, their qualities, and a key for each.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequences<'a> {
+    letters: Ragged<'a>,
+    qualities: Option<Ragged<'a>>,
+    /// Two words a sequence.
+    keys: &'a [u32],
+}
+
+impl<'a> Sequences<'a> {
+    /// Checks that there is a key for each sequence and a quality for each letter.
+    pub fn new(
+        letters: Ragged<'a>,
+        qualities: Option<Ragged<'a>>,
+        keys: &'a [u32],
+    ) -> Result<Self> {
+        if keys.len() != 2 * letters.len() {
+            return Err(Error::argument(format!(
+                "keys must have shape ({}, 2), they hold {} words",
+                letters.len(),
+                keys.len()
+            )));
+        }
+        let all = Self {
+            letters,
+            qualities,
+            keys,
+        };
+        all.check_qualities()?;
+        Ok(all)
+    }
+
+    fn check_qualities(&self) -> Result<()> {
+        let Some(qualities) = self.qualities else {
+            return Ok(());
+        };
+        let differs = |index: &usize| qualities.get(*index).len() != self.letters.get(*index).len();
+        match (0..self.letters.len().max(qualities.len())).find(differs) {
+            None => Ok(()),
+            Some(index) => Err(Error::argument(format!(
+                "sequence {index} has {} letters and {} qualities",
+                self.letters.get(index).len(),
+                qualities.get(index).len()
+            ))),
+        }
+    }
+
+    fn load(&self, index: usize, row: &mut Row) -> Key {
+        let qualities = self.qualities.as_ref().map(|all| all.get(index));
+        row.load(index, self.letters.get(index), qualities);
+        Key([self.keys[2 * index], self.keys[2 * index + 1]])
+    }
+}
+
+/// The sequences of a batch after the change, end to end.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Augmented {
+    /// The letters.
+    pub letters: Vec<u8>,
+    /// The qualities, or nothing.
+    pub qualities: Vec<u8>,
+    /// Where each sequence starts, and where the last one stops.
+    pub offsets: Vec<i64>,
+}
+
+impl Augmented {
+    /// Forgets everything but its memory.
+    fn clear(&mut self) {
+        self.letters.clear();
+        self.qualities.clear();
+        self.offsets.clear();
+        self.offsets.push(0);
+    }
+
+    fn end(&self) -> i64 {
+        i64::try_from(self.letters.len()).unwrap_or(i64::MAX)
+    }
+
+    fn push(&mut self, row: &Row) {
+        self.letters.extend_from_slice(&row.letters);
+        self.qualities.extend_from_slice(&row.qualities);
+        self.offsets.push(self.end());
+    }
+
+    fn append(&mut self, part: &Self) {
+        let end = self.end();
+        self.letters.extend_from_slice(&part.letters);
+        self.qualities.extend_from_slice(&part.qualities);
+        let offsets = part.offsets.iter().skip(1);
+        self.offsets.extend(offsets.map(|offset| end + offset));
+    }
+}
+
+impl Augmentation {
+    /// Changes every sequence by its key into `out`, whose memory is used again;
+    /// with more than one thread, in rayon's current pool.
+    pub fn batch(
+        &self,
+        sequences: &Sequences<'_>,
+        out: &mut Augmented,
+        threads: usize,
+    ) -> Result<()> {
+        out.clear();
+        let count = sequences.letters.len();
+        if threads < 2 || count < 2 {
+            return self.part(sequences, (0, count), out);
+        }
+        let size = count.div_ceil(threads);
+        let parts: Vec<(usize, usize)> = (0..count)
+            .step_by(size)
+            .map(|start| (start, (start + size).min(count)))
+            .collect();
+        let parts: Vec<Result<Augmented>> = parts
+            .into_par_iter()
+            .map(|bounds| self.fresh_part(sequences, bounds))
+            .collect();
+        parts
+            .into_iter()
+            .try_for_each(|part| part.map(|part| out.append(&part)))
+    }
+
+    fn fresh_part(&self, sequences: &Sequences<'_>, bounds: (usize, usize)) -> Result<Augmented> {
+        let mut out = Augmented::default();
+        out.clear();
+        self.part(sequences, bounds, &mut out)?;
+        Ok(out)
+    }
+
+    fn part(
+        &self,
+        sequences: &Sequences<'_>,
+        (start, stop): (usize, usize),
+        out: &mut Augmented,
+    ) -> Result<()> {
+        let mut row = Row::default();
+        (start..stop).try_for_each(|index| {
+            let key = sequences.load(index, &mut row);
+            self.apply(&mut row, key)?;
+            out.push(&row);
+            Ok(())
+        })
+    }
+}

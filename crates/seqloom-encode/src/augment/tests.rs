@@ -1,0 +1,174 @@
+use proptest::prelude::*;
+use seqloom_core::{Key, Ragged};
+
+use super::*;
+
+fn chance(probability: f64) -> Chance {
+    Chance::new("p", probability).unwrap()
+}
+
+fn mutate(rates: [f64; 3]) -> Augmentation {
+    let letters = Replacement::new("dna").unwrap();
+    Augmentation::Mutate(Mutate::new(rates.map(chance), letters).unwrap())
+}
+
+fn turn(probability: f64) -> Augmentation {
+    let turn = ReverseComplement::new(chance(probability), "dna").unwrap();
+    Augmentation::ReverseComplement(turn)
+}
+
+fn shuffle(k: usize) -> Augmentation {
+    Augmentation::ShuffleKmers(ShuffleKmers::new(k).unwrap())
+}
+
+/// One sequence and its qualities, which are its places.
+fn applied(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
+    let mut row = Row::default();
+    let places: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
+    row.load(0, letters, Some(&places));
+    augmentation.apply(&mut row, key).unwrap();
+    (row.letters, row.qualities)
+}
+
+fn counted(letters: &[u8], k: usize) -> Vec<&[u8]> {
+    let mut words: Vec<&[u8]> = letters.windows(k).collect();
+    words.sort_unstable();
+    words
+}
+
+fn all() -> Augmentation {
+    Augmentation::Compose(vec![
+        turn(0.5),
+        mutate([0.1, 0.05, 0.05]),
+        Augmentation::Shift(Shift::new(3, Some(b'N')).unwrap()),
+        Augmentation::Mask(Mask::new(chance(0.1), b'N')),
+        shuffle(2),
+        Augmentation::Crop(Crop::new(20, false).unwrap()),
+    ])
+}
+
+#[test]
+fn codes_are_complemented_and_keep_their_case() {
+    let (letters, _) = applied(&turn(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
+    assert_eq!(letters, b"acgt.-NBDHVKMWSRYAACGT");
+}
+
+#[test]
+fn a_letter_that_faces_nothing_is_an_error_whether_turned_or_not() {
+    for probability in [0.0, 1.0] {
+        let mut row = Row::default();
+        row.load(3, b"ACEG", None);
+        let error = turn(probability).apply(&mut row, Key([0, 0])).unwrap_err();
+        assert!(error.to_string().starts_with("sequence 3, position 2"));
+    }
+}
+
+#[test]
+fn chances_are_compared_with_the_exact_threshold() {
+    assert_eq!(chance(1.0).end(), 1 << 32);
+    assert!(chance(1.0).holds(u32::MAX));
+    assert!(!chance(0.0).holds(0));
+    assert!(chance(0.5).holds(0x7FFF_FFFF) && !chance(0.5).holds(0x8000_0000));
+    for wrong in [-0.1, 1.1, f64::NAN] {
+        assert!(Chance::new("p", wrong).is_err());
+    }
+}
+
+#[test]
+fn rates_that_add_up_to_more_than_one_are_an_error() {
+    let letters = Replacement::new("dna").unwrap();
+    assert!(Mutate::new([0.5, 0.3, 0.3].map(chance), letters.clone()).is_err());
+    assert!(Mutate::new([1.0 / 3.0; 3].map(chance), letters).is_ok());
+}
+
+#[test]
+fn no_event_leaves_a_sequence_alone_and_a_sure_one_leaves_no_letter() {
+    let letters = b"ACGTNACGTN".repeat(30);
+    assert_eq!(applied(&mutate([0.0; 3]), &letters, Key([1, 1])).0, letters);
+    assert_eq!(
+        applied(&mutate([0.0, 1.0, 0.0]), &letters, Key([1, 1])).0,
+        b""
+    );
+    let doubled = applied(&mutate([0.0, 0.0, 1.0]), &letters, Key([1, 1])).0;
+    let kept: Vec<u8> = doubled.iter().copied().step_by(2).collect();
+    assert_eq!(kept, letters);
+}
+
+#[test]
+fn a_substitution_always_changes_a_member_and_never_another_letter() {
+    let letters = b"ACGTacgtNn-".repeat(40);
+    let (changed, _) = applied(&mutate([1.0, 0.0, 0.0]), &letters, Key([3, 1]));
+    for (old, new) in letters.iter().zip(&changed) {
+        let is_member = b"ACGTacgt".contains(old);
+        assert_eq!(old != new, is_member);
+        assert_eq!(old.is_ascii_lowercase(), new.is_ascii_lowercase());
+    }
+}
+
+#[test]
+fn qualities_are_needed_by_what_follows_them() {
+    let noise = QualityNoise::new(33, Replacement::new("dna").unwrap()).unwrap();
+    let mut row = Row::default();
+    row.load(0, b"ACGT", None);
+    assert!(noise.apply(&mut row, Key([0, 0])).is_err());
+    row.load(0, b"ACGT", Some(b"!!! "));
+    assert!(noise.apply(&mut row, Key([0, 0])).is_err());
+}
+
+fn dna() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(prop::sample::select(b"ACGTNacgt".to_vec()), 0..120)
+}
+
+proptest! {
+    #[test]
+    fn a_shuffle_keeps_every_k_mer(letters in dna(), k in 1_usize..5, key: [u32; 2]) {
+        let (shuffled, qualities) = applied(&shuffle(k), &letters, Key(key));
+        for width in 1..=k {
+            prop_assert_eq!(counted(&letters, width), counted(&shuffled, width));
+        }
+        let (_, mut places) = applied(&shuffle(k), &letters, Key(key));
+        places.sort_unstable();
+        let mut whole: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
+        whole.sort_unstable();
+        prop_assert_eq!(places, whole);
+        for (letter, quality) in shuffled.iter().zip(&qualities).take(94) {
+            let origins = letters.iter().skip(usize::from(quality - 33)).step_by(94);
+            prop_assert!(origins.into_iter().any(|origin| origin == letter));
+        }
+    }
+
+    #[test]
+    fn turning_twice_gives_the_sequence_back(letters in dna(), key: [u32; 2]) {
+        let (once, _) = applied(&turn(1.0), &letters, Key(key));
+        prop_assert_eq!(applied(&turn(1.0), &once, Key(key)).0, letters);
+    }
+
+    #[test]
+    fn a_batch_is_its_sequences_one_by_one(
+        rows in prop::collection::vec(dna(), 0..20),
+        keys in prop::collection::vec(any::<u32>(), 40),
+        threads in 1_usize..4,
+    ) {
+        let letters = rows.concat();
+        let mut offsets = vec![0];
+        for row in &rows {
+            offsets.push(offsets[offsets.len() - 1] + i64::try_from(row.len()).unwrap());
+        }
+        let (mut data, mut qualities) = (Vec::new(), Vec::new());
+        for (index, row) in rows.iter().enumerate() {
+            let mut one = Row::default();
+            one.load(index, row, Some(row));
+            all().apply(&mut one, Key([keys[2 * index], keys[2 * index + 1]])).unwrap();
+            data.extend(one.letters);
+            qualities.extend(one.qualities);
+        }
+        let ragged = Ragged::new(&letters, &offsets).unwrap();
+        let sequences =
+            Sequences::new(ragged, Some(ragged), &keys[..2 * rows.len()]).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let mut out = Augmented::default();
+        pool.install(|| all().batch(&sequences, &mut out, threads)).unwrap();
+        prop_assert_eq!(out.letters, data);
+        prop_assert_eq!(out.qualities, qualities);
+    }
+}

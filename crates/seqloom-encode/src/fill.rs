@@ -1,0 +1,66 @@
+//! Sequences into the rows of an array, by any kernel, on any number of threads.
+
+mod block;
+
+use rayon::prelude::*;
+use seqloom_core::{Ragged, Result};
+
+pub use block::{Block, Rows};
+
+use crate::letters::{Counts, Letters, Met};
+use crate::machine;
+
+/// Below this many output bytes, waking other threads costs more than it saves.
+const WORTH_SHARING: usize = 1 << 18;
+
+/// Rows that a thread takes at once.
+const ROWS: usize = 8;
+
+/// Turns the letters of one sequence into the numbers of one row.
+pub trait Kernel<T: Send>: Send + Sync {
+    /// The least numbers of a row for so many letters.
+    fn size(&self, letters: usize) -> usize;
+
+    /// Writes a whole row, which is at least as long as [`size`](Self::size) says, and tells
+    /// what was met; nothing if a letter is refused.
+    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met>;
+
+    /// Writes many rows; nothing if one is too short, or a letter is refused.
+    fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {
+        machine::dispatch(block.by(self, table))
+    }
+}
+
+/// Writes all sequences into `out`, one row for each. What stands there after an error is
+/// not said.
+///
+/// Inside a rayon pool the rows are shared among its threads.
+pub fn fill<T: Send>(
+    (letters, kernel): (&Letters, &dyn Kernel<T>),
+    sequences: &Ragged<'_>,
+    out: &mut [T],
+    rows: Rows<'_>,
+) -> Result<Counts> {
+    let found = out.len();
+    // Outside a pool rayon would build its global one.
+    let alone = size_of_val(out) < WORTH_SHARING || rayon::current_thread_index().is_none();
+    let each = if alone { sequences.len() } else { ROWS };
+    let one = |block| kernel.fill_block(letters, block);
+    let filled = block::cut(sequences, out, rows, each).and_then(|blocks| {
+        if alone {
+            return blocks.into_iter().try_fold(Counts::default(), add(one));
+        }
+        let each = blocks.into_par_iter();
+        each.try_fold(Counts::default, add(one))
+            .try_reduce(Counts::default, |a, b| Some(a.plus(b)))
+    });
+    filled.ok_or_else(|| {
+        let checked = block::check((letters, kernel), sequences, (found, rows));
+        checked.map_or_else(|error| error, |()| letters.first_refused(sequences))
+    })
+}
+
+/// Adds what was met in a block.
+fn add<B>(one: impl Fn(B) -> Option<Counts>) -> impl Fn(Counts, B) -> Option<Counts> {
+    move |sum, block| one(block).map(|counts| sum.plus(counts))
+}

@@ -1,0 +1,151 @@
+//! Sequences that are filled together, and their rows.
+
+use pulp::{Simd, WithSimd};
+use seqloom_core::{Error, Ragged, Result};
+
+use super::Kernel;
+use crate::letters::{Counts, Letters};
+
+/// Where the rows of an array lie.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// All have one length.
+    Equal,
+    /// Row `i` lies from the i-th number to the next.
+    At(&'a [i64]),
+}
+
+impl Rows<'_> {
+    /// The numbers of the rows from one to another; nothing if there are no such rows.
+    #[inline(always)]
+    fn length(&self, (first, last): (usize, usize), equal: usize) -> Option<usize> {
+        let Self::At(offsets) = self else {
+            return Some((last - first) * equal);
+        };
+        let (start, stop) = (offsets.get(first)?, offsets.get(last)?);
+        usize::try_from(stop.checked_sub(*start)?).ok()
+    }
+}
+
+/// Some of the sequences, and just their rows.
+#[derive(Debug)]
+pub struct Block<'a, T> {
+    sequences: Ragged<'a>,
+    /// The first of them, and the first that is no more of them.
+    range: (usize, usize),
+    rows: Rows<'a>,
+    equal: usize,
+    out: &'a mut [T],
+}
+
+impl<'a, T> Block<'a, T> {
+    /// The work of writing them.
+    pub(super) fn by<K: Kernel<T> + ?Sized>(
+        self,
+        kernel: &'a K,
+        table: &'a Letters,
+    ) -> Filling<'a, K, T>
+    where
+        T: Send,
+    {
+        Filling {
+            kernel,
+            table,
+            block: self,
+        }
+    }
+}
+
+/// Cuts everything into blocks of so many sequences; nothing if the rows do not cut the array
+/// into parts.
+pub(super) fn cut<'a, T>(
+    sequences: &Ragged<'a>,
+    mut rest: &'a mut [T],
+    rows: Rows<'a>,
+    each: usize,
+) -> Option<Vec<Block<'a, T>>> {
+    let count = sequences.len();
+    let equal = rest.len().checked_div(count).unwrap_or(0);
+    let block = |first: usize| {
+        let range = (first, count.min(first + each));
+        let out = rest.split_off_mut(..rows.length(range, equal)?)?;
+        Some(Block {
+            sequences: *sequences,
+            range,
+            rows,
+            equal,
+            out,
+        })
+    };
+    let starts = (0..count).step_by(each.max(1));
+    let blocks = starts.map(block).collect::<Option<Vec<_>>>()?;
+    rest.is_empty().then_some(blocks)
+}
+
+/// Finds the row that does not fit.
+pub(super) fn check<T: Send>(
+    (letters, kernel): (&Letters, &dyn Kernel<T>),
+    sequences: &Ragged<'_>,
+    (found, rows): (usize, Rows<'_>),
+) -> Result<()> {
+    let count = sequences.len();
+    let equal = found.checked_div(count).unwrap_or(0);
+    let misfit = || {
+        Error::argument(format!(
+            "{count} rows do not cut an array of {found} numbers into parts"
+        ))
+    };
+    let mut rest = found;
+    for (record, sequence) in sequences.iter().enumerate() {
+        let places = rows
+            .length((record, record + 1), equal)
+            .ok_or_else(misfit)?;
+        rest = rest.checked_sub(places).ok_or_else(misfit)?;
+        let size = kernel.size(letters.stripped(sequence).len());
+        if size > places {
+            return Err(too_long(record, sequence, (size, places)));
+        }
+    }
+    if rest == 0 { Ok(()) } else { Err(misfit()) }
+}
+
+fn too_long(record: usize, sequence: &[u8], (size, places): (usize, usize)) -> Error {
+    Error::argument(format!(
+        "sequence {record} has {} letters, which take {size} numbers: its row has {places}",
+        sequence.len()
+    ))
+}
+
+/// A block that a kernel writes, on the widest registers.
+pub(super) struct Filling<'a, K: ?Sized, T> {
+    kernel: &'a K,
+    table: &'a Letters,
+    block: Block<'a, T>,
+}
+
+impl<T: Send, K: Kernel<T> + ?Sized> WithSimd for Filling<'_, K, T> {
+    type Output = Option<Counts>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Option<Counts> {
+        let (kernel, table, block) = (self.kernel, self.table, self.block);
+        let mut rest = block.out;
+        let mut sum = Counts::default();
+        for record in block.range.0..block.range.1 {
+            let length = block.rows.length((record, record + 1), block.equal)?;
+            let row = rest.split_off_mut(..length)?;
+            let sequence = block.sequences.get(record);
+            let letters = table.stripped(sequence);
+            if kernel.size(letters.len()) > row.len() {
+                return None;
+            }
+            if let Some(counts) = kernel.fill(table, letters, row)?.counts {
+                sum = sum.plus(counts);
+            }
+            if letters.len() < sequence.len() {
+                sum.add_stop();
+            }
+        }
+        Some(sum)
+    }
+}

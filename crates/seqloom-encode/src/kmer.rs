@@ -1,0 +1,203 @@
+//! Words of k letters, as numbers in base of the alphabet's size.
+
+use seqloom_core::{Error, Result};
+
+use crate::fill::Kernel;
+use crate::letters::{Letters, Met};
+use crate::{Frame, Word};
+
+/// No member, so the words that hold it have no number.
+const NONE: u8 = u8::MAX;
+
+/// Which words of a sequence are looked at, and how they are numbered.
+#[derive(Clone, Debug)]
+pub struct Words {
+    digits: [u8; 256],
+    base: u64,
+    k: usize,
+    stride: usize,
+    is_canonical: bool,
+    /// The weight of a word's first letter.
+    highest: u64,
+}
+
+impl Words {
+    /// Words of `k` letters, one at each `stride`-th place. A canonical word counts as the
+    /// lesser of itself and its reverse complement.
+    pub fn new(letters: &Letters, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
+        let members = letters.members();
+        let base = members.len() as u64;
+        let pairs_up = matches!(members, b"ACGT" | b"ACGU");
+        let highest = u32::try_from(k.wrapping_sub(1)).ok();
+        let highest = highest.and_then(|power| base.checked_pow(power));
+        let Some(highest) = highest.filter(|highest| fits(*highest, base) && stride > 0) else {
+            return Err(Error::argument(format!(
+                "k must be 1 or more and its words fewer than 2**62, stride 1 or more, got k={k} \
+                 and stride={stride} for {base} letters"
+            )));
+        };
+        if is_canonical && !pairs_up {
+            return Err(Error::argument(
+                "canonical words need the complements of alphabet 'dna' or 'rna'",
+            ));
+        }
+        Ok(Self {
+            digits: digits(letters),
+            base,
+            k,
+            stride,
+            is_canonical,
+            highest,
+        })
+    }
+
+    /// The number of different words.
+    pub fn different(&self) -> u64 {
+        self.highest * self.base
+    }
+
+    /// The number of words in so many letters.
+    pub fn count(&self, letters: usize) -> usize {
+        let starts = (letters + 1).saturating_sub(self.k);
+        starts.div_ceil(self.stride)
+    }
+
+    /// Gives the number of each word in turn; nothing for a word that is not all members.
+    #[inline(always)]
+    fn each(&self, letters: &[u8], mut give: impl FnMut(Option<u64>)) {
+        let mut rolling = Rolling::default();
+        let mut wait = self.k;
+        for (place, letter) in letters.iter().enumerate() {
+            let gone = place.checked_sub(self.k).map_or(0, |first| letters[first]);
+            rolling.turn(
+                self,
+                self.digits[usize::from(*letter)],
+                self.digits[usize::from(gone)],
+            );
+            wait -= 1;
+            if wait == 0 {
+                wait = self.stride;
+                give(rolling.number(self));
+            }
+        }
+    }
+}
+
+/// The word that ends at the present letter.
+#[derive(Default)]
+struct Rolling {
+    forward: u64,
+    backward: u64,
+    members: usize,
+}
+
+impl Rolling {
+    /// Takes a digit in, and the one before the word out.
+    #[inline(always)]
+    fn turn(&mut self, words: &Words, digit: u8, gone: u8) {
+        let is_member = digit != NONE;
+        let digit = if is_member { u64::from(digit) } else { 0 };
+        let gone = if gone == NONE { 0 } else { u64::from(gone) };
+        self.members = if is_member { self.members + 1 } else { 0 };
+        self.forward = (self.forward - gone * words.highest) * words.base + digit;
+        if words.is_canonical {
+            self.backward = self.backward / words.base + (words.base - 1 - digit) * words.highest;
+        }
+    }
+
+    #[inline(always)]
+    fn number(&self, words: &Words) -> Option<u64> {
+        let least = if words.is_canonical {
+            self.forward.min(self.backward)
+        } else {
+            self.forward
+        };
+        (self.members >= words.k).then_some(least)
+    }
+}
+
+/// Whether all words have a number below 2**62.
+fn fits(highest: u64, base: u64) -> bool {
+    highest
+        .checked_mul(base)
+        .is_some_and(|different| different <= 1 << 62)
+}
+
+/// The place of each byte among the members.
+fn digits(letters: &Letters) -> [u8; 256] {
+    let members = letters.members();
+    letters.normal().map(|normal| {
+        let place = members.iter().position(|member| *member == normal);
+        place
+            .and_then(|place| u8::try_from(place).ok())
+            .unwrap_or(NONE)
+    })
+}
+
+/// One token for each word.
+#[derive(Clone, Debug)]
+pub struct Kmers<T> {
+    /// Which words.
+    pub words: Words,
+    /// The token of the first word.
+    pub first: u64,
+    /// The token of a word that is not all members.
+    pub unknown: T,
+    /// What stands around them.
+    pub frame: Frame<T>,
+}
+
+impl<T: Word> Kernel<T> for Kmers<T> {
+    fn size(&self, letters: usize) -> usize {
+        self.frame.size(self.words.count(letters))
+    }
+
+    #[inline(always)]
+    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
+        let met = table.judge(letters)?;
+        let tokens = self.frame.around(row, self.words.count(letters.len()));
+        let mut places = tokens.iter_mut();
+        self.words.each(letters, |number| {
+            if let Some(place) = places.next() {
+                *place = number.map_or(self.unknown, |number| T::cut(self.first + number));
+            }
+        });
+        Some(met)
+    }
+}
+
+/// How often each word occurs.
+#[derive(Clone, Debug)]
+pub struct KmerCounts {
+    /// Which words.
+    pub words: Words,
+    /// Whether the counts are floats.
+    pub is_float: bool,
+}
+
+impl<T: Word> Kernel<T> for KmerCounts {
+    fn size(&self, _: usize) -> usize {
+        usize::try_from(self.words.different()).unwrap_or(usize::MAX)
+    }
+
+    #[inline(always)]
+    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
+        let met = table.judge(letters)?;
+        row.fill(T::cut(0));
+        self.words.each(letters, |number| {
+            let place = number.and_then(|number| usize::try_from(number).ok());
+            if let Some(count) = place.and_then(|place| row.get_mut(place)) {
+                *count = count.next();
+            }
+        });
+        if self.is_float {
+            for count in row {
+                *count = count.to_float();
+            }
+        }
+        Some(met)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use proptest::prelude::*;
+use seqloom_core::Ragged;
+
+use super::{KmerCounts, Kmers, Words};
+use crate::{Frame, Kernel, Letters, Policy, Rows, fill};
+
+const FRAME: Frame<u64> = Frame {
+    head: Some(900),
+    tail: Some(901),
+    pad: 902,
+};
+
+fn letters() -> Letters {
+    Letters::new("dna", Policy::default()).unwrap()
+}
+
+fn run(kernel: &dyn Kernel<u64>, sequence: &[u8], places: usize) -> Vec<u64> {
+    let offsets = [0, i64::try_from(sequence.len()).unwrap()];
+    let all = Ragged::new(sequence, &offsets).unwrap();
+    let mut out = vec![7; places];
+    fill((&letters(), kernel), &all, &mut out, Rows::Equal).unwrap();
+    out
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    let digit = |letter: &u8| b"ACGT".iter().position(|member| member == letter);
+    word.iter()
+        .try_fold(0, |number, letter| Some(number * 4 + digit(letter)? as u64))
+}
+
+fn turned(word: &[u8]) -> Vec<u8> {
+    let other = |letter: &u8| match letter {
+        b'A' => b'T',
+        b'C' => b'G',
+        b'G' => b'C',
+        _ => b'A',
+    };
+    word.iter().rev().map(other).collect()
+}
+
+#[test]
+fn tokens_stand_between_their_ends() {
+    let words = Words::new(&letters(), 2, 1, false).unwrap();
+    let kernel = Kmers {
+        words,
+        first: 4,
+        unknown: 3,
+        frame: FRAME,
+    };
+    assert_eq!(run(&kernel, b"AACN", 7), [900, 4, 5, 3, 901, 902, 902]);
+    assert_eq!(run(&kernel, b"A", 2), [900, 901]);
+}
+
+#[test]
+fn counts_become_floats_of_their_size() {
+    let words = Words::new(&letters(), 1, 1, false).unwrap();
+    let kernel = KmerCounts {
+        words,
+        is_float: true,
+    };
+    let counts = run(&kernel, b"ACCN", 4).into_iter().map(f64::from_bits);
+    assert!(counts.eq([1.0, 2.0, 0.0, 0.0]));
+}
+
+#[test]
+fn words_that_have_no_number_are_an_error() {
+    for (k, stride, is_canonical) in [(0, 1, false), (3, 0, false), (32, 1, false)] {
+        assert!(Words::new(&letters(), k, stride, is_canonical).is_err());
+    }
+    let own = Letters::new("HEC", Policy::default()).unwrap();
+    assert!(Words::new(&own, 2, 1, true).is_err());
+}
+
+proptest! {
+    #[test]
+    fn words_are_numbered_like_one_by_one(
+        sequence in prop::collection::vec(prop::sample::select(b"ACGTN".to_vec()), 0..90),
+        k in 1_usize..12,
+        stride in 1_usize..14,
+        is_canonical: bool,
+    ) {
+        let words = Words::new(&letters(), k, stride, is_canonical).unwrap();
+        let count = words.count(sequence.len());
+        let kernel = Kmers { words, first: 0, unknown: u64::MAX, frame: Frame { head: None, tail: None, pad: 0 } };
+        let slow: Vec<u64> = sequence.windows(k).step_by(stride).map(|word| match number(word) {
+            None => u64::MAX,
+            Some(forward) if is_canonical => forward.min(number(&turned(word)).unwrap()),
+            Some(forward) => forward,
+        }).collect();
+        prop_assert_eq!(count, slow.len());
+        prop_assert_eq!(run(&kernel, &sequence, count), slow);
+    }
+}

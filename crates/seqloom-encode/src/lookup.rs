@@ -1,0 +1,42 @@
+//! One number for each letter, from a table of 256.
+
+use seqloom_core::{Error, Result};
+
+use crate::fill::Kernel;
+use crate::letters::{Letters, Met};
+use crate::{Frame, Word};
+
+/// One number for each letter.
+#[derive(Clone, Debug)]
+pub struct Lookup<T> {
+    values: [T; 256],
+    frame: Frame<T>,
+}
+
+impl<T: Word> Lookup<T> {
+    /// `values` has a number for each byte.
+    pub fn new(values: &[T], frame: Frame<T>) -> Result<Self> {
+        let count = values.len();
+        let values = values.try_into().map_err(|_| {
+            Error::argument(format!(
+                "expected a number for each of 256 bytes, got {count}"
+            ))
+        })?;
+        Ok(Self { values, frame })
+    }
+}
+
+impl<T: Word> Kernel<T> for Lookup<T> {
+    fn size(&self, letters: usize) -> usize {
+        self.frame.size(letters)
+    }
+
+    #[inline(always)]
+    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
+        let tokens = self.frame.around(row, letters.len());
+        for (token, letter) in tokens.iter_mut().zip(letters) {
+            *token = self.values[usize::from(*letter)];
+        }
+        table.judge(letters)
+    }
+}

@@ -1,0 +1,36 @@
+//! Place by place: a copy of each letter's row.
+
+use super::OneHot;
+use crate::Word;
+
+impl<T: Word + PartialEq> OneHot<T> {
+    /// Writes a row from the table of rows.
+    #[inline(always)]
+    pub(super) fn fill_places(&self, letters: &[u8], row: &mut [T]) {
+        match self.width() {
+            4 => self.copy_rows::<4>(letters, row),
+            width => {
+                let (used, rest) = row.split_at_mut(letters.len() * width);
+                for (place, letter) in used.chunks_exact_mut(width).zip(letters) {
+                    place.copy_from_slice(self.row(*letter));
+                }
+                rest.fill(T::cut(0));
+            }
+        }
+    }
+
+    /// The same for a width that the compiler knows.
+    #[inline(always)]
+    fn copy_rows<const WIDTH: usize>(&self, letters: &[u8], row: &mut [T]) {
+        let (rows, _) = self.rows.as_chunks::<WIDTH>();
+        let (places, _) = row.as_chunks_mut::<WIDTH>();
+        let (used, rest) = places.split_at_mut(letters.len());
+        let Some(rows) = rows.first_chunk::<256>() else {
+            return;
+        };
+        for (place, letter) in used.iter_mut().zip(letters) {
+            *place = rows[usize::from(*letter)];
+        }
+        rest.fill([T::cut(0); WIDTH]);
+    }
+}

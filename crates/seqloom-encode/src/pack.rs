@@ -1,0 +1,98 @@
+//! Sequences end to end in one row: which go together, and where each begins.
+
+use std::cmp::Reverse;
+
+use seqloom_core::{Error, Result};
+
+/// Which sequences make up the next row of at most `room` places, in order: the
+/// first one, and then again and again the longest that still fits (of equals
+/// the one that came first). The first never waits, so none waits for ever.
+pub fn best_fit(lengths: &[i64], room: i64) -> Result<Vec<i64>> {
+    let Some((&first, rest)) = lengths.split_first() else {
+        return Ok(Vec::new());
+    };
+    let mut left = room - first;
+    if left < 0 || lengths.iter().any(|&length| length < 0) {
+        return Err(Error::argument(format!(
+            "lengths must lie from 0 to {room}, the first is {first}"
+        )));
+    }
+    let mut by_length: Vec<(i64, i64)> = (1_i64..).zip(rest.iter().copied()).collect();
+    by_length.sort_by_key(|&(_, length)| Reverse(length));
+    let mut chosen = vec![0];
+    for (index, length) in by_length {
+        if length <= left {
+            left -= length;
+            chosen.push(index);
+        }
+    }
+    chosen.sort_unstable();
+    Ok(chosen)
+}
+
+/// Counts up from 0 within each sequence.
+pub fn positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
+    let mut rest = out;
+    for pair in offsets.windows(2) {
+        let length = usize::try_from(pair[1] - pair[0]).unwrap_or(usize::MAX);
+        let Some((row, after)) = rest.split_at_mut_checked(length) else {
+            return Err(uncovered());
+        };
+        for (number, place) in (0..).zip(row) {
+            *place = number;
+        }
+        rest = after;
+    }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(uncovered())
+    }
+}
+
+fn uncovered() -> Error {
+    Error::argument("offsets must rise from 0 to the number of places")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_longest_that_fits_goes_with_the_first() {
+        assert_eq!(best_fit(&[3, 9, 2, 4, 4, 1], 8).unwrap(), [0, 3, 5]);
+        assert_eq!(best_fit(&[8, 1, 0], 8).unwrap(), [0, 2]);
+        assert_eq!(best_fit(&[], 8).unwrap(), [0_i64; 0]);
+    }
+
+    #[test]
+    fn a_first_one_that_is_too_long_is_an_error() {
+        assert!(best_fit(&[9], 8).is_err());
+        assert!(best_fit(&[1, -1], 8).is_err());
+    }
+
+    #[test]
+    fn positions_begin_anew_with_each_sequence() {
+        let mut out = [7; 5];
+        positions(&[0, 2, 2, 5], &mut out).unwrap();
+        assert_eq!(out, [0, 1, 0, 1, 2]);
+        assert!(positions(&[0, 2], &mut out).is_err());
+        assert!(positions(&[0, 6], &mut out).is_err());
+        assert!(positions(&[0, 3, 2, 5], &mut out).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_would_still_fit_is_left(
+            lengths in prop::collection::vec(0_i64..50, 1..60),
+        ) {
+            let chosen = best_fit(&lengths, 50).unwrap();
+            let used: i64 = chosen.iter().map(|&i| lengths[usize::try_from(i).unwrap()]).sum();
+            prop_assert!(used <= 50 && chosen[0] == 0);
+            for (index, length) in (0..).zip(&lengths) {
+                prop_assert!(chosen.contains(&index) || used + length > 50);
+            }
+        }
+    }
+}

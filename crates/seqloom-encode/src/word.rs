@@ -1,0 +1,56 @@
+//! Numbers as the bits that an array holds.
+
+/// The bits of one number of an array, whatever its type: kernels copy them from tables.
+pub trait Word: Copy + Default + Send + Sync {
+    /// The low bits of a wider word, or of a whole number.
+    fn cut(bits: u64) -> Self;
+
+    /// This whole number and one more.
+    #[must_use]
+    fn next(self) -> Self;
+
+    /// The bits of the float of this size that equals this whole number; where there is no
+    /// such float type, the number itself.
+    #[must_use]
+    fn to_float(self) -> Self;
+}
+
+macro_rules! word {
+    ($type:ty, $to_float:expr) => {
+        impl Word for $type {
+            #[inline(always)]
+            fn cut(bits: u64) -> Self {
+                let bytes = bits.to_le_bytes();
+                Self::from_le_bytes(std::array::from_fn(|place| bytes[place]))
+            }
+
+            #[inline(always)]
+            fn next(self) -> Self {
+                self.wrapping_add(1)
+            }
+
+            #[inline(always)]
+            fn to_float(self) -> Self {
+                $to_float(self)
+            }
+        }
+    };
+}
+
+word!(u8, std::convert::identity);
+word!(u16, std::convert::identity);
+word!(u32, single);
+word!(u64, double);
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts above 16 million are rounded"
+)]
+fn single(whole: u32) -> u32 {
+    (whole as f32).to_bits()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no count is so large")]
+fn double(whole: u64) -> u64 {
+    (whole as f64).to_bits()
+}

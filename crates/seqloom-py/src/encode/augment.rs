@@ -1,0 +1,170 @@
+//! Random changes of sequences.
+
+use std::borrow::Cow;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqloom_core::{Key, Ragged, Result, Shelf};
+use seqloom_encode::augment::{
+    Augmentation, Augmented, Chance, Crop, Mask, Mutate, QualityNoise, Replacement,
+    ReverseComplement, Row, Sequences, Shift, ShuffleKmers,
+};
+
+use crate::{error, lend, pool};
+
+/// What an augmentation does, checked once.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct Augmenter {
+    augmentation: Augmentation,
+    bytes: Shelf<u8>,
+}
+
+/// A sequence and, where they were given, its qualities.
+type One<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+/// Letters, offsets and, where they were given, qualities.
+type Many<'py> = (
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<i64>>,
+    Option<Bound<'py, PyArray1<u8>>>,
+);
+
+impl Augmenter {
+    fn new(py: Python<'_>, augmentation: Result<Augmentation>) -> PyResult<Self> {
+        Ok(Self {
+            augmentation: augmentation.map_err(|failure| error::raised(py, &failure))?,
+            bytes: Shelf::default(),
+        })
+    }
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl Augmenter {
+    /// The other strand.
+    #[staticmethod]
+    fn reverse_complement(py: Python<'_>, p: f64, alphabet: &str) -> PyResult<Self> {
+        let turn = Chance::new("p", p).and_then(|p| ReverseComplement::new(p, alphabet));
+        Self::new(py, turn.map(Augmentation::ReverseComplement))
+    }
+
+    /// Substitutions, deletions and insertions.
+    #[staticmethod]
+    fn mutate(
+        py: Python<'_>,
+        rate: f64,
+        deletions: f64,
+        insertions: f64,
+        alphabet: &str,
+    ) -> PyResult<Self> {
+        let mutate = || {
+            let chances = [
+                Chance::new("rate", rate)?,
+                Chance::new("deletions", deletions)?,
+                Chance::new("insertions", insertions)?,
+            ];
+            Mutate::new(chances, Replacement::new(alphabet)?)
+        };
+        Self::new(py, mutate().map(Augmentation::Mutate))
+    }
+
+    /// A part of a long sequence.
+    #[staticmethod]
+    fn crop(py: Python<'_>, length: usize, centre: bool) -> PyResult<Self> {
+        Self::new(py, Crop::new(length, centre).map(Augmentation::Crop))
+    }
+
+    /// The same length, moved; without `fill` it rolls.
+    #[staticmethod]
+    fn shift(py: Python<'_>, most: usize, fill: Option<u8>) -> PyResult<Self> {
+        Self::new(py, Shift::new(most, fill).map(Augmentation::Shift))
+    }
+
+    /// Letters hidden.
+    #[staticmethod]
+    fn mask(py: Python<'_>, rate: f64, letter: u8) -> PyResult<Self> {
+        let mask = Chance::new("rate", rate).map(|chance| Mask::new(chance, letter));
+        Self::new(py, mask.map(Augmentation::Mask))
+    }
+
+    /// Another order of the same k-mers.
+    #[staticmethod]
+    fn shuffle_kmers(py: Python<'_>, k: usize) -> PyResult<Self> {
+        Self::new(py, ShuffleKmers::new(k).map(Augmentation::ShuffleKmers))
+    }
+
+    /// Substitutions as likely as the qualities say.
+    #[staticmethod]
+    fn quality_noise(py: Python<'_>, offset: u8, alphabet: &str) -> PyResult<Self> {
+        let letters = Replacement::new(alphabet);
+        let noise = letters.and_then(|letters| QualityNoise::new(offset, letters));
+        Self::new(py, noise.map(Augmentation::QualityNoise))
+    }
+
+    /// One after the other.
+    #[staticmethod]
+    fn compose(py: Python<'_>, members: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let members = members.iter().map(|member| member.augmentation.clone());
+        Self::new(py, Ok(Augmentation::Compose(members.collect())))
+    }
+
+    /// Changes one sequence.
+    fn one<'py>(
+        &self,
+        py: Python<'py>,
+        letters: Cow<'py, [u8]>,
+        key: (u32, u32),
+        quality: Option<Cow<'py, [u8]>>,
+    ) -> PyResult<One<'py>> {
+        let row = pool::run(py, 1, || {
+            let mut row = Row::default();
+            row.load(0, &letters, quality.as_deref());
+            let applied = self.augmentation.apply(&mut row, Key(key.into()));
+            applied.map(|()| row)
+        })?;
+        let quality = row.has_qualities.then(|| PyBytes::new(py, &row.qualities));
+        Ok((PyBytes::new(py, &row.letters), quality))
+    }
+
+    /// Changes every sequence of a batch by its own key.
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn batch<'py>(
+        &self,
+        py: Python<'py>,
+        data: PyReadonlyArray1<'py, u8>,
+        offsets: PyReadonlyArray1<'py, i64>,
+        qualities: Option<PyReadonlyArray1<'py, u8>>,
+        keys: PyReadonlyArray2<'py, u32>,
+        threads: usize,
+    ) -> PyResult<Many<'py>> {
+        let (letters, starts, keys) = (data.as_slice()?, offsets.as_slice()?, keys.as_slice()?);
+        let qualities = qualities.as_ref().map(|all| all.as_slice()).transpose()?;
+        let changed = pool::run(py, threads, || {
+            let among = |data| Ragged::new(data, starts);
+            let qualities = qualities.map(among).transpose()?;
+            let sequences = Sequences::new(among(letters)?, qualities, keys)?;
+            let mut out = self.room();
+            self.augmentation.batch(&sequences, &mut out, threads)?;
+            Ok(out)
+        })?;
+        // What nobody asked for goes back with the array that is dropped here.
+        let changed_qualities = lend::array(py, changed.qualities, &self.bytes)?;
+        Ok((
+            lend::array(py, changed.letters, &self.bytes)?,
+            changed.offsets.into_pyarray(py),
+            qualities.is_some().then_some(changed_qualities),
+        ))
+    }
+}
+
+impl Augmenter {
+    /// Memory that was used before.
+    fn room(&self) -> Augmented {
+        Augmented {
+            letters: self.bytes.take(),
+            qualities: self.bytes.take(),
+            offsets: Vec::new(),
+        }
+    }
+}

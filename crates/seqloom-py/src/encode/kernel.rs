@@ -1,0 +1,224 @@
+//! Encoders: from sequences to arrays of any type.
+
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use seqloom_core::{Ragged, Result};
+use seqloom_encode::{Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill};
+
+use super::letters::Letters;
+use crate::{error, pool};
+
+/// A kernel for numbers of one, two, four or eight bytes.
+enum Typed {
+    One(Box<dyn Kernel<u8>>),
+    Two(Box<dyn Kernel<u16>>),
+    Four(Box<dyn Kernel<u32>>),
+    Eight(Box<dyn Kernel<u64>>),
+}
+
+/// An array of unsigned integers, which stand for numbers of their size.
+#[derive(FromPyObject)]
+pub(crate) enum Bits<'py> {
+    One(PyReadonlyArray1<'py, u8>),
+    Two(PyReadonlyArray1<'py, u16>),
+    Four(PyReadonlyArray1<'py, u32>),
+    Eight(PyReadonlyArray1<'py, u64>),
+}
+
+#[cfg(feature = "stubs")]
+impl pyo3_stub_gen::PyStubType for Bits<'_> {
+    fn type_output() -> pyo3_stub_gen::TypeInfo {
+        PyArray1::<u8>::type_output()
+            | PyArray1::<u16>::type_output()
+            | PyArray1::<u32>::type_output()
+            | PyArray1::<u64>::type_output()
+    }
+}
+
+/// Makes a kernel for the type of the numbers in an array.
+macro_rules! typed {
+    ($bits:expr, |$numbers:ident| $kernel:expr) => {
+        match $bits {
+            Bits::One($numbers) => Ok(Typed::One(Box::new($kernel))),
+            Bits::Two($numbers) => Ok(Typed::Two(Box::new($kernel))),
+            Bits::Four($numbers) => Ok(Typed::Four(Box::new($kernel))),
+            Bits::Eight($numbers) => Ok(Typed::Eight(Box::new($kernel))),
+        }
+    };
+}
+
+/// Turns sequences into numbers.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct SequenceKernel {
+    letters: Py<Letters>,
+    typed: Typed,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl SequenceKernel {
+    /// A channel for each member; `rows` says what each of the 256 bytes puts into them.
+    #[staticmethod]
+    fn one_hot(
+        py: Python<'_>,
+        letters: Py<Letters>,
+        rows: Bits<'_>,
+        channels_first: bool,
+    ) -> PyResult<Self> {
+        let known = &letters.get().inner;
+        let typed = typed!(rows, |rows| raise(
+            py,
+            OneHot::new(known, rows.as_slice()?.to_vec(), channels_first)
+        )?);
+        Self::new(letters, typed)
+    }
+
+    /// A number for each letter; `specials` has the padding, the unknown token and, where
+    /// there are such, those at the start and at the end.
+    #[staticmethod]
+    fn lookup(
+        py: Python<'_>,
+        letters: Py<Letters>,
+        values: Bits<'_>,
+        specials: Vec<u64>,
+    ) -> PyResult<Self> {
+        let typed = typed!(values, |values| raise(
+            py,
+            Lookup::new(values.as_slice()?, frame(&specials))
+        )?);
+        Self::new(letters, typed)
+    }
+
+    /// A token for each word of k letters; `like` is any array of the tokens' type.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    #[pyo3(signature = (letters, like, *, k, stride, canonical, first, specials))]
+    fn kmers(
+        py: Python<'_>,
+        letters: Py<Letters>,
+        like: Bits<'_>,
+        k: usize,
+        stride: usize,
+        canonical: bool,
+        first: u64,
+        specials: Vec<u64>,
+    ) -> PyResult<Self> {
+        let words = Words::new(&letters.get().inner, k, stride, canonical);
+        let words = raise(py, words)?;
+        let typed = typed!(like, |_like| Kmers {
+            words,
+            first,
+            unknown: Word::cut(at(&specials, 1)),
+            frame: frame(&specials),
+        });
+        Self::new(letters, typed)
+    }
+
+    /// How often each word occurs; `like` is any array of the counts' type.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    #[pyo3(signature = (letters, like, *, k, stride, canonical, is_float))]
+    fn kmer_counts(
+        py: Python<'_>,
+        letters: Py<Letters>,
+        like: Bits<'_>,
+        k: usize,
+        stride: usize,
+        canonical: bool,
+        is_float: bool,
+    ) -> PyResult<Self> {
+        let words = Words::new(&letters.get().inner, k, stride, canonical);
+        let words = raise(py, words)?;
+        let typed = typed!(like, |_like| KmerCounts { words, is_float });
+        Self::new(letters, typed)
+    }
+
+    /// Writes each sequence into its row of `out`: equal rows, or those between `starts`.
+    ///
+    /// Says how many letters were met that are not plain: ambiguous, lower case, rare,
+    /// symbols, stops taken as absent, U read as T, outside (always 0).
+    #[pyo3(signature = (data, offsets, out, starts, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        data: PyReadonlyArray1<'py, u8>,
+        offsets: PyReadonlyArray1<'py, i64>,
+        out: Bound<'py, PyUntypedArray>,
+        starts: Option<PyReadonlyArray1<'py, i64>>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let starts = starts
+            .as_ref()
+            .map(|starts| starts.as_slice())
+            .transpose()?;
+        let call = Call {
+            letters: &self.letters.get().inner,
+            sequences: raise(py, Ragged::new(data.as_slice()?, offsets.as_slice()?))?,
+            rows: starts.map_or(Rows::Equal, Rows::At),
+            threads,
+        };
+        let counts = match &self.typed {
+            Typed::One(kernel) => call.fill(&**kernel, &out),
+            Typed::Two(kernel) => call.fill(&**kernel, &out),
+            Typed::Four(kernel) => call.fill(&**kernel, &out),
+            Typed::Eight(kernel) => call.fill(&**kernel, &out),
+        }?;
+        Ok(counts.to_vec().into_pyarray(py))
+    }
+}
+
+impl SequenceKernel {
+    fn new(letters: Py<Letters>, typed: PyResult<Typed>) -> PyResult<Self> {
+        typed.map(|typed| Self { letters, typed })
+    }
+}
+
+/// What does not depend on the type of the numbers.
+struct Call<'a> {
+    letters: &'a seqloom_encode::Letters,
+    sequences: Ragged<'a>,
+    rows: Rows<'a>,
+    threads: usize,
+}
+
+impl Call<'_> {
+    fn fill<T: Word + Element>(
+        &self,
+        kernel: &dyn Kernel<T>,
+        out: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<[i64; 7]> {
+        let py = out.py();
+        let out = out.cast::<PyArray1<T>>().map_err(|_| {
+            let found = out.dtype();
+            PyTypeError::new_err(format!("out has another type of numbers: {found}"))
+        })?;
+        let mut out = out.try_readwrite()?;
+        let numbers = out.as_slice_mut()?;
+        let work = || fill((self.letters, kernel), &self.sequences, numbers, self.rows);
+        pool::run(py, self.threads, work).map(seqloom_encode::Counts::to_array)
+    }
+}
+
+/// Padding, then the tokens at both ends where there are any.
+fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
+    let end = |place| specials.get(place).map(|bits| T::cut(*bits));
+    Frame {
+        pad: T::cut(at(specials, 0)),
+        head: end(2),
+        tail: end(3),
+    }
+}
+
+fn at(specials: &[u64], place: usize) -> u64 {
+    specials.get(place).copied().unwrap_or_default()
+}
+
+fn raise<T>(py: Python<'_>, answer: Result<T>) -> PyResult<T> {
+    answer.map_err(|failure| error::raised(py, &failure))
+}

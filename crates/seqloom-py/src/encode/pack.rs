@@ -1,0 +1,38 @@
+//! Sequences end to end in one row.
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use seqloom_encode::pack;
+
+use crate::pool;
+
+/// Which sequences make up the next row of at most `room` places, in order.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn best_fit<'py>(
+    py: Python<'py>,
+    lengths: PyReadonlyArray1<'py, i64>,
+    room: i64,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let lengths = lengths.as_slice()?;
+    let chosen = pool::run(py, 1, || pack::best_fit(lengths, room))?;
+    Ok(chosen.into_pyarray(py))
+}
+
+/// Fills `out` with each place's number within its sequence.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn packed_positions(
+    py: Python<'_>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    mut out: PyReadwriteArray1<'_, i64>,
+) -> PyResult<()> {
+    let (offsets, out) = (offsets.as_slice()?, out.as_slice_mut()?);
+    pool::run(py, 1, || pack::positions(offsets, out))
+}

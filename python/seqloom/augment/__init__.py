@@ -1,0 +1,19 @@
+"""Random changes of sequences, each a pure function of a sequence and a key."""
+
+from seqloom.augment._augmentation import Augmentation
+from seqloom.augment._compose import Compose
+from seqloom.augment._letters import Mask, Mutate, QualityNoise
+from seqloom.augment._order import ReverseComplement, ShuffleKmers
+from seqloom.augment._place import Crop, Shift
+
+__all__ = [
+    "Augmentation",
+    "Compose",
+    "Crop",
+    "Mask",
+    "Mutate",
+    "QualityNoise",
+    "ReverseComplement",
+    "Shift",
+    "ShuffleKmers",
+]

@@ -1,0 +1,52 @@
+"""Several augmentations as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from seqloom._rust import _native
+from seqloom.augment._augmentation import Augmentation
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, init=False)
+class Compose(Augmentation):
+    """Applies augmentations one after the other.
+
+    Member ``i`` gets the key folded by ``i``, so two equal members do different things.
+
+    Args:
+        members: The augmentations, in order.
+
+    Raises:
+        ArgumentError: A member is no augmentation of this package.
+
+    Examples:
+        >>> from seqloom import Key
+        >>> from seqloom.augment import Crop, ReverseComplement
+        >>> both = Compose([Crop(4, mode="centre"), ReverseComplement(p=1)])
+        >>> both(b"AAACGG", Key(0))
+        b'CGTT'
+    """
+
+    members: tuple[Augmentation, ...]
+
+    def __init__(self, members: Iterable[Augmentation]) -> None:
+        object.__setattr__(self, "members", tuple(members))
+        self.__post_init__()
+
+    def kernel(self) -> _native.Augmenter:
+        """Makes what does the work."""
+        kernels = [_kernel_of(member) for member in self.members]
+        return _native.Augmenter.compose(kernels)
+
+
+def _kernel_of(member: object) -> _native.Augmenter:
+    """Takes the kernel of a member."""
+    if not isinstance(member, Augmentation):
+        raise ArgumentError(f"a member must be an augmentation, got {member!r}")
+    return member.kernel()

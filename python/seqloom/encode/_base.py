@@ -1,0 +1,267 @@
+"""What all encoders share: batches into arrays, counts, and what is refused."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._config import Config
+from seqloom._ragged import Ragged
+from seqloom._threads import thread_count
+from seqloom.encode._output import writable
+from seqloom.encode._policy import check_choices
+from seqloom.errors import LetterError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom._rust import _native
+
+# Below so many letters a second thread costs more than it brings.
+_LETTERS_PER_THREAD = 1 << 18
+_MET = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
+
+
+class SequenceEncoder(Config):
+    """Base of the encoders, which are frozen dataclasses.
+
+    Examples:
+        >>> from seqloom.encode import OneHot
+        >>> isinstance(OneHot("dna"), SequenceEncoder)
+        True
+    """
+
+    # A setting of every encoder; what it may be is each encoder's own.
+    dtype: Any
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        self._check()
+        _ = self._kernel
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuses settings that do not go together."""
+
+    @cached_property
+    @abstractmethod
+    def _letters(self) -> _native.Letters:
+        """What each byte means."""
+
+    @cached_property
+    @abstractmethod
+    def _kernel(self) -> _native.SequenceKernel:
+        """What writes the numbers."""
+
+    @cached_property
+    def _met(self) -> NDArray[np.int64]:
+        """How many letters of each kind were met."""
+        return np.zeros(len(_MET), np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables are made anew where they are needed; a copy begins to count.
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
+
+    @property
+    def pad_value(self) -> float:
+        """What stands in places beyond a sequence's end."""
+        return 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many letters that are no plain members were met since it was made."""
+        return self.met
+
+    @property
+    def met(self) -> dict[str, int]:
+        """The same as ``counts``, where that name is a setting."""
+        return dict(zip(_MET, self._met.tolist(), strict=True))
+
+    def places(self, lengths: Any) -> NDArray[np.int64]:
+        """Says how many places sequences take.
+
+        Args:
+            lengths: The numbers of their letters.
+
+        Returns:
+            The number of places of each.
+
+        Examples:
+            >>> from seqloom.encode import OneHot
+            >>> OneHot("dna").places([3, 5]).tolist()
+            [3, 5]
+        """
+        return np.asarray(lengths, np.int64)
+
+    def shape(self, n: int, places: int) -> tuple[int, ...]:
+        """Says what shape a batch has.
+
+        Args:
+            n: The number of sequences.
+            places: The number of places.
+
+        Returns:
+            The sizes of its axes.
+
+        Examples:
+            >>> from seqloom.encode import OneHot
+            >>> OneHot("dna").shape(8, 100)
+            (8, 4, 100)
+        """
+        return (n, places)
+
+    def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
+        """Encodes one sequence.
+
+        Args:
+            sequence: Its letters.
+            out: Where to write, without the axis of sequences; a new array if None.
+
+        Returns:
+            What ``batch`` gives, without the axis of sequences; ``out`` where it is given.
+
+        Raises:
+            LetterError: A letter is foreign, or forbidden by the policy.
+
+        Examples:
+            >>> from seqloom.encode import Integer, OneHot
+            >>> OneHot("dna", dtype="uint8")("GA").tolist()
+            [[0, 1], [0, 0], [1, 0], [0, 0]]
+            >>> Integer("dna")("GA").tolist()
+            [2, 0]
+        """
+        if out is None:
+            return self.batch([sequence])[0]
+        self.batch([sequence], out=out[None])
+        return out
+
+    def batch(
+        self,
+        sequences: Ragged | Sequence[bytes | str],
+        *,
+        length: int | None = None,
+        out: Any = None,
+        num_threads: int | None = None,
+    ) -> Any:
+        """Encodes many sequences at once.
+
+        Args:
+            sequences: Their letters.
+            length: Places in the result; shorter sequences are followed by ``pad_value``.
+                Without it all sequences must take the same number of places.
+            out: Where to write, an array or a torch tensor; a new array if None.
+            num_threads: How many threads may work.
+
+        Returns:
+            An array of shape ``shape(len(sequences), length)``: (sequences, channels,
+            places) for one-hot arrays with channels first, (sequences, places) for tokens;
+            ``out`` where it is given; a torch tensor for bfloat16.
+
+        Raises:
+            ShapeError: Lengths differ and ``length`` is not given, a sequence is longer
+                than it, or ``out`` does not fit.
+            LetterError: A letter is foreign, or forbidden by the policy.
+
+        Examples:
+            >>> from seqloom.encode import OneHot, Tokens
+            >>> OneHot("dna").batch([b"ACGT", b"AC"], length=4).shape
+            (2, 4, 4)
+            >>> Tokens("esm2").batch(["MK", "M"], length=4).tolist()
+            [[0, 20, 15, 2], [0, 20, 2, 1]]
+        """
+        rows = sequences if isinstance(sequences, Ragged) else joined(sequences)
+        shape = self.shape(len(rows), self._common(rows, length))
+        filled, bits = writable(shape, self.dtype, out)
+        self._fill(rows, bits, num_threads=num_threads)
+        return filled
+
+    def _fill(
+        self,
+        rows: Ragged,
+        bits: NDArray[Any],
+        *,
+        starts: NDArray[np.int64] | None = None,
+        num_threads: int | None,
+    ) -> None:
+        """Writes the numbers, and counts what is met."""
+        threads = _threads(rows, num_threads)
+        met = self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
+        # One call, so that no other thread comes between.
+        np.add(self._met, met, out=self._met)
+
+    def _common(self, rows: Ragged, length: int | None) -> int:
+        """Decides how many places a batch has."""
+        # A loader calls this for every batch, and np.diff costs ten times as much.
+        lengths = rows.offsets[1:] - rows.offsets[:-1]
+        if not lengths.size:
+            return length or 0
+        longest = int(lengths.max())
+        if length is not None:
+            most = int(self.places(longest))
+            if most > length:
+                raise _too_long(longest, most, length)
+            return length
+        shortest = int(lengths.min())
+        least, most = self.places([shortest, longest]).tolist()
+        if least != most:
+            raise ShapeError(
+                f"sequences are {shortest} to {longest} letters long: give length= to "
+                f"follow the shorter ones with padding ({self.pad_value})"
+            )
+        return most
+
+    def refuses(self, letters: bytes) -> bytes:
+        """Tells which letters would be an error.
+
+        Args:
+            letters: Letters to try.
+
+        Returns:
+            Those that are foreign or forbidden by the policy.
+
+        Examples:
+            >>> from seqloom.encode import OneHot
+            >>> OneHot("dna").refuses(b"ACJN")
+            b'J'
+        """
+        refused = self._letters.refused
+        return bytes(letter for letter in letters if letter in refused)
+
+
+def _threads(rows: Ragged, num_threads: int | None) -> int:
+    """Decides how many threads work: one where the work is little."""
+    if num_threads is not None:
+        return thread_count(num_threads)
+    worth = 1 + rows.data.size // _LETTERS_PER_THREAD
+    return 1 if worth == 1 else min(thread_count(), worth)
+
+
+def _too_long(letters: int, places: int, length: int) -> ShapeError:
+    """Says which limit was passed."""
+    if letters == places:
+        return ShapeError(f"a sequence has {letters} letters, more than length={length}")
+    return ShapeError(
+        f"a sequence of {letters} letters takes {places} places, more than length={length}"
+    )
+
+
+def joined(sequences: Sequence[bytes | str]) -> Ragged:
+    """Joins the sequences; one that is no ASCII text has foreign letters."""
+    try:
+        return Ragged.from_list(sequences)
+    except UnicodeEncodeError as error:
+        text = error.object
+        record = next(i for i, row in enumerate(sequences) if row == text)
+        raise LetterError(
+            f"sequence {record}, position {error.start}: expected ASCII letters, "
+            f"found {text[error.start]!r}",
+            record=record,
+            position=error.start,
+            letter=text[error.start],
+        ) from None

@@ -1,0 +1,101 @@
+"""Letters as numbers: the place of each in its alphabet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.encode._output import bits_of
+from seqloom.encode._policy import Case, Rare, Symbols, Whole, any_letter, letters_of
+from seqloom.encode._tokens_base import TokenEncoder, table_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Integer(TokenEncoder):
+    """Encodes each letter as its place in the alphabet, from 0.
+
+    After the letters come the number of what is masked and that of padding, so that all
+    are rows of one embedding.
+
+    Args:
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or letters of your own.
+        dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
+        padding: What follows shorter sequences; by default the number after ``mask_value``.
+        unknown: What an ambiguity code becomes: ``"mask"``, the number ``mask_value``;
+            ``"error"``.
+        case: What a lower-case letter means: ``"fold"``, the same as upper case;
+            ``"mask"``; ``"keep"``, another letter; ``"error"``.
+        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        rare: What U and O become in a protein: ``"error"``; ``"zeros"`` or ``"unknown"``,
+            the number ``mask_value``; ``"replace"``, C and K; ``"keep"``, their own.
+        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
+            except for one ``*`` at the end of a protein, which is left out; ``"error"``;
+            ``"zeros"``, the number ``mask_value``; ``"keep"``, numbers of their own.
+
+    Raises:
+        ArgumentError: An option has an unknown value, or they do not go together.
+
+    Examples:
+        >>> encode = Integer("dna")
+        >>> encode.batch(["ACGTN", "ac"], length=5).tolist()
+        [[0, 1, 2, 3, 4], [0, 1, 5, 5, 5]]
+        >>> encode.vocabulary_size
+        6
+    """
+
+    alphabet: str = "dna"
+    dtype: Whole = "int64"
+    padding: int | None = None
+    unknown: Literal["mask", "error"] = "mask"
+    case: Case = "fold"
+    rna_as_dna: bool = False
+    rare: Rare = "error"
+    symbols: Symbols = "strip_terminal_stop"
+
+    def _check(self) -> None:
+        self._check_range()
+
+    @property
+    def letters(self) -> str:
+        """The letters that have a number, in the numbers' order."""
+        return self._letters.members
+
+    @property
+    def mask_value(self) -> int:
+        """The number of what is masked."""
+        return len(self.letters)
+
+    @property
+    def pad_value(self) -> int:
+        """What stands in places beyond a sequence's end."""
+        return self.mask_value + 1 if self.padding is None else self.padding
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many different numbers there are: the rows of an embedding."""
+        return max(self.mask_value, self.pad_value) + 1
+
+    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
+        letters = self.letters + any_letter(self._letters)
+        spelling = np.frombuffer(letters.encode(), np.uint8)
+        return spelling[np.minimum(tokens, self.mask_value)].tobytes()
+
+    @cached_property
+    def _letters(self) -> _native.Letters:
+        return letters_of(self, rare=self.rare)
+
+    @cached_property
+    def _kernel(self) -> _native.SequenceKernel:
+        numbers = {letter: number for number, letter in enumerate(self.letters)}
+        values = table_of(self._letters.normal, numbers, other=self.mask_value)
+        specials = self._bits(self.pad_value, self.mask_value)
+        return _native.SequenceKernel.lookup(
+            self._letters, bits_of(values, self.dtype), specials
+        )

@@ -1,0 +1,175 @@
+"""Words of k letters, as tokens or counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.encode._output import bits_of
+from seqloom.encode._policy import (
+    LIMITS,
+    Case,
+    Rare,
+    Symbols,
+    any_letter,
+    letters_of,
+)
+from seqloom.encode._tokens_base import TokenEncoder
+from seqloom.encode._words import spell_words, word_places
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_COUNTS = 1 << 26
+
+
+@dataclass(frozen=True)
+class Kmer(TokenEncoder):
+    """Encodes the words of k letters in a sequence, as tokens or as how often each occurs.
+
+    A word's number has its letters' places in the alphabet as digits, the first letter's
+    highest: AAA is 0, AAC is 1. After the words come the token of what is masked and that
+    of padding. A sequence shorter than k has no word.
+
+    Args:
+        k: The letters of a word.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or letters of your own.
+        stride: How far one word's start lies behind the other's.
+        canonical: Whether a word counts as the lesser of itself and its reverse complement.
+        counts: Whether to count: an array (sequences, words) instead of tokens.
+        dtype: ``"int64"``, ``"int32"``, ``"uint8"``; for counts also ``"float32"`` and
+            ``"float64"``, but not ``"uint8"``. None means int64 for tokens, else float32.
+        padding: The token that follows shorter sequences; by default the last.
+        unknown: What a word with an ambiguity code becomes: ``"mask"``, the token
+            ``mask_value``, which no count contains; ``"error"``.
+        case: What a lower-case letter means: ``"fold"``, the same as upper case;
+            ``"mask"``; ``"keep"``, another letter; ``"error"``.
+        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        rare: What U and O become in a protein: ``"error"``; ``"zeros"`` or ``"unknown"``,
+            the words are masked; ``"replace"``, C and K; ``"keep"``, letters.
+        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
+            except for one ``*`` at the end of a protein, which is left out; ``"error"``;
+            ``"zeros"``, the words are masked; ``"keep"``, letters.
+
+    Raises:
+        ArgumentError: An option has an unknown value, or they do not go together.
+
+    Examples:
+        >>> Kmer(3)("AAACN").tolist()
+        [0, 1, 64]
+        >>> Kmer(1, counts=True).batch(["ACCA", "GGG"], length=4).tolist()
+        [[2.0, 2.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0]]
+    """
+
+    k: int
+    alphabet: str = "dna"
+    stride: int = 1
+    canonical: bool = False
+    counts: bool = False  # pyright: ignore[reportIncompatibleMethodOverride]
+    dtype: Literal["int64", "int32", "uint8", "float32", "float64"] | None = None
+    padding: int | None = None
+    unknown: Literal["mask", "error"] = "mask"
+    case: Case = "fold"
+    rna_as_dna: bool = False
+    rare: Rare = "error"
+    symbols: Symbols = "strip_terminal_stop"
+
+    def __post_init__(self) -> None:
+        if self.dtype is None:
+            object.__setattr__(self, "dtype", "float32" if self.counts else "int64")
+        super().__post_init__()
+
+    def _check(self) -> None:
+        fits = self.dtype != "uint8" if self.counts else self.dtype in LIMITS
+        if not fits:
+            what = "counts" if self.counts else "tokens"
+            raise ArgumentError(f"{what} have no dtype {self.dtype!r}")
+        if min(self.k, self.stride) < 1:
+            raise ArgumentError(
+                f"k and stride must be 1 or more, got {self.k} and {self.stride}"
+            )
+        if not self.counts:
+            self._check_range()
+        elif self._different > _MOST_COUNTS:
+            raise ArgumentError(
+                f"k={self.k} has {self._different:,} words, too many to count each "
+                f"(at most {_MOST_COUNTS:,}): use tokens"
+            )
+
+    @property
+    def letters(self) -> str:
+        """The letters that words are made of, in the order of their digits."""
+        return self._letters.members
+
+    @property
+    def _different(self) -> int:
+        """The number of different words."""
+        return len(self.letters) ** self.k
+
+    @property
+    def mask_value(self) -> int:
+        """The token of a word that is not all members."""
+        return self._different
+
+    @property
+    def pad_value(self) -> int:
+        """What stands in places beyond a sequence's end."""
+        if self.counts:
+            return 0
+        return self._different + 1 if self.padding is None else self.padding
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many different tokens there are: the rows of an embedding."""
+        return max(self.mask_value, self.pad_value) + 1
+
+    def places(self, lengths: Any) -> NDArray[np.int64]:
+        """Says how many places sequences take.
+
+        Args:
+            lengths: The numbers of their letters.
+
+        Returns:
+            The number of their words; for counts, of all words.
+
+        Examples:
+            >>> (
+            ...     Kmer(3).places([2, 5]).tolist(),
+            ...     Kmer(3, counts=True).places([2, 5]).tolist(),
+            ... )
+            ([0, 3], [64, 64])
+        """
+        if self.counts:
+            return np.full(np.shape(lengths), self._different, np.int64)
+        return word_places(lengths, self.k, self.stride)
+
+    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
+        if self.counts or self.canonical or self.stride > self.k:
+            raise ArgumentError(
+                "counts, canonical words and a stride above k do not tell what letters were"
+            )
+        other = any_letter(self._letters)
+        return spell_words(tokens, self.letters, k=self.k, stride=self.stride, other=other)
+
+    @cached_property
+    def _letters(self) -> _native.Letters:
+        return letters_of(self, rare=self.rare)
+
+    @cached_property
+    def _kernel(self) -> _native.SequenceKernel:
+        like = bits_of([0], str(self.dtype))
+        which: Any = {"k": self.k, "stride": self.stride, "canonical": self.canonical}
+        if self.counts:
+            is_float = self.dtype not in LIMITS
+            return _native.SequenceKernel.kmer_counts(
+                self._letters, like, is_float=is_float, **which
+            )
+        specials = self._bits(self.pad_value, self.mask_value)
+        return _native.SequenceKernel.kmers(
+            self._letters, like, first=0, specials=specials, **which
+        )

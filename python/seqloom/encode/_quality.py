@@ -1,0 +1,109 @@
+"""Qualities of reads, as scores or as probabilities of error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.encode._base import SequenceEncoder
+from seqloom.encode._output import bits_of, numbers_of
+from seqloom.encode._policy import LIMITS, Number
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+# The byte of score 0, and the lowest score.
+_SCALES = {"phred33": (33, 0), "phred64": (64, 0), "solexa": (64, -5)}
+_LAST = 126
+
+
+@dataclass(frozen=True)
+class Quality(SequenceEncoder):
+    """Encodes the quality bytes of FASTQ as numbers, one for each letter.
+
+    Args:
+        encoding: How the file writes scores: ``"phred33"``, ``"phred64"`` or ``"solexa"``
+            (whose scores begin at -5 and are Solexa's own).
+        values: ``"score"``, or ``"error_probability"`` of the letter.
+        dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"bfloat16"``, which gives
+            torch tensors, and for scores ``"int64"``, ``"int32"``, ``"uint8"``.
+
+    Raises:
+        ArgumentError: An option has an unknown value, or they do not go together.
+
+    Examples:
+        >>> Quality()("!+5I").tolist()
+        [0.0, 10.0, 20.0, 40.0]
+        >>> Quality(values="error_probability", dtype="float64")("+5").round(4).tolist()
+        [0.1, 0.01]
+    """
+
+    channels: ClassVar[None] = None
+
+    encoding: Literal["phred33", "phred64", "solexa"] = "phred33"
+    values: Literal["score", "error_probability"] = "score"
+    dtype: Number = "float32"
+
+    def _check(self) -> None:
+        is_share = self.values == "error_probability"
+        if self.dtype in LIMITS and is_share:
+            raise ArgumentError(f"{self.dtype} cannot hold probabilities")
+        if self.dtype == "uint8" and self.encoding == "solexa":
+            raise ArgumentError("uint8 cannot hold Solexa's scores, which begin at -5")
+
+    def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
+        """Turns numbers back into quality bytes.
+
+        Args:
+            array: What ``batch`` gave, or one sequence's array.
+            lengths: How many places of each sequence are no padding; all of them if None.
+
+        Returns:
+            The quality bytes of each sequence; a number between two becomes the nearer.
+
+        Examples:
+            >>> Quality().decode(Quality().batch(["!!II"]))
+            [b'!!II']
+        """
+        rows = np.atleast_2d(numbers_of(array)).astype(np.float64)
+        zero, lowest = _SCALES[self.encoding]
+        scores = self._scores(rows) if self.values == "error_probability" else rows
+        scores = np.clip(np.rint(scores), lowest, _LAST - zero)
+        spelled = (scores + zero).astype(np.uint8)
+        ends = [rows.shape[1]] * len(rows) if lengths is None else lengths
+        return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
+
+    def _scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turns probabilities into scores."""
+        some = np.maximum(probabilities, 1e-30)
+        if self.encoding == "solexa":
+            some = some / np.maximum(1 - some, 1e-30)
+        return -10 * np.log10(some)
+
+    def _numbers(self) -> NDArray[np.float64]:
+        """Says what number each byte is."""
+        zero, lowest = _SCALES[self.encoding]
+        scores = (np.arange(256.0) - zero).clip(lowest, _LAST - zero)
+        if self.values == "score":
+            return scores
+        odds = 10 ** (-scores / 10)
+        return odds / (1 + odds) if self.encoding == "solexa" else odds
+
+    @cached_property
+    def _letters(self) -> _native.Letters:
+        zero, lowest = _SCALES[self.encoding]
+        first = zero + lowest
+        expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_LAST)!r}"
+        return _native.Letters.range(first, _LAST, expected)
+
+    @cached_property
+    def _kernel(self) -> _native.SequenceKernel:
+        values = bits_of(self._numbers(), self.dtype)
+        return _native.SequenceKernel.lookup(self._letters, values, [0, 0])

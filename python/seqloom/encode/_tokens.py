@@ -1,0 +1,176 @@
+"""Sequences as the tokens of a language model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.encode._output import bits_of
+from seqloom.encode._policy import Case, Symbols, Whole, any_letter
+from seqloom.encode._tokens_base import TokenEncoder, table_of
+from seqloom.encode._vocabulary import ESM2, vocabulary_of
+from seqloom.encode._words import spell_words, word_places
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_CLS, _PAD, _EOS, _UNK, _FIRST_WORD = range(5)
+_LONGEST_WORD = 12
+
+
+@dataclass(frozen=True)
+class Tokens(TokenEncoder):
+    """Encodes sequences as a language model's tokens, between ``<cls>`` and ``<eos>``.
+
+    ``"esm2"`` is ESM-2's vocabulary of 33 tokens. ``"dna"`` and ``"rna"`` begin with the
+    same four, ``<cls> <pad> <eos> <unk>``; then come A C G T (U) N, or with ``k`` above 1
+    all words of k letters in the order of the alphabet; ``<mask>`` is last.
+
+    Args:
+        name: ``"esm2"``, ``"dna"`` or ``"rna"``.
+        k: How many letters make a token; 1 for ``"esm2"``.
+        stride: How far one word's start lies behind the other's; 1 where ``k`` is 1.
+        dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
+        add_special_tokens: Whether ``<cls>`` and ``<eos>`` stand around each sequence.
+        unknown: What an ambiguity code becomes: ``"token"``, its own token, or ``<unk>``
+            where it has none (J in ESM-2; in DNA all but N, and words that hold one);
+            ``"mask"``, the token ``<mask>``; ``"error"``.
+        case: What a lower-case letter means: ``"fold"``, the same as upper case;
+            ``"mask"``, the token ``<mask>``; ``"keep"`` or ``"error"``, an error.
+        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
+            except for one ``*`` at the end of a protein, which is left out; ``"error"``;
+            ``"zeros"``, the token ``<mask>``; ``"keep"``, their own token, or ``<unk>``.
+
+    Raises:
+        ArgumentError: An option has an unknown value, or they do not go together.
+
+    Examples:
+        >>> Tokens("esm2")("MKT").tolist()
+        [0, 20, 15, 11, 2]
+        >>> Tokens("dna", k=2, add_special_tokens=False)("AACN").tolist()
+        [4, 5, 3]
+    """
+
+    name: Literal["esm2", "dna", "rna"] = "esm2"
+    k: int = 1
+    stride: int = 1
+    dtype: Whole = "int64"
+    add_special_tokens: bool = True
+    unknown: Literal["token", "mask", "error"] = "token"
+    case: Case = "fold"
+    rna_as_dna: bool = False
+    symbols: Symbols = "strip_terminal_stop"
+
+    def _check(self) -> None:
+        longest = 1 if self.name == "esm2" else _LONGEST_WORD
+        fits = self.stride == 1 if self.k == 1 else self.stride >= 1
+        if not (1 <= self.k <= longest and fits):
+            raise ArgumentError(
+                f"{self.name!r} has words of 1 to {longest} letters, and a stride above 1 "
+                f"for longer words only, got k={self.k} and stride={self.stride}"
+            )
+        self._check_range()
+
+    @cached_property
+    def vocabulary(self) -> dict[str, int]:
+        """The number of each token."""
+        words = vocabulary_of(self.name, self._letters.members[:4], k=self.k)
+        return {word: number for number, word in enumerate(words)}
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many different tokens there are: the rows of an embedding."""
+        if self.name == "esm2":
+            return len(ESM2)
+        return _FIRST_WORD + 4**self.k + int(self.k == 1) + 1
+
+    @property
+    def mask_value(self) -> int:
+        """The number of ``<mask>``."""
+        return self.vocabulary_size - 1
+
+    @property
+    def pad_value(self) -> int:
+        """The number of ``<pad>``."""
+        return _PAD
+
+    def places(self, lengths: Any) -> NDArray[np.int64]:
+        """Says how many places sequences take.
+
+        Args:
+            lengths: The numbers of their letters.
+
+        Returns:
+            The number of their tokens.
+
+        Examples:
+            >>> Tokens("esm2").places([3]).tolist(), Tokens("dna", k=3).places([3]).tolist()
+            ([5], [3])
+        """
+        return word_places(lengths, self.k, self.stride) + 2 * self.add_special_tokens
+
+    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
+        inner = tokens[(tokens != _CLS) & (tokens != _EOS)]
+        other = any_letter(self._letters)
+        if self.k == 1:
+            spelling = "".join(
+                word if len(word) == 1 else other for word in self.vocabulary
+            )
+            return np.frombuffer(spelling.encode(), np.uint8)[inner].tobytes()
+        if self.stride > self.k:
+            raise ArgumentError("a stride above k does not tell what letters were")
+        members = self._letters.members
+        return spell_words(
+            inner - _FIRST_WORD, members, k=self.k, stride=self.stride, other=other
+        )
+
+    @property
+    def alphabet(self) -> str:
+        """The alphabet whose letters the tokens are made of."""
+        return "protein" if self.name == "esm2" else self.name
+
+    @cached_property
+    def _letters(self) -> _native.Letters:
+        is_word = self.k > 1
+        return _native.Letters(
+            self.alphabet,
+            codes=self.unknown != "error",
+            case=self.case,
+            rna_as_dna=self.rna_as_dna,
+            rare="keep" if self.name == "esm2" else "error",
+            symbols="zeros" if self.symbols == "keep" and is_word else self.symbols,
+        )
+
+    @cached_property
+    def _kernel(self) -> _native.SequenceKernel:
+        ends = [_CLS, _EOS] * self.add_special_tokens
+        unknown = self.mask_value if self.unknown == "mask" else _UNK
+        specials = self._bits(_PAD, unknown, *ends)
+        if self.k == 1:
+            values = bits_of(self._values(), self.dtype)
+            return _native.SequenceKernel.lookup(self._letters, values, specials)
+        return _native.SequenceKernel.kmers(
+            self._letters,
+            bits_of([0], self.dtype),
+            k=self.k,
+            stride=self.stride,
+            canonical=False,
+            first=_FIRST_WORD,
+            specials=specials,
+        )
+
+    def _values(self) -> list[int]:
+        """Says which token each byte becomes."""
+        normal = self._letters.normal
+        letters = {chr(letter) for letter in normal if letter}
+        tokens = {letter: self.vocabulary.get(letter, _UNK) for letter in letters}
+        if self.unknown == "mask":
+            codes = (code for code, _ in self._letters.ambiguities)
+            tokens |= dict.fromkeys(codes, self.mask_value)
+        return table_of(normal, tokens, other=self.mask_value)

@@ -1,0 +1,43 @@
+"""Bits that must never change: a model trained today is trained the same next year."""
+
+import pytest
+
+from seqloom import Key
+from seqloom.augment import (
+    Compose,
+    Crop,
+    Mask,
+    Mutate,
+    QualityNoise,
+    ReverseComplement,
+    Shift,
+    ShuffleKmers,
+)
+
+LETTERS = b"ACGTTGCAAGCTTCGANNACGTacgtGATTACA"
+GOLDEN = {
+    ReverseComplement(): b"TGTAATCacgtACGTNNTCGAAGCTTGCAACGT",
+    Mutate(rate=0.2): b"TCGTTTCGAGCCGCGANNACGGtcttGATTAGA",
+    Mutate(rate=0.1, insertions=0.1, deletions=0.1): b"CGTTCGAGCGCGANNCACGtcttGATTAGA",
+    Mask(rate=0.2): b"NCGTTNCNAGCNNCGANNACGNNcNtGATTANA",
+    Crop(10): b"TGCAAGCTTC",
+    Shift(9): b"CAAGCTTCGANNACGTacgtGATTACANNNNNN",
+    Shift(9, mode="roll"): b"CAAGCTTCGANNACGTacgtGATTACAACGTTG",
+    ShuffleKmers(k=1): b"AgCGATCATGNTAcTTaGNtAACCGAGATTCCG",
+    ShuffleKmers(k=2): b"ATCGTacgtGTTTTANNAGACACGCGCTGACAA",
+    ShuffleKmers(k=3): b"ACAAGCTTACGTTCGANNACGTacgtGATTGCA",
+    Compose([ReverseComplement(), Mutate(rate=0.1), Crop(20)]): b"CAAGCTTCGANNACGCaggt",
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), GOLDEN.items(), ids=str)
+def test_the_bits_are_those_of_the_first_release(change, expected):
+    assert change(LETTERS, Key(7, 1, 2)) == expected
+
+
+def test_noise_is_that_of_the_first_release():
+    quality = bytes(33 + i % 8 for i in range(len(LETTERS)))
+    assert (
+        QualityNoise()(LETTERS, Key(7, 1, 2), quality=quality)[0]
+        == b"TAATCTCGCCCCGCGANNACGGtcttGATAAGT"
+    )

@@ -1,0 +1,128 @@
+"""Rates are kept, choices are fair, and what should be equally likely is."""
+
+from collections import Counter
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from Bio.Seq import Seq
+from scipy.stats import chisquare
+
+from seqloom import Key
+from seqloom._ragged import Ragged, offsets_of
+from seqloom.augment import (
+    Crop,
+    Mask,
+    Mutate,
+    QualityNoise,
+    ReverseComplement,
+    Shift,
+    ShuffleKmers,
+)
+
+COUNT, LENGTH = 2000, 100
+KEYS = Key(11, 3).each(range(COUNT))
+EQUAL = Ragged(
+    np.full(COUNT * LENGTH, ord("A"), np.uint8), offsets_of(np.full(COUNT, LENGTH))
+)
+
+
+def within_five_sigma(hits, trials, rate):
+    """Whether so many hits are no surprise."""
+    return abs(hits - trials * rate) <= 5 * (trials * rate * (1 - rate)) ** 0.5
+
+
+@pytest.mark.parametrize("rate", [0.0001, 2**-8, 0.01, 0.15, 0.5, 0.999])
+def test_as_many_letters_are_masked_as_the_rate_says(rate):
+    hidden = (Mask(rate).batch(EQUAL, KEYS).data == ord("N")).sum()
+    assert within_five_sigma(hidden, EQUAL.data.size, rate)
+
+
+def test_substitutions_are_as_many_as_the_rate_says_and_fair():
+    changed = Mutate(0.1).batch(EQUAL, KEYS).data
+    counts = Counter(changed.tobytes().decode())
+    new = [counts[letter] for letter in "CGT"]
+    assert within_five_sigma(sum(new), changed.size, 0.1)
+    assert chisquare(new).pvalue > 1e-6
+
+
+def test_insertions_and_deletions_are_as_many_as_the_rates_say():
+    added = Mutate(insertions=0.03).batch(EQUAL, KEYS).data.size - EQUAL.data.size
+    lost = EQUAL.data.size - Mutate(deletions=0.02).batch(EQUAL, KEYS).data.size
+    assert within_five_sigma(added, EQUAL.data.size, 0.03)
+    assert within_five_sigma(lost, EQUAL.data.size, 0.02)
+
+
+@pytest.mark.parametrize("quality", [0, 2, 10, 20, 30])
+def test_noise_is_as_frequent_as_the_quality_says(quality):
+    qualities = Ragged(np.full(EQUAL.data.size, 33 + quality, np.uint8), EQUAL.offsets)
+    changed, same = QualityNoise().batch(EQUAL, KEYS, qualities=qualities)
+    assert same.data.tobytes() == qualities.data.tobytes()
+    assert within_five_sigma(
+        (changed.data != ord("A")).sum(),
+        EQUAL.data.size,
+        min(10 ** (-quality / 10), 1 - 1e-9),
+    )
+
+
+def test_strands_are_turned_as_often_as_p_says():
+    rows = Ragged.from_list([b"AC"] * COUNT)
+    turned = ReverseComplement(p=0.3).batch(rows, KEYS).to_list().count(b"GT")
+    assert within_five_sigma(turned, COUNT, 0.3)
+
+
+def test_neighbouring_letters_are_decided_independently():
+    hidden = Mask(0.5).batch(EQUAL, KEYS).data == ord("N")
+    for distance in (1, 7, 8, 63, 64):
+        agree = (hidden[distance:] == hidden[:-distance]).sum()
+        assert within_five_sigma(agree, hidden.size - distance, 0.5)
+
+
+def test_crops_start_everywhere_alike():
+    rows = Ragged.from_list([bytes(range(65, 85))] * COUNT)
+    starts = Crop(11).batch(rows, KEYS).data[::11]
+    assert sorted(set(starts.tolist())) == list(range(65, 75))
+    assert chisquare(np.bincount(starts)[65:]).pvalue > 1e-6
+
+
+def test_shifts_go_everywhere_alike():
+    rows = Ragged.from_list([b"ACGTACGA"] * COUNT)
+    rolled = Counter(Shift(3, mode="roll").batch(rows, KEYS).to_list())
+    assert len(rolled) == 7
+    assert chisquare(list(rolled.values())).pvalue > 1e-6
+
+
+def shuffles_of(letters, k):
+    """Lists every sequence of the same k-mers with the same ends, by trying all."""
+
+    def words(text):
+        return sorted(text[i : i + k] for i in range(len(text) - k + 1))
+
+    found = {"".join(p) for p in permutations(letters)}
+    return {text for text in found if words(text) == words(letters)}
+
+
+@pytest.mark.parametrize(("letters", "k"), [("ACGT", 1), ("AACGACAT", 2), ("ABAABABBA", 3)])
+def test_every_shuffle_is_equally_likely(letters, k):
+    keys = Key(5).each(range(6000))
+    rows = Ragged.from_list([letters] * 6000)
+    drawn = Counter(row.decode() for row in ShuffleKmers(k).batch(rows, keys).to_list())
+    assert set(drawn) == shuffles_of(letters, k)
+    assert len(drawn) > 1
+    assert chisquare(list(drawn.values())).pvalue > 1e-6
+
+
+def test_dinucleotides_of_a_long_sequence_are_kept_exactly():
+    letters = Key(1).bits(3000).astype(np.uint8) % 4
+    before = bytes(b"ACGT"[letter] for letter in letters)
+    after = ShuffleKmers(2)(before, Key(2))
+    assert Counter(pairwise(after)) == Counter(pairwise(before))
+    assert after != before
+
+
+def test_complements_are_biopythons():
+    letters = b"ACGTRYSWKMBDHVNacgtryswkmbdhvn-."
+    turned = ReverseComplement(p=1)(letters, Key(0))
+    assert turned == bytes(Seq(letters).reverse_complement())
+    rna = ReverseComplement(p=1, alphabet="rna")(letters.replace(b"T", b"U"), Key(0))
+    assert rna == bytes(Seq(letters.replace(b"T", b"U")).reverse_complement_rna())

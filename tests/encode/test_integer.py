@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from encode_oracle import IUPAC, TWENTY, padded
+from seqloom._config import Config
+from seqloom.encode import Integer
+from seqloom.errors import ArgumentError, LetterError
+
+rows = st.lists(st.text("ACGTNRYacgtn", max_size=100), min_size=1, max_size=6)
+
+
+@given(rows, st.sampled_from(["int64", "int32", "uint8"]), st.sampled_from([None, 7]))
+def test_numbers_are_what_a_dictionary_gives(texts, dtype, padding):
+    pad = 5 if padding is None else padding
+    slow = [["ACGT".find(letter) % 5 for letter in text.upper()] for text in texts]
+    fast = Integer("dna", dtype=dtype, padding=padding).batch(texts, length=100)
+    assert fast.dtype == dtype
+    assert fast.tolist() == padded(slow, 100, pad)
+
+
+@given(st.lists(st.text(TWENTY, max_size=80), min_size=1, max_size=5))
+def test_decode_is_the_inverse_of_encode(texts):
+    encode = Integer("protein")
+    array = encode.batch(texts, length=80)
+    assert encode.decode(array) == [text.encode() for text in texts]
+
+
+@given(rows)
+def test_flat_is_the_batch_without_padding(texts):
+    encode = Integer("dna")
+    tokens, offsets = encode.flat(texts)
+    slow = encode.batch(texts, length=100).tolist()
+    assert tokens.tolist() == [it for row in slow for it in row if it != encode.pad_value]
+    assert np.diff(offsets).tolist() == [len(text) for text in texts]
+
+
+def test_a_stop_at_the_end_takes_no_place_in_flat_and_is_padding_in_a_batch():
+    encode = Integer("protein")
+    tokens, offsets = encode.flat(["MK*", "*", "A"])
+    assert (tokens.tolist(), offsets.tolist()) == ([10, 8, 0], [0, 2, 2, 3])
+    assert encode("MK*").tolist() == [10, 8, encode.pad_value]
+    assert encode.counts["stops"] == 3
+
+
+def test_an_ambiguity_code_is_the_mask_or_an_error():
+    assert Integer("dna")("".join(IUPAC)).tolist() == [4] * 11
+    with pytest.raises(LetterError, match="refuses RYSWKMBDHVN"):
+        Integer("dna", unknown="error")("ACN")
+
+
+def test_padding_and_mask_are_rows_of_the_embedding():
+    encode = Integer("protein", symbols="keep", rare="keep")
+    assert encode.letters == TWENTY + "UO*-."
+    assert (encode.mask_value, encode.pad_value, encode.vocabulary_size) == (25, 26, 27)
+    assert encode("U-").tolist() == [20, 23]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dtype": "float32"},
+        {"dtype": "uint8", "padding": -1},
+        {"dtype": "uint8", "padding": 256},
+        {"unknown": "zeros"},
+        {"rna_as_dna": True, "alphabet": "protein"},
+        {"rare": "keep"},
+        {"alphabet": "HEC", "symbols": "zeros"},
+    ],
+)
+def test_an_option_that_makes_no_sense_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        Integer(**options)
+
+
+def test_decoding_what_is_no_token_is_an_error():
+    with pytest.raises(ArgumentError, match="numbers below 6"):
+        Integer("dna").decode(np.array([[0, 9]]))
+
+
+def test_json_gives_an_equal_encoder():
+    encode = Integer("rna", padding=-1, case="mask")
+    assert Config.from_json(encode.to_json()) == encode

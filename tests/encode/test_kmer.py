@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from encode_oracle import TWENTY, canonical, number, padded, words
+from seqloom._config import Config
+from seqloom.encode import Kmer
+from seqloom.errors import ArgumentError, LetterError
+
+dna = st.text("ACGTNacgt", max_size=120)
+
+
+@given(st.lists(dna, min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 11))
+def test_tokens_are_the_words_numbers(texts, k, stride):
+    slow = [
+        [4**k if (it := number(word)) is None else it for word in words(text, k, stride)]
+        for text in (text.upper() for text in texts)
+    ]
+    fast = Kmer(k, stride=stride).batch(texts, length=120)
+    assert fast.tolist() == padded(slow, 120, 4**k + 1)
+
+
+@given(dna, st.integers(1, 6), st.sampled_from(["float32", "float64", "int64", "int32"]))
+def test_counts_are_how_often_each_word_occurs(text, k, dtype):
+    slow = np.zeros(4**k, dtype)
+    for word in words(text.upper(), k):
+        if number(word) is not None:
+            slow[number(word)] += 1
+    fast = Kmer(k, counts=True, dtype=dtype)(text)
+    assert fast.dtype == dtype
+    np.testing.assert_array_equal(fast, slow)
+
+
+@given(st.text("ACGT", min_size=5, max_size=80), st.integers(1, 5))
+def test_a_canonical_word_is_the_lesser_of_both_strands(text, k):
+    slow = [number(canonical(word)) for word in words(text, k)]
+    assert Kmer(k, canonical=True)(text).tolist() == slow
+    other = text.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+    both = Kmer(k, canonical=True, counts=True)
+    np.testing.assert_array_equal(both(text), both(other))
+
+
+@given(st.text(TWENTY, max_size=40), st.integers(1, 4))
+def test_words_of_residues_have_twenty_digits(text, k):
+    slow = [number(word, TWENTY) for word in words(text, k)]
+    assert Kmer(k, "protein")(text).tolist() == slow
+
+
+@given(st.text("ACGT", max_size=60), st.integers(1, 6), st.data())
+def test_decode_is_the_inverse_where_words_meet(text, k, data):
+    stride = data.draw(st.integers(1, k))
+    covered = (len(text) - k) // stride * stride + k if len(text) >= k else 0
+    encode = Kmer(k, stride=stride)
+    array = encode.batch([text], length=60)
+    assert encode.decode(array) == [text[:covered].encode()]
+
+
+def test_decode_leaves_letters_open_that_no_word_tells():
+    encode = Kmer(3)
+    assert encode.decode(encode("ACGNTAC")) == [b"ACGNTAC"]
+    with pytest.raises(ArgumentError, match="do not tell"):
+        Kmer(3, canonical=True).decode(np.zeros(4))
+
+
+def test_the_longest_words_that_a_token_can_hold_are_numbered():
+    assert Kmer(30)("T" * 31).tolist() == [4**30 - 1] * 2
+    with pytest.raises(ArgumentError, match="cannot hold"):
+        Kmer(32)
+
+
+def test_a_word_with_an_ambiguity_code_can_be_an_error():
+    with pytest.raises(LetterError):
+        Kmer(3, unknown="error")("ACNT")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"k": 0},
+        {"k": 3, "stride": 0},
+        {"k": 3, "alphabet": "protein", "canonical": True},
+        {"k": 14, "counts": True},
+        {"k": 4, "dtype": "uint8"},
+        {"k": 2, "dtype": "float32"},
+        {"k": 2, "counts": True, "dtype": "uint8"},
+    ],
+)
+def test_an_option_that_makes_no_sense_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        Kmer(**options)
+
+
+def test_what_was_met_is_told_where_counts_is_a_setting():
+    encode = Kmer(2)
+    encode("ACNa")
+    assert (encode.met["ambiguous"], encode.met["lower_case"]) == (1, 1)
+
+
+def test_json_gives_an_equal_encoder():
+    encode = Kmer(4, canonical=True, counts=True)
+    assert Config.from_json(encode.to_json()) == encode

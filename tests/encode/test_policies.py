@@ -1,0 +1,188 @@
+"""Every policy of every encoder, against a table written by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from encode_oracle import PROTEIN, TWENTY
+from seqloom._ragged import Ragged
+from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
+from seqloom.errors import ArgumentError, LetterError, ShapeError
+
+ENCODERS = [
+    OneHot("dna"),
+    OneHot("dna", channels="last", unknown="fractional"),
+    OneHot("protein", dtype="float16"),
+    Integer("dna", dtype="int32"),
+    Kmer(3),
+    Kmer(2, counts=True),
+    Tokens("esm2"),
+    Tokens("dna", k=3, stride=2),
+    Quality(),
+]
+
+
+def met(encode):
+    return {name: count for name, count in encode.counts.items() if count}
+
+
+def test_u_is_a_foreign_letter_of_dna_with_a_hint():
+    with pytest.raises(LetterError, match="rna_as_dna=True reads it as T"):
+        OneHot("dna")("ACU")
+
+
+@pytest.mark.parametrize("text", ["ACU", "acu"])
+def test_rna_as_dna_reads_u_as_t_and_counts_it(text):
+    encode = OneHot("dna", rna_as_dna=True)
+    np.testing.assert_array_equal(encode(text), OneHot("dna")("ACT"))
+    assert encode.counts["rna"] == 1
+
+
+@pytest.mark.parametrize("code", PROTEIN)
+def test_a_protein_code_is_shared_among_what_it_stands_for(code):
+    row = OneHot("protein", unknown="fractional", dtype="float64")(code).ravel()
+    share = 1 / len(PROTEIN[code])
+    assert row.tolist() == [share if it in PROTEIN[code] else 0 for it in TWENTY]
+
+
+@pytest.mark.parametrize(
+    ("rare", "column"),
+    [
+        ("zeros", [0] * 20),
+        ("unknown", [1 / 20] * 20),
+        ("replace", [int(letter == "C") for letter in TWENTY]),
+        ("keep", [*[0] * 20, 1, 0]),
+    ],
+)
+def test_selenocysteine_is_what_rare_says(rare, column):
+    encode = OneHot("protein", rare=rare, unknown="fractional", dtype="float64")
+    assert encode("U").ravel().tolist() == column
+    assert met(encode) == {"rare": 1}
+
+
+def test_rare_residues_are_an_error_by_default_and_say_what_helps():
+    with pytest.raises(LetterError, match="rare='replace' reads them as C and K"):
+        OneHot("protein")("MO")
+
+
+def test_rare_read_as_unknown_obeys_the_policy_for_unknown():
+    with pytest.raises(LetterError):
+        OneHot("protein", rare="unknown", unknown="error")("U")
+
+
+@pytest.mark.parametrize(
+    ("symbols", "text", "ones"),
+    [
+        ("strip_terminal_stop", "MK*", 2),
+        ("zeros", "M*-.K", 2),
+        ("keep", "M*-.K", 5),
+    ],
+)
+def test_symbols_are_what_the_policy_says(symbols, text, ones):
+    encode = OneHot("protein", symbols=symbols)
+    assert encode(text).sum() == ones
+    assert sum(met(encode).values()) == (1 if "strip" in symbols else 3)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "text", "position"),
+    [
+        ("strip_terminal_stop", "M*K*", 1),
+        ("strip_terminal_stop", "MK-", 2),
+        ("error", "MK*", 2),
+        ("error", ".", 0),
+    ],
+)
+def test_a_symbol_that_is_not_taken_is_an_error(symbols, text, position):
+    with pytest.raises(LetterError) as caught:
+        OneHot("protein", symbols=symbols)(text)
+    assert caught.value.position == position
+
+
+def test_gaps_of_aligned_dna_can_be_zeros_or_channels():
+    assert OneHot("dna", symbols="zeros")("A-").sum() == 1
+    assert OneHot("dna", symbols="keep").letters == "ACGT-."
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_the_number_of_threads_changes_no_bit(encode, data):
+    letters = "ACGTN" if not isinstance(encode, Quality) else "!+5I"
+    texts = data.draw(st.lists(st.text(letters, max_size=90), min_size=1, max_size=30))
+    length = max(int(encode.places(90)), 1)
+    one, two = (encode.batch(texts, length=length, num_threads=n) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+def test_a_large_batch_is_the_same_on_two_threads(encode):
+    letters = b"ACGTA" if not isinstance(encode, Quality) else b"!+5I?"
+    rows = Ragged.from_list([letters * 40] * 700)
+    one, two = (encode.batch(rows, num_threads=n) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+def test_out_is_filled_for_a_batch_and_for_one_sequence(encode):
+    expected = encode.batch(["ACGTA", "ACA"], length=70)
+    out = np.full(expected.shape, 7, expected.dtype)
+    assert encode.batch(["ACGTA", "ACA"], length=70, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    single = np.full_like(encode("ACGTA"), 7)
+    assert encode("ACGTA", out=single) is single
+    np.testing.assert_array_equal(single, encode("ACGTA"))
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+def test_an_out_that_does_not_fit_is_an_error(encode):
+    right = encode.batch(["ACGTA"])
+    locked = right.copy()
+    locked.flags.writeable = False
+    wrong = [right[:, :-1], right.astype("int16"), np.zeros((2, *right.shape[1:])), locked]
+    for out in wrong:
+        with pytest.raises(ShapeError, match="out must be"):
+            encode.batch(["ACGTA"], out=out)
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+def test_no_sequence_gives_an_empty_batch(encode):
+    places = 0 if not encode.places(0) else int(encode.places(0))
+    assert encode.batch([], length=places).shape == encode.shape(0, places)
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+def test_shape_and_places_say_what_a_batch_is(encode):
+    places = int(encode.places(9))
+    assert encode.batch(["ACGTACGTA"] * 2).shape == encode.shape(2, places)
+
+
+@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+def test_what_is_refused_is_what_fails(encode):
+    refused = encode.refuses(bytes(range(1, 127)))
+    for letter in range(1, 127):
+        text = bytes([letter]) * 3
+        fails = letter in refused
+        if fails or (letter == ord("*") and not isinstance(encode, Quality)):
+            with pytest.raises(LetterError):
+                encode(text)
+        else:
+            encode(text)
+
+
+@pytest.mark.parametrize("name", ["nucleic", "", "AA", "A C"])
+def test_an_alphabet_that_is_none_is_an_error(name):
+    with pytest.raises(ArgumentError):
+        Integer(name)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unknown"),
+    [("float16", "fractional"), ("int64", "zeros"), ("int32", "zeros")],
+)
+def test_every_dtype_holds_the_same_values(dtype, unknown):
+    text = "ACGTNRY" * 30
+    double = OneHot("dna", dtype="float64", unknown=unknown)(text)
+    np.testing.assert_array_equal(
+        OneHot("dna", dtype=dtype, unknown=unknown)(text), double.astype(dtype)
+    )

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from Bio.SeqIO import QualityIO
+from hypothesis import given, strategies as st
+
+from seqloom._config import Config
+from seqloom.encode import Quality
+from seqloom.errors import ArgumentError, LetterError
+
+FIRST = {"phred33": 33, "phred64": 64, "solexa": 59}
+ZERO = {"phred33": 33, "phred64": 64, "solexa": 64}
+scales = st.sampled_from(sorted(FIRST))
+
+
+def drawn(data, scale):
+    letters = st.integers(FIRST[scale], 126).map(chr)
+    return data.draw(st.text(letters, max_size=100))
+
+
+@given(st.data(), scales)
+def test_a_score_is_the_byte_less_the_scales_zero(data, scale):
+    text = drawn(data, scale)
+    slow = [ord(letter) - ZERO[scale] for letter in text]
+    assert Quality(scale, dtype="int32")(text).tolist() == slow
+    assert Quality(scale)(text).tolist() == slow
+
+
+@given(st.data(), scales)
+def test_a_probability_is_that_of_the_formula(data, scale):
+    text = drawn(data, scale)
+    slow = []
+    for letter in text:
+        score = ord(letter) - ZERO[scale]
+        phred = QualityIO.phred_quality_from_solexa(score) if scale == "solexa" else score
+        slow.append(10 ** (-phred / 10))
+    fast = Quality(scale, "error_probability", dtype="float64")(text)
+    np.testing.assert_allclose(fast, slow, rtol=1e-9)
+
+
+@given(st.data(), scales, st.sampled_from(["score", "error_probability"]))
+def test_decode_is_the_inverse_of_encode(data, scale, values):
+    text = drawn(data, scale)
+    encode = Quality(scale, values, dtype="float64")
+    array = encode.batch([text], length=100)
+    assert encode.decode(array, lengths=[len(text)]) == [text.encode()]
+
+
+@pytest.mark.parametrize("scale", FIRST)
+def test_a_byte_below_the_scale_is_an_error_that_says_where(scale):
+    low = chr(FIRST[scale] - 1)
+    with pytest.raises(LetterError, match=f"a quality of {scale}") as caught:
+        Quality(scale).batch(["hh", f"h{low}"])
+    assert (caught.value.record, caught.value.position) == (1, 1)
+    assert Quality(scale).refuses(bytes([FIRST[scale] - 1, 100, 127])) == bytes(
+        [FIRST[scale] - 1, 127]
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"encoding": "sanger"},
+        {"values": "odds"},
+        {"values": "error_probability", "dtype": "uint8"},
+        {"encoding": "solexa", "dtype": "uint8"},
+    ],
+)
+def test_an_option_that_makes_no_sense_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        Quality(**options)
+
+
+def test_json_gives_an_equal_encoder():
+    encode = Quality("phred64", "error_probability", dtype="float16")
+    assert Config.from_json(encode.to_json()) == encode

@@ -1,0 +1,102 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from encode_oracle import ESM2, number, padded, words
+from seqloom._config import Config
+from seqloom.encode import Tokens
+from seqloom.errors import ArgumentError, LetterError
+
+residues = st.text("LAGVSERTIDPKQNFYMHWCXBUZO", max_size=60)
+
+
+def test_the_vocabulary_of_esm2_is_the_published_list():
+    encode = Tokens("esm2")
+    assert list(encode.vocabulary) == ESM2
+    assert list(encode.vocabulary.values()) == list(range(33))
+    assert (encode.vocabulary_size, encode.pad_value, encode.mask_value) == (33, 1, 32)
+
+
+@given(st.lists(residues, min_size=1, max_size=5))
+def test_a_protein_stands_between_cls_and_eos(texts):
+    slow = [[0, *[ESM2.index(letter) for letter in text], 2] for text in texts]
+    assert Tokens("esm2").batch(texts, length=62).tolist() == padded(slow, 62, 1)
+
+
+@given(st.lists(residues, min_size=1, max_size=5))
+def test_decode_is_the_inverse_of_encode(texts):
+    encode = Tokens("esm2", dtype="uint8")
+    assert encode.decode(encode.batch(texts, length=70)) == [t.encode() for t in texts]
+
+
+def test_j_has_no_token_in_esm2():
+    assert Tokens("esm2", add_special_tokens=False)("JX").tolist() == [3, 24]
+    assert (
+        Tokens("esm2", unknown="mask", add_special_tokens=False)("JX").tolist() == [32] * 2
+    )
+    with pytest.raises(LetterError):
+        Tokens("esm2", unknown="error")("MX")
+
+
+def test_gaps_have_tokens_if_symbols_are_kept():
+    assert Tokens("esm2", symbols="keep")("M-.*").tolist() == [0, 20, 30, 29, 3, 2]
+    assert Tokens("esm2", symbols="zeros")("M-").tolist() == [0, 20, 32, 2]
+    with pytest.raises(LetterError):
+        Tokens("esm2")("M-K")
+
+
+def test_a_stop_at_the_end_is_left_out_before_eos():
+    encode = Tokens("esm2")
+    assert encode("MK*").tolist() == [0, 20, 15, 2, 1]
+    tokens, offsets = encode.flat(["MK*", "A"])
+    assert (tokens.tolist(), offsets.tolist()) == ([0, 20, 15, 2, 0, 5, 2], [0, 4, 7])
+
+
+def test_the_vocabulary_of_dna_letters_is_the_documented_one():
+    expected = ["<cls>", "<pad>", "<eos>", "<unk>", "A", "C", "G", "T", "N", "<mask>"]
+    assert list(Tokens("dna").vocabulary) == expected
+    assert list(Tokens("rna").vocabulary)[7] == "U"
+    assert Tokens("dna")("ACGTNR").tolist() == [0, 4, 5, 6, 7, 8, 3, 2]
+
+
+@given(st.lists(st.text("ACGTN", max_size=50), min_size=1, max_size=4), st.integers(2, 6))
+def test_words_follow_the_first_four_tokens(texts, k):
+    slow = [
+        [0, *[3 if (it := number(w)) is None else 4 + it for w in words(text, k)], 2]
+        for text in texts
+    ]
+    encode = Tokens("dna", k=k)
+    assert encode.batch(texts, length=60).tolist() == padded(slow, 60, 1)
+    assert encode.mask_value == 4 + 4**k == encode.vocabulary["<mask>"]
+    assert encode.vocabulary["A" * (k - 1) + "C"] == 5
+
+
+@given(st.text("ACGT", min_size=6, max_size=50), st.integers(1, 6))
+def test_words_decode_to_their_sequence(text, k):
+    encode = Tokens("dna", k=k)
+    assert encode.decode(encode(text)) == [text.encode()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": "esm3"},
+        {"name": "esm2", "k": 2},
+        {"name": "dna", "k": 13},
+        {"name": "dna", "stride": 2},
+        {"name": "dna", "k": 6, "dtype": "uint8"},
+        {"name": "esm2", "rna_as_dna": True},
+    ],
+)
+def test_an_option_that_makes_no_sense_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        Tokens(**options)
+
+
+def test_json_and_pickle_give_equal_encoders():
+    encode = Tokens("dna", k=3, case="mask")
+    again = pickle.loads(pickle.dumps(encode))  # noqa: S301 - ours
+    assert Config.from_json(encode.to_json()) == encode == again
+    np.testing.assert_array_equal(again("ACGTac"), encode("ACGTac"))
