@@ -46,6 +46,10 @@ test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example of README, 
 	cargo test --quiet --workspace --exclude seqloom-py
 	pytest $(ARGS)
 
+.PHONY: soak
+soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes
+	pytest tests/soak $(ARGS)
+
 .PHONY: lint lint-python lint-rust lint-stub
 lint: lint-python lint-rust lint-stub ## Judge without changing: format, lints, types, layers, stubs
 

@@ -8,6 +8,8 @@ SUITES = {
     "import": "benchmarks.import_time",
     "logistic": "benchmarks.logistic",
     "read_fasta": "benchmarks.read_fasta",
+    "fastx": "benchmarks.fastx",
+    "loader": "benchmarks.loader",
     "train_cnn": "benchmarks.train_cnn",
     "demo": "benchmarks.demo",
     "splice_cv": "benchmarks.splice_cv",

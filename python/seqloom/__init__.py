@@ -8,6 +8,7 @@ from seqloom._key import Key
 
 if TYPE_CHECKING:
     from seqloom import (
+        augment,
         data,
         encode,
         infer,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Key",
+    "augment",
     "data",
     "encode",
     "errors",

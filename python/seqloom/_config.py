@@ -165,12 +165,19 @@ def _typed(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _is_config(value: Any) -> bool:
+    """Whether a value is what nested settings became."""
+    return isinstance(value, dict) and "class" in value
+
+
 def _convert(field: str, value: Any, declared: Any) -> Any:
     """One field's value as its declared type."""
     import msgspec
 
-    if isinstance(value, dict) and "class" in value:
-        return Config.from_dict(cast("dict[str, Any]", value))
+    if _is_config(value):
+        return Config.from_dict(value)
+    if isinstance(value, list) and any(map(_is_config, cast("list[Any]", value))):
+        return tuple(_convert(field, item, Config) for item in cast("list[Any]", value))
     try:
         return msgspec.convert(value, declared)
     except msgspec.ValidationError as error:

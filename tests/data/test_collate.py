@@ -1,13 +1,21 @@
-from collections import OrderedDict
-from typing import NamedTuple
+from collections import OrderedDict, UserDict, UserList, defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings, strategies as st
 from torch.utils.data import default_collate as torch_collate
 
-from seqloom.data import PadCollator, SequenceDataset, default_collate
-from seqloom.encode import OneHot
+from seqloom.data import (
+    PadCollator,
+    SequenceDataset,
+    VarlenCollator,
+    default_collate,
+)
+from seqloom.data._output import converter
+from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 
 
@@ -29,6 +37,21 @@ ITEMS = {
     "tuples": [(1, "a"), (2, "b")],
     "lists": [[1, np.ones(2)], [2, np.zeros(2)]],
     "named tuples": [Pair(1, 0.5), Pair(2, 1.5)],
+    "tensors": [torch.ones(2), torch.zeros(2)],
+    "tensors of texts' dicts": [{"x": torch.tensor(1), "id": "a"}] * 2,
+    "half tensors": [torch.ones(2, dtype=torch.bfloat16)] * 2,
+    "numpy truths": list(np.array([True, False])),
+    "numpy whole numbers": [np.int16(3), np.int16(4)],
+    "numpy texts": [np.str_("a"), np.str_("b")],
+    "small arrays": [np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.uint8)],
+    "arrays without axes": [np.array(1), np.array(2)],
+    "lists of nothing": [[], []],
+    "tuples of tuples": [((1, 2), (3.0,)), ((4, 5), (6.0,))],
+    "whole and broken numbers": [1.0, 2],
+    "user dicts": [UserDict(x=1), UserDict(x=2)],
+    "user lists": [UserList([1, "a"]), UserList([2, "b"])],
+    "default dicts": [defaultdict(list, x=1), defaultdict(list, x=2)],
+    "ranges": [range(3), range(3)],
     "nests": [{"x": (1, {"y": np.ones(2)})}, {"x": (2, {"y": np.ones(2)})}],
 }
 
@@ -36,11 +59,10 @@ ITEMS = {
 def plain(batch):
     """Writes kinds and values, whichever library's."""
     if isinstance(batch, (np.ndarray, torch.Tensor)):
-        array = np.asarray(batch)
-        return array.dtype, array.tolist()
-    if isinstance(batch, dict):
+        return str(batch.dtype).removeprefix("torch."), batch.tolist()
+    if isinstance(batch, Mapping):
         return type(batch), {key: plain(value) for key, value in batch.items()}
-    if isinstance(batch, (list, tuple)):
+    if isinstance(batch, (list, tuple, UserList)):
         return type(batch), [plain(value) for value in batch]
     return batch
 
@@ -58,6 +80,26 @@ def test_unequal_arrays_are_an_error_that_names_the_collator():
 def test_unequal_lists_are_an_error():
     with pytest.raises(ShapeError, match="equally many"):
         default_collate([[1], [1, 2]])
+
+
+def test_tensors_stay_tensors_and_arrays_become_tensors_without_a_copy():
+    assert isinstance(default_collate([torch.ones(2)] * 2), torch.Tensor)
+    items = [{"x": np.arange(3.0)}, {"x": np.ones(3)}]
+    batch = default_collate(items)
+    tensor = converter("torch", pin_memory=False)(batch)["x"]
+    assert tensor.data_ptr() == batch["x"].ctypes.data
+
+
+def test_unequal_tensors_are_an_error_that_names_the_collator():
+    with pytest.raises(ShapeError, match="PadCollator"):
+        default_collate([torch.ones(2), torch.ones(3)])
+
+
+@pytest.mark.parametrize("items", [[np.array(["a"])] * 2, [np.array([None])] * 2])
+def test_arrays_of_no_numbers_are_an_error_as_they_are_torchs(items):
+    for collate in (default_collate, torch_collate):
+        with pytest.raises(TypeError):
+            collate(items)
 
 
 def test_a_kind_without_a_batch_is_an_error_that_names_it():
@@ -85,14 +127,26 @@ def test_an_item_longer_than_the_length_is_an_error():
         PadCollator(length=2)([{"inputs": np.zeros((4, 3))}])
 
 
-@pytest.mark.parametrize("options", [{"length": 0}, {"multiple": 0}])
+@pytest.mark.parametrize(
+    "options", [{"length": 0}, {"multiple": 0}, {"side": "up"}, {"keys": ()}]
+)
 def test_places_below_one_are_an_error(options):
     with pytest.raises(ArgumentError):
         PadCollator(**options)
 
 
 @pytest.mark.parametrize("channels", ["first", "last"])
-@pytest.mark.parametrize("options", [{}, {"length": 12}, {"multiple": 4, "value": 7}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"length": 12},
+        {"multiple": 4, "value": 7},
+        {"side": "left"},
+        {"side": "left", "value": -1, "length": 11},
+    ],
+    ids=str,
+)
 def test_columns_are_what_the_items_give(fasta, channels, options):
     records = {f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}
     data = SequenceDataset(
@@ -107,7 +161,78 @@ def test_columns_are_what_the_items_give(fasta, channels, options):
     np.testing.assert_equal(one_by_one, at_once)
 
 
-@pytest.mark.parametrize("collate", [PadCollator(), default_collate])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("value", [None, 9])
+def test_token_columns_are_what_the_items_give(fasta, side, value):
+    tokens: Any = Tokens("dna")
+    data = SequenceDataset(
+        fasta({f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}), encoder=tokens
+    )
+    pad = PadCollator(side=side, value=value, encoder=tokens)
+    assert pad.takes_columns(tokens)
+    rows = np.array([3, 0, 5])
+    np.testing.assert_equal(pad([data[i] for i in rows]), pad.columns(data, rows))
+
+
+def test_padding_holds_the_encoders_pad_value():
+    items = [{"inputs": np.array([0, 5, 2])}, {"inputs": np.array([0, 5, 6, 2])}]
+    batch = PadCollator(encoder=Tokens("esm2"))(items)
+    assert batch["inputs"].tolist() == [[0, 5, 2, 1], [0, 5, 6, 2]]
+
+
+def test_left_padding_stands_before_the_letters():
+    items = [{"inputs": np.arange(1, n)} for n in (2, 4)]
+    batch = PadCollator(side="left")(items)
+    assert batch["inputs"].tolist() == [[0, 0, 1], [1, 2, 3]]
+    assert batch["mask"].tolist() == [[0, 0, 1], [1, 1, 1]]
+
+
+def test_several_keys_are_padded_and_marked_where_they_differ():
+    items = [
+        {"inputs": np.ones((4, n)), "quality": bytes([n] * n), "target": np.ones(2 * n)}
+        for n in (1, 2)
+    ]
+    batch = PadCollator(keys=("inputs", "quality", "target"))(items)
+    assert batch["inputs"].shape == (2, 4, 2)
+    assert batch["quality"].tolist() == [[1, 0], [2, 2]]
+    assert batch["target_lengths"].tolist() == [2, 4]
+    assert batch["target_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 1]]
+    assert "quality_mask" not in batch
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padded_tensors_stay_tensors(dtype, side):
+    items = [{"inputs": torch.ones(n, dtype=dtype)} for n in (1, 3)]
+    inputs = PadCollator(side=side)(items)["inputs"]
+    expected = torch.nn.utils.rnn.pad_sequence(
+        [item["inputs"] for item in items], batch_first=True, padding_side=side
+    )
+    assert torch.equal(inputs, expected)
+
+
+def test_an_item_without_the_key_is_an_error_that_names_it():
+    with pytest.raises(ArgumentError, match="no 'inputs' to pad; it has id"):
+        PadCollator()([{"id": "a"}])
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 20), min_size=1, max_size=9),
+    st.integers(1, 5),
+    st.sampled_from(["left", "right"]),
+)
+def test_the_mask_finds_the_items_again(sizes, multiple, side):
+    items = [{"inputs": np.arange(1, size + 1)} for size in sizes]
+    batch = PadCollator(multiple=multiple, side=side)(items)
+    rows = zip(batch["inputs"], batch["mask"] == 1, strict=True)
+    assert [row[mask].tolist() for row, mask in rows] == [
+        i["inputs"].tolist() for i in items
+    ]
+    assert batch["inputs"].shape[1] % multiple == 0
+
+
+@pytest.mark.parametrize("collate", [PadCollator(), default_collate, VarlenCollator()])
 def test_a_batch_of_nothing_is_an_error(collate):
     with pytest.raises(ArgumentError, match="a batch needs at least one item"):
         collate([])

@@ -52,12 +52,20 @@ def test_sends_a_gradient_back_through_an_activation_as_torch(dtype, name, size,
     assert_close(out, point.grad)
 
 
+# By hand: torch's own gelu(inf) is inf or NaN, by the vector instructions of the machine.
+EXTREMES = {
+    "gelu": [np.nan, np.inf, 1e30, 0],
+    "relu": [np.nan, np.inf, 1e30, 0],
+    "sigmoid": [np.nan, 1, 1, 0],
+}
+
+
 @activations
 def test_an_activation_keeps_a_nan_and_bears_extremes(dtype, name):
     x = np.array([np.nan, np.inf, 1e30, -1e30], dtype)
     out = np.empty_like(x)
     getattr(_native, name)(x, out, 1)
-    np.testing.assert_array_equal(out, ACTIVATIONS[name](torch.tensor(x)).numpy())
+    np.testing.assert_array_equal(out, np.array(EXTREMES[name], dtype))
 
 
 def test_gelu_keeps_its_digits_in_both_tails(dtype):

@@ -65,6 +65,22 @@ impl Permutation {
         Ok(())
     }
 
+    /// Fills `out` with the numbers at some indices, as many as it has room for.
+    pub fn pick(&self, indices: &[i64], out: &mut [i64]) -> Result<()> {
+        if indices.len() != out.len() {
+            return Err(Error::argument(format!(
+                "out must hold {} numbers, it holds {}",
+                indices.len(),
+                out.len()
+            )));
+        }
+        for (index, number) in indices.iter().zip(out) {
+            let found = self.get(u64::try_from(*index).unwrap_or(u64::MAX))?;
+            *number = i64::try_from(found).unwrap_or(i64::MAX);
+        }
+        Ok(())
+    }
+
     /// One pass through the network, over all numbers of its width.
     fn shuffle(&self, number: u64) -> u64 {
         let (mut high_bits, mut low_bits) = (self.high_bits, self.low_bits);
@@ -124,6 +140,18 @@ mod tests {
     fn nothing_lies_beyond_the_end() {
         assert_eq!(Permutation::new(5, Key([0, 0])).at(5), None);
         assert_eq!(Permutation::new(0, Key([0, 0])).at(0), None);
+    }
+
+    #[test]
+    fn picked_numbers_are_those_of_the_whole_order() {
+        let order = Permutation::new(50, Key([7, 8]));
+        let (mut whole, mut part) = ([0; 50], [0; 3]);
+        order.fill(&mut whole).unwrap();
+        order.pick(&[49, 0, 7], &mut part).unwrap();
+        assert_eq!(part, [whole[49], whole[0], whole[7]]);
+        assert!(order.pick(&[50, 0, 7], &mut part).is_err());
+        assert!(order.pick(&[-1, 0, 7], &mut part).is_err());
+        assert!(order.pick(&[1], &mut part).is_err());
     }
 
     #[test]

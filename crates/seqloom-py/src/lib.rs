@@ -27,17 +27,31 @@ pub fn stub_info() -> pyo3_stub_gen::Result<pyo3_stub_gen::StubInfo> {
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::core::key::{random_bits, threefry};
+    use super::core::key::{fold_each, random_bits, threefry};
     #[pymodule_export]
     use super::core::version;
     #[pymodule_export]
+    use super::encode::augment::Augmenter;
+    #[pymodule_export]
     use super::encode::count::{count_letters, count_letters_per_record};
     #[pymodule_export]
-    use super::encode::one_hot::OneHotTable;
+    use super::encode::kernel::SequenceKernel;
+    #[pymodule_export]
+    use super::encode::letters::Letters;
+    #[pymodule_export]
+    use super::encode::pack::{best_fit, packed_positions};
+    #[pymodule_export]
+    use super::formats::columns::{first_mismatch, hash_ids, mean_scores, take_rows};
+    #[pymodule_export]
+    use super::formats::index::{IndexProgress, SequenceIndex, build_index};
     #[pymodule_export]
     use super::formats::locate::locate;
     #[pymodule_export]
+    use super::formats::profile::SequenceProfile;
+    #[pymodule_export]
     use super::formats::reader::SequenceReader;
+    #[pymodule_export]
+    use super::formats::write::SequenceWriter;
     #[pymodule_export]
     use super::kernels::activation::{gelu, gelu_grad, relu, relu_grad, sigmoid, sigmoid_grad};
     #[pymodule_export]
@@ -55,7 +69,7 @@ mod _native {
     #[pymodule_export]
     use super::lend::{Loan, Ring};
     #[pymodule_export]
-    use super::load::order::{permutation, permuted};
+    use super::load::order::{permutation, permuted, permuted_at};
     #[pymodule_export]
-    use super::load::store::RecordStore;
+    use super::load::store::{RecordStore, first_words, header_ids, turn_rows};
 }

@@ -8,13 +8,22 @@ import os
 import pathlib
 import typing
 __all__ = [
+    "Augmenter",
+    "IndexProgress",
+    "Letters",
     "Loan",
-    "OneHotTable",
+    "RecordStore",
     "Ring",
+    "SequenceIndex",
+    "SequenceKernel",
+    "SequenceProfile",
     "SequenceReader",
+    "SequenceWriter",
     "adamw",
     "batch_norm",
     "batch_norm_grad",
+    "best_fit",
+    "build_index",
     "conv1d",
     "conv1d_input_grad",
     "conv1d_weight_grad",
@@ -22,14 +31,22 @@ __all__ = [
     "count_letters_per_record",
     "cross_entropy",
     "dropout",
+    "first_mismatch",
+    "first_words",
+    "fold_each",
     "gelu",
     "gelu_grad",
+    "hash_ids",
+    "header_ids",
     "locate",
     "log_softmax",
     "max_pool1d",
     "max_pool1d_grad",
+    "mean_scores",
+    "packed_positions",
     "permutation",
     "permuted",
+    "permuted_at",
     "random_bits",
     "relu",
     "relu_grad",
@@ -37,9 +54,121 @@ __all__ = [
     "sigmoid",
     "sigmoid_grad",
     "softmax",
+    "take_rows",
     "threefry",
+    "turn_rows",
     "version",
 ]
+
+@typing.final
+class Augmenter:
+    r"""
+    What an augmentation does, checked once.
+    """
+    @staticmethod
+    def reverse_complement(p: builtins.float, alphabet: builtins.str) -> Augmenter:
+        r"""
+        The other strand.
+        """
+    @staticmethod
+    def mutate(rate: builtins.float, deletions: builtins.float, insertions: builtins.float, alphabet: builtins.str) -> Augmenter:
+        r"""
+        Substitutions, deletions and insertions.
+        """
+    @staticmethod
+    def crop(length: builtins.int, centre: builtins.bool) -> Augmenter:
+        r"""
+        A part of a long sequence.
+        """
+    @staticmethod
+    def shift(most: builtins.int, fill: typing.Optional[builtins.int]) -> Augmenter:
+        r"""
+        The same length, moved; without `fill` it rolls.
+        """
+    @staticmethod
+    def mask(rate: builtins.float, letter: builtins.int) -> Augmenter:
+        r"""
+        Letters hidden.
+        """
+    @staticmethod
+    def shuffle_kmers(k: builtins.int) -> Augmenter:
+        r"""
+        Another order of the same k-mers.
+        """
+    @staticmethod
+    def quality_noise(offset: builtins.int, alphabet: builtins.str) -> Augmenter:
+        r"""
+        Substitutions as likely as the qualities say.
+        """
+    @staticmethod
+    def compose(members: typing.Sequence[Augmenter]) -> Augmenter:
+        r"""
+        One after the other.
+        """
+    def one(self, letters: builtins.bytes, key: tuple[builtins.int, builtins.int], quality: typing.Optional[builtins.bytes]) -> tuple[bytes, typing.Optional[bytes]]:
+        r"""
+        Changes one sequence.
+        """
+    def batch(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], qualities: typing.Optional[numpy.typing.NDArray[numpy.uint8]], keys: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]:
+        r"""
+        Changes every sequence of a batch by its own key.
+        """
+
+@typing.final
+class IndexProgress:
+    r"""
+    How far the making of an index has come; another thread may ask.
+    """
+    @property
+    def bytes(self) -> builtins.int:
+        r"""
+        How many bytes of text were looked through so far.
+        """
+    def __new__(cls) -> IndexProgress: ...
+
+@typing.final
+class Letters:
+    r"""
+    What each of the 256 bytes means under a declared policy.
+    """
+    @property
+    def members(self) -> builtins.str:
+        r"""
+        The members, in order.
+        """
+    @property
+    def ambiguities(self) -> builtins.list[tuple[builtins.str, builtins.str]]:
+        r"""
+        Each ambiguity code with the members that it stands for.
+        """
+    @property
+    def normal(self) -> bytes:
+        r"""
+        What each byte counts as: a member, an ambiguity code, or 0.
+        """
+    @property
+    def refused(self) -> bytes:
+        r"""
+        The bytes that are refused.
+        """
+    @property
+    def strips(self) -> builtins.bool:
+        r"""
+        Whether one `*` at the end of a sequence is taken as absent.
+        """
+    def __new__(cls, alphabet: builtins.str, *, codes: builtins.bool, case: builtins.str, rna_as_dna: builtins.bool, rare: builtins.str, symbols: builtins.str) -> Letters:
+        r"""
+        The letters of an alphabet; `codes` says whether ambiguity codes are taken.
+        """
+    @staticmethod
+    def range(first: builtins.int, last: builtins.int, expected: builtins.str) -> Letters:
+        r"""
+        Every byte from `first` to `last`, and no other.
+        """
+    def decode(self, array: numpy.typing.NDArray[numpy.float32], channels_first: builtins.bool) -> builtins.list[bytes]:
+        r"""
+        The letters of each row of a one-hot array.
+        """
 
 @typing.final
 class Loan:
@@ -49,29 +178,20 @@ class Loan:
     ...
 
 @typing.final
-class OneHotTable:
+class RecordStore:
     r"""
-    What each of the 256 bytes becomes under a declared policy.
+    Sequence records as columns, which stay where they are.
     """
-    @property
-    def width(self) -> builtins.int:
+    def __new__(cls, names: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], sequences: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]) -> RecordStore: ...
+    def __len__(self) -> builtins.int: ...
+    def __getitem__(self, index: builtins.int) -> tuple[str, bytes, typing.Optional[bytes]]: ...
+    def ids(self, rows: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
         r"""
-        The number of channels.
+        The ids of some rows.
         """
-    @property
-    def letters(self) -> builtins.str:
+    def take(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]]:
         r"""
-        The letters of the channels, in order.
-        """
-    def __new__(cls, alphabet: builtins.str, unknown: builtins.str, case: builtins.str) -> OneHotTable: ...
-    def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64] | numpy.typing.NDArray[numpy.uint8], channels_first: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
-        r"""
-        Writes all sequences into `out`, and says how many ambiguity codes,
-        lower-case letters and foreign letters (always 0) were met.
-        """
-    def decode(self, array: numpy.typing.NDArray[numpy.float32], channels_first: builtins.bool) -> builtins.list[bytes]:
-        r"""
-        The letters of each row of an array.
+        Letters and qualities of some rows, copied end to end.
         """
 
 @typing.final
@@ -94,9 +214,161 @@ class Ring:
         """
 
 @typing.final
+class SequenceIndex:
+    r"""
+    An index, open together with its file; threads share it.
+    """
+    @property
+    def state(self) -> builtins.str:
+        r"""
+        Whether it is of the file as it is now: "fresh", "touched" (but the
+        same), "cut" or "changed".
+        """
+    @property
+    def format(self) -> builtins.str:
+        r"""
+        What the records are written in: "fasta" or "fastq".
+        """
+    @property
+    def compression(self) -> builtins.str:
+        r"""
+        What the file is packed in: "none", "gzip" or "bgzip".
+        """
+    @property
+    def content(self) -> builtins.int:
+        r"""
+        A hash of the file's content, as it was indexed.
+        """
+    @property
+    def letters(self) -> builtins.int:
+        r"""
+        How many letters all records have.
+        """
+    @staticmethod
+    def open(path: builtins.str | os.PathLike[str] | pathlib.Path, side: builtins.str | os.PathLike[str] | pathlib.Path, threads: builtins.int) -> SequenceIndex:
+        r"""
+        Opens an index that was written to a file.
+        """
+    @staticmethod
+    def from_bytes(path: builtins.str | os.PathLike[str] | pathlib.Path, kept: typing.Sequence[builtins.int], threads: builtins.int) -> SequenceIndex:
+        r"""
+        Opens an index that was kept in memory.
+        """
+    @staticmethod
+    def from_standard(path: builtins.str | os.PathLike[str] | pathlib.Path, fai: tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]], gzi: typing.Optional[tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]]]) -> SequenceIndex:
+        r"""
+        Opens a file by its `.fai` and, for bgzip, its `.gzi`: names and bytes.
+        """
+    def kept(self) -> typing.Optional[bytes]:
+        r"""
+        The bytes of the index, if they are in memory.
+        """
+    def __len__(self) -> builtins.int: ...
+    def lengths(self) -> numpy.typing.NDArray[numpy.int64]:
+        r"""
+        How many letters each record has.
+        """
+    def find(self, id: typing.Sequence[builtins.int]) -> builtins.list[builtins.int]:
+        r"""
+        The numbers of the records with an id.
+        """
+    def headers(self, rows: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
+        r"""
+        Headers by number: end to end, and where each begins.
+        """
+    def fetch_many(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]:
+        r"""
+        Records by number, in the order asked for: letters, offsets, headers,
+        their offsets and qualities (None for FASTA).
+        """
+    def fetch_intervals(self, rows: numpy.typing.NDArray[numpy.int64], starts: numpy.typing.NDArray[numpy.int64], stops: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
+        r"""
+        Letters from `starts` up to `stops` of records by number, end to end,
+        and where each begins.
+        """
+    def fai(self) -> bytes:
+        r"""
+        The text of a `.fai` file.
+        """
+    def gzi(self) -> bytes:
+        r"""
+        The bytes of a `.gzi` file; only bgzip has one.
+        """
+
+@typing.final
+class SequenceKernel:
+    r"""
+    Turns sequences into numbers.
+    """
+    @staticmethod
+    def one_hot(letters: Letters, rows: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], channels_first: builtins.bool) -> SequenceKernel:
+        r"""
+        A channel for each member; `rows` says what each of the 256 bytes puts into them.
+        """
+    @staticmethod
+    def lookup(letters: Letters, values: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], specials: typing.Sequence[builtins.int]) -> SequenceKernel:
+        r"""
+        A number for each letter; `specials` has the padding, the unknown token and, where
+        there are such, those at the start and at the end.
+        """
+    @staticmethod
+    def kmers(letters: Letters, like: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], *, k: builtins.int, stride: builtins.int, canonical: builtins.bool, first: builtins.int, specials: typing.Sequence[builtins.int]) -> SequenceKernel:
+        r"""
+        A token for each word of k letters; `like` is any array of the tokens' type.
+        """
+    @staticmethod
+    def kmer_counts(letters: Letters, like: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], *, k: builtins.int, stride: builtins.int, canonical: builtins.bool, is_float: builtins.bool) -> SequenceKernel:
+        r"""
+        How often each word occurs; `like` is any array of the counts' type.
+        """
+    def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], starts: typing.Optional[numpy.typing.NDArray[numpy.int64]], threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
+        r"""
+        Writes each sequence into its row of `out`: equal rows, or those between `starts`.
+        
+        Says how many letters were met that are not plain: ambiguous, lower case, rare,
+        symbols, stops taken as absent, U read as T, outside (always 0).
+        """
+
+@typing.final
+class SequenceProfile:
+    r"""
+    Counts letters and qualities by position, in bins that widen as sequences grow.
+    """
+    @property
+    def width(self) -> builtins.int:
+        r"""
+        How many positions a bin holds.
+        """
+    @property
+    def letters(self) -> numpy.typing.NDArray[numpy.uint64]:
+        r"""
+        Counts of letters, (bins, 32): A is column 1, case is not looked at, and
+        column 0 is what is no letter.
+        """
+    @property
+    def qualities(self) -> numpy.typing.NDArray[numpy.uint64]:
+        r"""
+        Counts of quality letters, (bins, 128).
+        """
+    @property
+    def means(self) -> numpy.typing.NDArray[numpy.uint64]:
+        r"""
+        How many sequences have each mean quality letter, (128,).
+        """
+    def __new__(cls) -> SequenceProfile: ...
+    def add(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
+        r"""
+        Counts sequences.
+        """
+    def add_qualities(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
+        r"""
+        Counts quality letters.
+        """
+
+@typing.final
 class SequenceReader:
     r"""
-    Reads a FASTA file: plain, gzip or bgzip, told from its content.
+    Reads a file of FASTA or FASTQ, however it is packed: told from its content.
     """
     @property
     def path(self) -> builtins.str:
@@ -106,18 +378,49 @@ class SequenceReader:
     @property
     def format(self) -> builtins.str:
         r"""
-        What the records are written in.
+        What the records are written in: "fasta" or "fastq".
         """
     @property
     def compression(self) -> builtins.str:
         r"""
-        What the file is packed in: "none", "gzip" or "bgzip".
+        What the file is packed in: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
         """
-    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path) -> SequenceReader: ...
-    def read(self, max_records: builtins.int, max_bytes: builtins.int) -> typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]:
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, format: typing.Optional[builtins.str] = None, quality: builtins.str = ..., on_error: builtins.str = ..., comments: builtins.str = ..., whitespace: builtins.str = ..., max_record: typing.Optional[builtins.int] = None, expect: typing.Optional[builtins.int] = None, require_eof: builtins.bool = ..., threads: builtins.int = ...) -> SequenceReader:
+        r"""
+        Opens `path`, or reads from `file`, a binary file object that errors
+        call `path`.
+        """
+    def report(self) -> tuple[builtins.int, builtins.dict[builtins.str, builtins.int], builtins.list[tuple[builtins.str, typing.Optional[builtins.int], typing.Optional[builtins.str], typing.Optional[builtins.int], typing.Optional[builtins.int], builtins.str]]]:
+        r"""
+        What was read and what was left out so far.
+        """
+    def read(self, max_records: builtins.int, max_bytes: builtins.int) -> typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]]:
         r"""
         The next records, at most `max_records` and hardly more than `max_bytes`
-        of letters: letters, offsets, headers and their offsets; None at the end.
+        of letters: letters, offsets, headers, their offsets and qualities (None
+        for FASTA); None at the end. Memory of arrays that have died is used again.
+        """
+    def close(self) -> None:
+        r"""
+        Lets go of the file.
+        """
+
+@typing.final
+class SequenceWriter:
+    r"""
+    Writes FASTA or FASTQ, plain or packed; a file is whole only once it is finished.
+    """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, name: builtins.str | os.PathLike[str] | pathlib.Path, format: builtins.str, compression: builtins.str, line_width: typing.Optional[builtins.int], level: builtins.int, threads: builtins.int) -> SequenceWriter:
+        r"""
+        Writes to `path`, or to `file`, a binary file object; errors speak of `name`.
+        """
+    def write(self, headers: numpy.typing.NDArray[numpy.uint8], header_offsets: numpy.typing.NDArray[numpy.int64], data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]] = None) -> None:
+        r"""
+        Writes records; of one that would not read back, none of the call is written.
+        """
+    def finish(self) -> builtins.int:
+        r"""
+        Writes what ends the file, and says how many records it has.
         """
 
 def adamw(params: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], grads: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], first: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], second: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], lr: builtins.float, beta1: builtins.float, beta2: builtins.float, eps: builtins.float, decays: typing.Sequence[builtins.float], step: builtins.int, threads: builtins.int) -> None:
@@ -134,6 +437,16 @@ def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[num
 def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out_x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the gradients of a batch normalisation's input, weight and bias.
+    """
+
+def best_fit(lengths: numpy.typing.NDArray[numpy.int64], room: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
+    r"""
+    Which sequences make up the next row of at most `room` places, in order.
+    """
+
+def build_index(path: builtins.str | os.PathLike[str] | pathlib.Path, side: typing.Optional[builtins.str | os.PathLike[str] | pathlib.Path], progress: IndexProgress, threads: builtins.int) -> typing.Optional[bytes]:
+    r"""
+    Makes the index of a file: written to `side`, or given back as bytes.
     """
 
 def conv1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], stride: builtins.int, padding: builtins.int, dilation: builtins.int, threads: builtins.int) -> None:
@@ -172,6 +485,21 @@ def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.
     Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
     """
 
+def first_mismatch(first: numpy.typing.NDArray[numpy.uint8], first_offsets: numpy.typing.NDArray[numpy.int64], second: numpy.typing.NDArray[numpy.uint8], second_offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
+    r"""
+    The first row whose headers are not those of two mates; None where all are.
+    """
+
+def first_words(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
+    r"""
+    Headers up to their first blanks.
+    """
+
+def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint32]) -> None:
+    r"""
+    Fills `out` (n, 2) with the key folded by each of the words.
+    """
+
 def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with the exact gelu of x.
@@ -180,6 +508,16 @@ def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.flo
 def gelu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with gelu's gradient, from its input.
+    """
+
+def hash_ids(headers: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> numpy.typing.NDArray[numpy.uint64]:
+    r"""
+    A number for the id in each header: the same for the same id.
+    """
+
+def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
+    r"""
+    The same as a list of texts.
     """
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:
@@ -202,6 +540,16 @@ def max_pool1d_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDA
     Fills `out` (n, c, l) with the gradient of the input of a max pool.
     """
 
+def mean_scores(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], scores: typing.Sequence[builtins.float]) -> numpy.typing.NDArray[numpy.float64]:
+    r"""
+    The mean score of each row of quality letters, by a table of 256 scores.
+    """
+
+def packed_positions(offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
+    r"""
+    Fills `out` with each place's number within its sequence.
+    """
+
 def permutation(n: builtins.int, key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
     Fills `out` with the permutation of `range(n)` that belongs to the key.
@@ -210,6 +558,11 @@ def permutation(n: builtins.int, key0: builtins.int, key1: builtins.int, out: nu
 def permuted(n: builtins.int, key0: builtins.int, key1: builtins.int, index: builtins.int) -> builtins.int:
     r"""
     One number of the same permutation.
+    """
+
+def permuted_at(n: builtins.int, key: tuple[builtins.int, builtins.int], indices: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
+    r"""
+    Fills `out` with the numbers of the same permutation at some indices.
     """
 
 def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
@@ -248,9 +601,20 @@ def softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.
     Fills `out` (n, k) with the probabilities of the rows of x (n, k).
     """
 
+def take_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], wanted: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
+    r"""
+    Copies some rows, in the order asked for.
+    """
+
 def threefry(key0: builtins.int, key1: builtins.int, count0: builtins.int, count1: builtins.int) -> tuple[builtins.int, builtins.int]:
     r"""
     The two words of Threefry-2x32-20 for a key and a counter.
+    """
+
+def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], marked: numpy.typing.NDArray[numpy.uint8], other: typing.Sequence[builtins.int]) -> None:
+    r"""
+    Turns marked rows to the other strand, in place; `other` has a letter for
+    each byte.
     """
 
 def version() -> builtins.str:

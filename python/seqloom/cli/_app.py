@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from cyclopts import App, Parameter
 
+from seqloom.cli._convert import convert
 from seqloom.cli._demo import demo
 from seqloom.cli._evaluate import evaluate
 from seqloom.cli._exit import guard
+from seqloom.cli._index import index
 from seqloom.cli._inspect import inspect
 from seqloom.cli._machine import version
 from seqloom.cli._predict import predict
@@ -26,7 +28,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-for place, command in enumerate((demo, inspect, train, predict, evaluate)):
+for place, command in enumerate((demo, inspect, convert, index, train, predict, evaluate)):
     app.command(command, sort_key=place)
 
 

@@ -3,39 +3,51 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from seqloom.cli._machine import open_console
 from seqloom.cli._options import Flag
+from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from seqloom.io import Summary
 
-BAR_WIDTH = 40
 
+def inspect(
+    file: Path,
+    /,
+    *,
+    quality: Literal["phred33", "phred64", "solexa"] = "phred33",
+    plot: Path | None = None,
+    json: Flag = False,
+) -> None:
+    """Show what a sequence file holds: records, lengths, letters, qualities.
 
-def inspect(file: Path, /, *, json: Flag = False) -> None:
-    """Show what a sequence file holds: format, records, lengths, alphabet, GC.
-
-    Example: seqloom inspect train.fa.gz
+    Example: seqloom inspect reads.fq.gz --plot reads.png
 
     Args:
         file: A sequence file; format and compression are told from its content.
+        quality: How FASTQ's qualities are to be read.
+        plot: Draw lengths, qualities and composition into this PNG file.
         json: Print JSON, for another program to read.
     """
     from seqloom.io import inspect as look
 
-    summary = look(file)
+    summary = look(file, quality=quality)
+    if plot is not None:
+        summary.plot(plot)
     if json:
         print_json(summary)
         return
     console = open_console()
     console.print(_facts(summary))
-    console.print(_histogram(summary, console))
+    _draw(summary, console)
+    if plot is not None:
+        console.print(f"\nplots in {plot}")
 
 
 def print_json(summary: "Summary") -> None:
@@ -53,20 +65,11 @@ def _facts(summary: "Summary") -> Table:
     return table
 
 
-def _histogram(summary: "Summary", console: Console) -> Table:
-    """Draws how the lengths are spread, a bar a bin."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    table.add_column("length", justify="right")
-    table.add_column("records", justify="right")
-    table.add_column("")
-    block = "█" if console.encoding.startswith("utf") else "#"
-    most = max(each.records for each in summary.histogram)
-    for each in summary.histogram:
-        width = -(-BAR_WIDTH * each.records // most)
-        table.add_row(_span(each.start, each.stop), f"{each.records:,}", block * width)
-    return table
-
-
-def _span(start: int, stop: int) -> str:
-    """Spells a bin."""
-    return f"{start:,}" if start == stop else f"{start:,} to {stop:,}"
+def _draw(summary: "Summary", console: "Console") -> None:
+    """Draws lengths, qualities and bases as far as there are any."""
+    plain = is_plain(console)
+    for table in (draw_lengths, draw_means):
+        if (drawn := table(summary, is_plain=plain)) is not None:
+            console.print(drawn)
+    for line in draw_positions(summary, is_plain=plain):
+        console.print(line)

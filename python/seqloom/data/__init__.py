@@ -1,22 +1,41 @@
 """Files to batches: datasets, parts of them, collators and the loader."""
 
 from seqloom.data._alphabet import guess_alphabet
+from seqloom.data._async import create_async_dataloader
+from seqloom.data._cache import cached
 from seqloom.data._collate import default_collate
 from seqloom.data._encoder import Encoder
+from seqloom.data._epoch_sampler import EpochSampler
+from seqloom.data._interval_dataset import IntervalDataset
+from seqloom.data._length_samplers import LengthBucketSampler, TokenBudgetSampler
 from seqloom.data._loader import DataLoader
 from seqloom.data._pad import PadCollator
 from seqloom.data._sequence_dataset import SequenceDataset
 from seqloom.data._split import folds, split
+from seqloom.data._stream import SequenceStream
 from seqloom.data._subset import Subset
+from seqloom.data._varlen import VarlenCollator
+from seqloom.data._weighted_sampler import WeightedSampler
+from seqloom.data._windows import windows
 
 __all__ = [
     "DataLoader",
     "Encoder",
+    "EpochSampler",
+    "IntervalDataset",
+    "LengthBucketSampler",
     "PadCollator",
     "SequenceDataset",
+    "SequenceStream",
     "Subset",
+    "TokenBudgetSampler",
+    "VarlenCollator",
+    "WeightedSampler",
+    "cached",
+    "create_async_dataloader",
     "default_collate",
     "folds",
     "guess_alphabet",
     "split",
+    "windows",
 ]

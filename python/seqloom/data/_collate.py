@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+import sys
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ def default_collate(items: Sequence[Any]) -> Any:
     """Puts items together as ``torch.utils.data.default_collate`` does.
 
     Dicts become a dict of batches, tuples and lists a list of batches, named tuples a named
-    tuple; arrays are stacked, numbers become an array; texts stay a list.
+    tuple; arrays are stacked, numbers become an array; texts stay a list. Tensors become a
+    tensor; everything else is NumPy's, and ``output="torch"`` wraps it without a copy.
 
     Args:
         items: The items, all of one kind.
@@ -35,6 +38,8 @@ def default_collate(items: Sequence[Any]) -> Any:
     if not len(items):
         raise ArgumentError("a batch needs at least one item, got none")
     first = items[0]
+    if is_tensor(first):
+        return _stack_tensors(items)
     for kind, collate in _RULES:
         if isinstance(first, kind):
             return collate(items)
@@ -46,39 +51,85 @@ def default_collate(items: Sequence[Any]) -> Any:
     )
 
 
+def is_tensor(thing: Any) -> bool:
+    """Tells a tensor of PyTorch, which is asked only where it is loaded."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(thing, torch.Tensor)
+
+
+def _stack_tensors(items: Sequence[Any]) -> Any:
+    """Stacks tensors of one shape as PyTorch's own function does."""
+    shapes = {tuple(item.shape) for item in items}
+    if len(shapes) > 1:
+        raise unequal(min(shapes), max(shapes))
+    torch: Any = sys.modules["torch"]
+    return torch.utils.data.default_collate(list(items))
+
+
 def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
     """Puts dicts together, key by key; a class of dict stays what it is where it can."""
-    first = items[0]
+    first: Any = items[0]
     batch = {key: default_collate([item[key] for item in items]) for key in first}
     try:
-        return type(first)(batch)  # pyright: ignore[reportCallIssue] - a Mapping need not take one
+        if not isinstance(first, MutableMapping):
+            return type(first)(batch)
+        again = _cloned(first)
+        again.update(batch)
     except TypeError:
         return batch
+    return again
 
 
 def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
     """Puts tuples and lists together, place by place."""
-    first = items[0]
+    first: Any = items[0]
     if any(len(item) != len(first) for item in items):
         raise ShapeError("each list of a batch must have equally many elements")
     columns = [default_collate(column) for column in zip(*items, strict=True)]
     if hasattr(first, "_fields"):
         return type(first)(*columns)
-    if isinstance(first, tuple):
-        return columns
+    return columns if isinstance(first, tuple) else _refilled(first, columns)
+
+
+def _refilled(first: Any, columns: list[Any]) -> Any:
+    """Makes a sequence of a class of its own, where that can be."""
     try:
-        return type(first)(columns)  # pyright: ignore[reportCallIssue] - a Sequence need not take one
+        if not isinstance(first, MutableSequence):
+            return type(first)(columns)
+        again = _cloned(first)
+        for place, column in enumerate(columns):
+            again[place] = column
     except TypeError:
         return columns
+    return again
+
+
+def _cloned(thing: Any) -> Any:
+    """Copies a dict or a list, of whose class there may be more than its items."""
+    return copy.copy(thing)
 
 
 def _stack(items: Sequence[Any]) -> Any:
     """Stacks arrays of one shape."""
     arrays = [np.asarray(item) for item in items]
+    _check_numbers(arrays[0])
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise unequal(min(shapes), max(shapes))
     return np.stack(arrays)
+
+
+def _numbers(items: Sequence[Any]) -> Any:
+    """Puts plain numbers into an array."""
+    array = np.array(items)
+    _check_numbers(array)
+    return array
+
+
+def _check_numbers(array: np.ndarray[Any, Any]) -> None:
+    """Refuses arrays of texts and objects, as PyTorch does."""
+    if array.dtype.kind in "OSUV":
+        raise TypeError(f"arrays of a batch must hold numbers; found {array.dtype}")
 
 
 def unequal(a: Any, b: Any) -> ShapeError:
@@ -91,7 +142,7 @@ def unequal(a: Any, b: Any) -> ShapeError:
 
 _RULES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((str, bytes), lambda items: items),
-    ((bool, int, float, complex), np.array),
+    ((bool, int, float, complex), _numbers),
     (Mapping, _collate_dicts),
     (Sequence, _collate_rows),
 )

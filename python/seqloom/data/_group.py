@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from seqloom._key import Key
-    from seqloom.data._sequence_dataset import SequenceDataset
+    from seqloom.data._items import SequenceItems
     from seqloom.data._subset import Subset
 
 
 def group_numbers(
-    dataset: SequenceDataset | Subset, groups: ArrayLike | Mapping[str, Any]
+    dataset: SequenceItems | Subset, groups: ArrayLike | Mapping[str, Any]
 ) -> NDArray[np.int64]:
     """Numbers the groups that sequences belong to."""
+    if isinstance(groups, str):
+        groups = dataset.group(groups)
     if isinstance(groups, Mapping):
         groups = _looked_up(dataset, groups)
     names = np.asarray(groups)
@@ -33,7 +35,7 @@ def group_numbers(
     return np.unique(names, return_inverse=True)[1]
 
 
-def _looked_up(dataset: SequenceDataset | Subset, groups: Mapping[str, Any]) -> list[str]:
+def _looked_up(dataset: SequenceItems | Subset, groups: Mapping[str, Any]) -> list[str]:
     """Finds the group of each id."""
     ids = dataset.ids
     if missing := [name for name in ids if name not in groups]:

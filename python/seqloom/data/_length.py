@@ -1,52 +1,42 @@
-"""How long sequences are, and how long they may be."""
+"""How long sequences may be, and that there is something to encode."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import FormatError, ShapeError
-from seqloom.io._record import header_id, header_text
+import numpy as np
+
+from seqloom.data._extent import places_of
+from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from seqloom.data._columns import Columns
+    from seqloom.data._records import Records
 
 
-def check_lengths(columns: Columns, max_length: int | None, *, encoded: bool) -> None:
+def check_lengths(records: Records, max_length: int | None, encoder: Any) -> None:
     """Refuses sequences that are too long, or that have nothing to encode."""
-    lengths = columns.sequences.lengths
+    lengths = records.lengths
     if max_length is not None and (lengths > max_length).any():
         index = int((lengths > max_length).argmax())
         raise _fault(
-            columns, index, f"{lengths[index]:,} letters, more than {max_length:,}"
+            records, index, f"{lengths[index]:,} letters, more than {max_length:,}"
         )
-    if encoded and not lengths.all():
-        raise _fault(columns, int((lengths == 0).argmax()), "the sequence has no letters")
+    if encoder is not None and (places_of(encoder, lengths) < 1).any():
+        index = int((places_of(encoder, lengths) < 1).argmax())
+        raise _fault(records, index, _too_short(int(lengths[index])))
 
 
-def _fault(columns: Columns, index: int, message: str) -> FormatError:
+def _too_short(letters: int) -> str:
+    """Says why there is nothing to encode."""
+    if not letters:
+        return "the sequence has no letters"
+    return f"{letters} letters are too few for the encoder"
+
+
+def _fault(records: Records, index: int, message: str) -> FormatError:
     """Says which record it is."""
-    path, record = columns.place(index)
-    name = header_text(header_id(columns.headers[index].tobytes()))
+    path, record = records.place(index)
+    name = records.ids(np.array([index]))[0]
     return FormatError(
         f"{path}: record {record} ({name}): {message}", path=path, record=record
     )
-
-
-def padded_length(
-    columns: Columns, rows: NDArray[np.int64], length: int | None, *, multiple: int
-) -> int:
-    """Decides how many places a batch has."""
-    offsets = columns.sequences.offsets
-    lengths = offsets[rows + 1] - offsets[rows]
-    longest = int(lengths.max(initial=0))
-    if length is None:
-        return -(-longest // multiple) * multiple
-    if longest > length:
-        name = columns.headers[int(rows[lengths.argmax()])].tobytes()
-        raise ShapeError(
-            f"sequence {header_text(name)!r} has {longest:,} letters, more than {length:,}"
-        )
-    return length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,12 +33,28 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
             'output="torch" needs torch: pip install seqloom[torch]'
         ) from error
 
-    def tensor(array: np.ndarray[Any, Any]) -> Any:
-        """Wraps one array."""
-        wrapped: Any = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
-        return wrapped.pin_memory() if pin_memory else wrapped
+    pins = pin_memory and _can_pin(torch)
+
+    def tensor(array: Any) -> Any:
+        """Wraps one array; a user's tensor stays what it is."""
+        wrapped: Any = array
+        if isinstance(array, np.ndarray):
+            wrapped = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
+        return wrapped.pin_memory() if pins else wrapped
 
     return lambda batch: _converted(batch, tensor)
+
+
+def _can_pin(torch: Any) -> bool:
+    """Tells whether there is a device to pin memory for; warns where there is none."""
+    if torch.cuda.is_available():
+        return True
+    warnings.warn(
+        "pin_memory=True has no effect: torch finds no CUDA device",
+        UserWarning,
+        stacklevel=2,
+    )
+    return False
 
 
 def _converted(batch: Any, tensor: Callable[[Any], Any]) -> Any:
@@ -45,7 +62,7 @@ def _converted(batch: Any, tensor: Callable[[Any], Any]) -> Any:
     for kinds, convert in _RULES:
         if isinstance(batch, kinds):
             return convert(batch, tensor)
-    return batch
+    return tensor(batch) if hasattr(batch, "pin_memory") else batch
 
 
 def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:

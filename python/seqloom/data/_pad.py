@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom.data._collate import default_collate
-from seqloom.data._sequence_dataset import mask_of
+from seqloom.data._collate import default_collate, is_tensor
+from seqloom.data._extent import mask_of
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -16,22 +16,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_INPUTS = "inputs"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PadCollator:
     """Puts items of unequal length together, and marks what is padding.
 
     The batch has ``mask`` (items, places), 1 where a letter stands, and ``lengths``, beside
-    what ``default_collate`` gives.
+    what ``default_collate`` gives. A further key whose lengths differ from the first one's
+    has ``KEY_mask`` and ``KEY_lengths`` of its own.
 
     Args:
         length: Places in the batch; None takes its longest item.
-        value: What padding holds.
+        value: What padding holds; None takes the encoder's ``pad_value`` where an encoder
+            is known (``encoder``, or the dataset's where our ``DataLoader`` makes the
+            batch), otherwise 0.
         multiple: The longest item is rounded up to a multiple of this.
+        side: Where padding stands: ``"right"`` of the letters, or ``"left"``.
         axis: The axis of places in an item's ``inputs``: -1, or 0 for channels last.
+        keys: What is padded: ``inputs``, or several, such as qualities beside them.
+        encoder: What made the inputs, for its ``pad_value``.
 
     Raises:
-        ArgumentError: A length or a multiple below 1.
+        ArgumentError: A length or a multiple below 1, another side, or no key.
 
     Examples:
         >>> items = [{"inputs": np.ones((4, 2))}, {"inputs": np.ones((4, 3))}]
@@ -41,15 +49,22 @@ class PadCollator:
     """
 
     length: int | None = None
-    value: float = 0
+    value: float | None = None
     multiple: int = 1
+    side: Literal["right", "left"] = "right"
     axis: int = -1
+    keys: tuple[str, ...] = (_INPUTS,)
+    encoder: Any = None
 
     def __post_init__(self) -> None:
         if self.multiple < 1 or (self.length is not None and self.length < 1):
             raise ArgumentError(
                 f"length and multiple must be 1 or more, got {self.length}, {self.multiple}"
             )
+        if self.side not in {"right", "left"}:
+            raise ArgumentError(f'side must be "right" or "left", got {self.side!r}')
+        if isinstance(self.keys, str) or not self.keys:
+            raise ArgumentError(f"keys must name what is padded, got {self.keys!r}")
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Puts items together.
@@ -61,7 +76,7 @@ class PadCollator:
             The batch.
 
         Raises:
-            ArgumentError: There is no item.
+            ArgumentError: There is no item, or one lacks what is padded.
             ShapeError: An item is longer than ``length``, or items differ elsewhere too.
 
         Examples:
@@ -70,12 +85,12 @@ class PadCollator:
         """
         if not items:
             raise ArgumentError("a batch needs at least one item, got none")
-        lengths = np.array([item["inputs"].shape[self.axis] for item in items], np.int64)
-        places = self._places(int(lengths.max()))
-        padded = [
-            {**item, "inputs": self._padded(item["inputs"], places)} for item in items
-        ]
-        return default_collate(padded) | self._extent(lengths, places)
+        padded = [dict(item) for item in items]
+        extents: dict[str, Any] = {}
+        for key in self.keys:
+            extent = self._pad_key(padded, key)
+            extents |= _named(key, extent, extents)
+        return default_collate(padded) | extents
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
         """Fetches the same batch from a dataset at once, without a Python object an item.
@@ -97,12 +112,44 @@ class PadCollator:
             np.float32(6.0)
         """
         batch = dataset.batch(indices, length=self.length, multiple=self.multiple)
-        inputs, lengths = batch["inputs"], batch.pop("lengths")
+        inputs, lengths = batch[_INPUTS], batch.pop("lengths")
         batch.pop("mask", None)
-        extent = self._extent(lengths, inputs.shape[self.axis % 2 + 1])
-        if self.value:
-            np.moveaxis(inputs, self.axis % 2 + 1, 1)[extent["mask"] == 0] = self.value
+        axis = self._batch_axis(inputs)
+        extent = self._extent(lengths, inputs.shape[axis])
+        self._fill(_places_first(inputs, axis), extent, getattr(dataset, "encoder", None))
         return batch | extent
+
+    def takes_columns(self, encoder: Any) -> bool:
+        """Tells whether ``columns`` gives what the items would, for this encoder's output.
+
+        Args:
+            encoder: What makes the dataset's inputs.
+
+        Returns:
+            Whether nothing but inputs is padded, along the encoder's axis of places.
+
+        Examples:
+            >>> from seqloom.encode import OneHot
+            >>> PadCollator(axis=0).takes_columns(OneHot("dna"))
+            False
+        """
+        alone = self.keys == (_INPUTS,)
+        if encoder.channels is None:
+            return alone and self.axis in {0, -1}
+        return alone and self.axis % 2 == int(encoder.channels == "first")
+
+    def _pad_key(self, items: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        """Pads what all items have under one key; says where letters stand."""
+        if any(key not in item for item in items):
+            raise ArgumentError(
+                f"an item has no {key!r} to pad; it has {', '.join(map(str, items[0]))}"
+            )
+        arrays = [_as_array(item[key]) for item in items]
+        lengths = np.array([array.shape[self.axis] for array in arrays], np.int64)
+        places = self._places(int(lengths.max()))
+        for item, array in zip(items, arrays, strict=True):
+            item[key] = self._padded(array, places)
+        return self._extent(lengths, places)
 
     def _places(self, longest: int) -> int:
         """Decides how many places the batch has."""
@@ -112,13 +159,77 @@ class PadCollator:
             raise ShapeError(f"an item has {longest:,} places, more than {self.length:,}")
         return self.length
 
-    def _padded(self, inputs: NDArray[Any], places: int) -> NDArray[Any]:
-        """Lengthens one item."""
+    def _padded(self, inputs: Any, places: int) -> Any:
+        """Lengthens one item; a tensor stays one."""
         axis = self.axis % inputs.ndim
-        margins = [(0, 0)] * inputs.ndim
-        margins[axis] = (0, places - inputs.shape[axis])
-        return np.pad(inputs, margins, constant_values=self.value)
+        shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
+        start = places - shape[axis] if self.side == "left" else 0
+        where[axis] = slice(start, start + shape[axis])
+        shape[axis] = places
+        padded = _full(inputs, shape, self._value(self.encoder))
+        padded[tuple(where)] = inputs
+        return padded
+
+    def _value(self, encoder: Any) -> float:
+        """Decides what padding holds."""
+        if self.value is not None:
+            return self.value
+        known = encoder if self.encoder is None else self.encoder
+        return getattr(known, "pad_value", 0)
+
+    def _batch_axis(self, inputs: NDArray[Any]) -> int:
+        """Finds the axis of places in a batch's inputs."""
+        return self.axis % (inputs.ndim - 1) + 1
+
+    def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
+        """Puts the padding of a batch on its side, and our value into it."""
+        is_padding = extent["mask"] == 0
+        if not is_padding.any():
+            return
+        if self.side == "left":
+            for row, length in zip(rows, extent["lengths"].tolist(), strict=True):
+                row[row.shape[0] - length :] = _copied(row[:length])
+        value = self._value(encoder)
+        if self.side == "left" or value != getattr(encoder, "pad_value", 0):
+            rows[is_padding] = value
 
     def _extent(self, lengths: NDArray[np.int64], places: int) -> dict[str, Any]:
         """Says where letters stand."""
-        return {"lengths": lengths, "mask": mask_of(lengths, places)}
+        mask = mask_of(lengths, places)
+        if self.side == "left":
+            mask = np.ascontiguousarray(mask[:, ::-1])
+        return {"lengths": lengths, "mask": mask}
+
+
+def _named(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Names where letters of a further key stand, unless the first's stand there."""
+    if not known:
+        return extent
+    same = np.array_equal(extent["mask"], known["mask"])
+    return {} if same else {f"{key}_{name}": value for name, value in extent.items()}
+
+
+def _as_array(thing: Any) -> Any:
+    """Takes what an item holds as an array; a tensor stays one, bytes are numbers."""
+    if is_tensor(thing):
+        return thing
+    return np.frombuffer(thing, np.uint8) if isinstance(thing, bytes) else np.asarray(thing)
+
+
+def _full(like: Any, shape: list[int], value: float) -> Any:
+    """Makes an array, or a tensor, of one value."""
+    return (
+        like.new_full(shape, value)
+        if is_tensor(like)
+        else np.full(shape, value, like.dtype)
+    )
+
+
+def _copied(array: Any) -> Any:
+    """Copies an array or a tensor."""
+    return array.clone() if is_tensor(array) else array.copy()
+
+
+def _places_first(batch: Any, axis: int) -> Any:
+    """Shows a batch with its places as second axis."""
+    return batch.movedim(axis, 1) if is_tensor(batch) else np.moveaxis(batch, axis, 1)

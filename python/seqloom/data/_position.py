@@ -1,16 +1,64 @@
-"""Positions in a dataset."""
+"""Positions in a dataset, and the epoch they are asked for in."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
+
+
+class Position(int):
+    """A position that carries its epoch, through torch's loader and its workers too.
+
+    It is the whole number in every other respect.
+
+    Args:
+        number: The position.
+        epoch: The epoch that it is asked for in.
+
+    Examples:
+        >>> place = Position(7, epoch=2)
+        >>> place + 1, place.epoch, epoch_of([place])
+        (8, 2, 2)
+    """
+
+    epoch: int
+
+    def __new__(cls, number: int, *, epoch: int = 0) -> Self:
+        new = super().__new__(cls, number)
+        new.epoch = epoch
+        return new
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _position, (int(self), self.epoch)
+
+
+def _position(number: int, epoch: int) -> Position:
+    """Makes a position again in another process."""
+    return Position(number, epoch=epoch)
+
+
+def positions_in(epoch: int, numbers: Iterable[int]) -> list[Position]:
+    """Gives positions the epoch they are asked for in."""
+    return [Position(number, epoch=epoch) for number in numbers]
+
+
+def epoch_of(indices: Any) -> int | None:
+    """Reads the epoch that positions carry; None where they are plain numbers."""
+    # All positions of one request are of one epoch, so the first one tells.
+    if isinstance(indices, Position):
+        return indices.epoch
+    if isinstance(indices, (list, tuple)) and indices:
+        return epoch_of(indices[0])
+    return None
 
 
 def position(index: Any, size: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._path import expand
@@ -14,10 +14,11 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._record import header_id, header_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from seqloom.data._columns import Columns
+    from seqloom.data._records import Records
     from seqloom.data._table import Table
+    from seqloom.io import SequenceRecord
 
 Cells = tuple[str, ...]
 
@@ -31,6 +32,7 @@ class Source:
         names: What the cells of a label are called.
         cells: Id to label.
         tables: The tables that were read, to name lines in errors.
+        is_each: Whether labels are by the number of the record, not by id.
 
     Examples:
         >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
@@ -41,9 +43,12 @@ class Source:
     names: Cells
     cells: dict[str, Cells]
     tables: list[Table] = field(default_factory=list["Table"])
+    is_each: bool = False
 
     def place(self, name: str) -> str:
         """Says where the label of an id stands."""
+        if self.is_each:
+            return f"{self.what}, record {name}"
         for table in self.tables:
             if name in table.ids:
                 line = table.lines[table.ids.index(name)]
@@ -52,7 +57,7 @@ class Source:
 
 
 def choose_source(
-    columns: Columns,
+    records: Records,
     labels: Any,
     label_from_header: str | re.Pattern[str] | None,
     *,
@@ -60,19 +65,43 @@ def choose_source(
     label_column: str | Sequence[str],
 ) -> Source | None:
     """Takes labels from where the caller says."""
+    names = _names(label_column)
+    if label_from_header is not None:
+        if labels is not None:
+            raise ArgumentError("give labels or label_from_header, not both")
+        return header_source(label_from_header, records, names)
+    return None if labels is None else _source_of(labels, records, id_column, names=names)
+
+
+def _names(label_column: str | Sequence[str]) -> Cells:
+    """Takes one column of labels or several."""
     names = (label_column,) if isinstance(label_column, str) else tuple(label_column)
     if not names:
         raise ArgumentError("label_column names no column")
     if len(set(names)) < len(names):
         raise ArgumentError(f"label_column names a column twice: {', '.join(names)}")
-    if label_from_header is not None:
-        if labels is not None:
-            raise ArgumentError("give labels or label_from_header, not both")
-        return header_source(label_from_header, columns, names)
-    if labels is None:
-        return None
+    return names
+
+
+def labels_by_id(
+    labels: Any, id_column: str, label_column: str | Sequence[str], *, task: str
+) -> tuple[Source, list[str]]:
+    """Takes labels from tables or a dict, and lists the ids that have one."""
+    names = _names(label_column)
+    if isinstance(labels, Mapping):
+        source = dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    else:
+        source = table_source(_as_paths(labels), id_column, names)
+    empty = task == "multilabel" and len(source.names) == 1
+    return source, [name for name, row in source.cells.items() if empty or "" not in row]
+
+
+def _source_of(labels: Any, records: Records, id_column: str, *, names: Cells) -> Source:
+    """Tells a dict, a function and tables apart."""
     if isinstance(labels, Mapping):
         return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    if callable(labels):
+        return call_source(labels, records, names)
     return table_source(_as_paths(labels), id_column, names)
 
 
@@ -83,8 +112,8 @@ def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
     rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
     if strange := [row for row in rows if not isinstance(row, (str, os.PathLike))]:
         raise ArgumentError(
-            "labels must be a table's path, several of them, or a dict from id to label; "
-            f"got {strange[0]!r}: pass dict(zip(ids, labels))"
+            "labels must be a table's path, several of them, a dict from id to label, or a "
+            f"function of the record; got {strange[0]!r}: pass dict(zip(ids, labels))"
         )
     return rows
 
@@ -136,6 +165,21 @@ def dict_source(labels: Mapping[str, Any], columns: Cells) -> Source:
     return Source("the dict of labels", columns, cells)
 
 
+def call_source(
+    label: Callable[[SequenceRecord], Any], records: Records, columns: Cells
+) -> Source:
+    """Asks a function for the label of each record; None is no label."""
+    values = {str(i): label(record) for i, record in enumerate(records.each())}
+    found = {key: value for key, value in values.items() if value is not None}
+    what = f"the function {getattr(label, '__name__', label)!s}"
+    return replace(dict_source(found, columns), what=what, is_each=True)
+
+
+def cells_of(values: list[Any]) -> list[Cells]:
+    """Writes labels as text; None is no label."""
+    return [("",) if value is None else _as_cells(value) for value in values]
+
+
 def _as_cells(value: Any) -> Cells:
     """Writes one label as text; several names are one cell, several numbers several."""
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -146,14 +190,14 @@ def _as_cells(value: Any) -> Cells:
     return tuple(str(item) for item in items)
 
 
-def header_source(pattern: str | re.Pattern[str], columns: Columns, names: Cells) -> Source:
+def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:
     """Takes labels out of the headers of the sequences."""
     shown = pattern if isinstance(pattern, str) else pattern.pattern
     try:
         search = re.compile(pattern).search
     except re.error as error:
         raise ArgumentError(f"'{shown}' is no regular expression: {error}") from error
-    headers = columns.headers.to_list()
+    headers = list(records.headers())
     ids = (header_text(header_id(header)) for header in headers)
     found = zip(ids, map(search, map(header_text, headers)), strict=True)
     cells = {name: (_group(match),) for name, match in found if match}

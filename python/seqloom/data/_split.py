@@ -10,7 +10,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom.data._group import deal_groups, group_numbers
 from seqloom.data._order import permutation
-from seqloom.data._subset import Subset
+from seqloom.data._subset import Subset, without_augment
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._sequence_dataset import SequenceDataset
+    from seqloom.data._items import SequenceItems
 
     Groups = ArrayLike | Mapping[str, Any]
 
@@ -26,7 +26,7 @@ _SHOWN = 5
 
 
 def split(
-    dataset: SequenceDataset | Subset,
+    dataset: SequenceItems | Subset,
     shares: Sequence[float],
     *,
     stratify: bool = True,
@@ -36,14 +36,16 @@ def split(
     """Cuts a dataset into parts that have no sequence in common.
 
     Sizes are the shares of the whole to the nearest sequence (largest remainder), and each
-    part keeps the order of the whole. What falls where depends on the seed alone.
+    part keeps the order of the whole. What falls where depends on the seed alone. Only the
+    first part keeps augmentation and jitter.
 
     Args:
         dataset: What to cut.
         shares: The share of each part; together 1.
         stratify: Gives each part its share of every class, where labels are classes.
-        groups: A group for each sequence, or a dict from id to group (chromosome, family,
-            donor): a group is never cut, so sizes are as near as its groups allow.
+        groups: A group for each sequence, a dict from id to group (family, donor), or the
+            name of a column (``"chrom"`` of intervals, ``"file"``): a group is never cut,
+            so sizes are as near as its groups allow.
         seed: Which of the many ways to cut.
 
     Returns:
@@ -67,11 +69,13 @@ def split(
     if not shares or min(shares) <= 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
         raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(shares)}")
     parts = _deal(dataset, list(shares), groups, stratify=stratify, seed=seed)
-    return tuple(Subset(dataset, np.flatnonzero(parts == i)) for i in range(len(shares)))
+    rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
+    plain = without_augment(dataset)
+    return tuple(Subset(plain if i else dataset, part) for i, part in enumerate(rows))
 
 
 def folds(
-    dataset: SequenceDataset | Subset,
+    dataset: SequenceItems | Subset,
     k: int,
     *,
     stratify: bool = True,
@@ -80,11 +84,14 @@ def folds(
 ) -> list[tuple[Subset, Subset]]:
     """Cuts a dataset into k parts, each of which is once the one to validate by.
 
+    What is validated by is not augmented.
+
     Args:
         dataset: What to cut.
         k: How many parts, 2 or more.
         stratify: Gives each part its share of every class, where labels are classes.
-        groups: A group for each sequence, or a dict from id to group; none is cut.
+        groups: A group for each sequence, a dict from id to group, or the name of a
+            column (``"chrom"`` of intervals, ``"file"``); none is cut.
         seed: Which of the many ways to cut.
 
     Returns:
@@ -103,17 +110,18 @@ def folds(
     if k < 2:  # noqa: PLR2004 - two is what a fold means
         raise ArgumentError(f"folds need k of 2 or more, got {k}")
     parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
+    plain = without_augment(dataset)
     return [
         (
             Subset(dataset, np.flatnonzero(parts != i)),
-            Subset(dataset, np.flatnonzero(parts == i)),
+            Subset(plain, np.flatnonzero(parts == i)),
         )
         for i in range(k)
     ]
 
 
 def _deal(
-    dataset: SequenceDataset | Subset,
+    dataset: SequenceItems | Subset,
     shares: list[float],
     groups: Groups | None,
     *,
@@ -142,7 +150,7 @@ def _shown(shares: Sequence[float]) -> str:
     return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
 
 
-def _strata(dataset: SequenceDataset | Subset) -> NDArray[np.int64]:
+def _strata(dataset: SequenceItems | Subset) -> NDArray[np.int64]:
     """Takes the classes to balance; numbers and several labels are not balanced."""
     labels = dataset.labels
     if labels is None or dataset.task != "classify":

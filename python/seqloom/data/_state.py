@@ -25,7 +25,7 @@ def check_state(state: Any, identity: dict[str, Any]) -> None:
         )
     _check_identity(state, identity)
     whole_number("the state's epoch", state["epoch"])
-    whole_number("the state's position", state["position"], most=identity["size"])
+    whole_number("the state's position", state["position"], most=identity.get("size"))
 
 
 def _check_identity(state: Any, identity: dict[str, Any]) -> None:

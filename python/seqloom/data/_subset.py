@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from seqloom.data._describe import class_counts, describe
-from seqloom.data._position import position, positions
+from seqloom.data._position import epoch_of, position, positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from seqloom.data._encoder import Encoder
-    from seqloom.data._sequence_dataset import SequenceDataset
+    from seqloom.data._items import SequenceItems
 
 
 class Subset:
@@ -41,11 +41,11 @@ class Subset:
         ['y']
     """
 
-    def __init__(self, dataset: SequenceDataset | Subset, indices: ArrayLike) -> None:
+    def __init__(self, dataset: SequenceItems | Subset, indices: ArrayLike) -> None:
         rows = positions(indices, len(dataset))
         if isinstance(dataset, Subset):
             dataset, rows = dataset.dataset, dataset.indices[rows]
-        self.dataset: SequenceDataset = dataset
+        self.dataset: SequenceItems = dataset
         self.indices: NDArray[np.int64] = rows
 
     @property
@@ -57,6 +57,11 @@ class Subset:
     def encoder(self) -> Encoder | None:
         """The encoder of the whole."""
         return self.dataset.encoder
+
+    @property
+    def augment(self) -> Any:
+        """What changes the letters of the whole."""
+        return self.dataset.augment
 
     @property
     def seed(self) -> int:
@@ -108,23 +113,63 @@ class Subset:
     def __str__(self) -> str:
         return describe(self.lengths, self.labels, task=self.task, classes=self.classes)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.__getitems__([position(index, len(self))])[0]
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Subset: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Subset:
+        if isinstance(index, slice):
+            return Subset(self, np.arange(len(self))[index])
+        row = self.indices[[position(index, len(self))]]
+        return self.dataset.items_at(row, epoch_of(index))[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        return self.dataset.__getitems__(
-            self.indices[positions(indices, len(self))].tolist()
-        )
+        rows = self.indices[positions(indices, len(self))]
+        return self.dataset.items_at(rows, epoch_of(indices))
 
-    def batch(
-        self, indices: ArrayLike, *, length: int | None = None, multiple: int = 1
-    ) -> dict[str, Any]:
+    def group(self, name: str) -> list[Any]:
+        """Lists what each item of this part has in a column, to split by.
+
+        Args:
+            name: The column.
+
+        Returns:
+            One value for each item.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> Subset(SequenceDataset("a.fa"), [1]).group("file")
+            ['a.fa']
+        """
+        whole = self.dataset.group(name)
+        return [whole[row] for row in self.indices.tolist()]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes what is fetched next an item of this epoch, in the whole too.
+
+        Args:
+            epoch: Its number, from 0.
+
+        Raises:
+            ArgumentError: The number is below 0.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
+            >>> Subset(SequenceDataset("a.fa"), [0]).set_epoch(3)
+        """
+        self.dataset.set_epoch(epoch)
+
+    def batch(self, indices: ArrayLike, **options: Any) -> dict[str, Any]:
         """Fetches several sequences at once, as ``SequenceDataset.batch`` does.
 
         Args:
             indices: Which ones, as positions in this part.
-            length: Places in ``inputs``; None takes the longest sequence of the batch.
-            multiple: The longest is rounded up to a multiple of this.
+            **options: The same as there: ``epoch``, ``length``, ``multiple``, ``out``,
+                ``num_threads``.
 
         Returns:
             The same columns.
@@ -141,7 +186,7 @@ class Subset:
             ['y']
         """
         rows = self.indices[positions(indices, len(self))]
-        return self.dataset.batch(rows, length=length, multiple=multiple)
+        return self.dataset.batch(rows, **options)
 
     def to_numpy(self) -> dict[str, Any]:
         """Fetches the whole part at once.
@@ -174,3 +219,10 @@ class Subset:
         """
         whole = self.dataset.fingerprint().encode()
         return hashlib.blake2b(whole + self.indices.tobytes(), digest_size=16).hexdigest()
+
+
+def without_augment(dataset: SequenceItems | Subset) -> SequenceItems | Subset:
+    """Shows the same items as they are, to validate by."""
+    if isinstance(dataset, Subset):
+        return Subset(dataset.dataset.plain(), dataset.indices)
+    return dataset.plain()

@@ -1,4 +1,4 @@
-"""Tables of labels: TSV, CSV or columns between white space."""
+"""Tables of labels: TSV, CSV or columns between white space; Parquet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from seqloom.errors import FileError, FormatError, LabelError, MissingFileError
+from seqloom.data._header_line import column_position
+from seqloom.data._parquet import is_parquet, read_parquet
+from seqloom.errors import FileError, FormatError, MissingFileError
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -46,7 +48,9 @@ class Table:
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
     """Reads some columns of a table whose first line names them."""
     try:
-        with _open_text(path) as file:
+        if is_parquet(path):
+            return Table(path, *read_parquet(path, (id_column, *columns)))
+        with open_text(path) as file:
             return _parse(path, file, (id_column, *columns))
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file") from error
@@ -59,7 +63,7 @@ def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
 
 
 @contextmanager
-def _open_text(path: str) -> Generator[TextIO]:
+def open_text(path: str) -> Generator[TextIO]:
     """Opens plain or compressed text; a byte that is no UTF-8 reads as its number."""
     with Path(path).open("rb") as file:
         packed = file.peek(2).startswith(_GZIP)
@@ -102,7 +106,7 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
     """Picks the wanted cells of each line."""
     names = [name.strip() for name in next(filter(any, reader))]
     names[0] = names[0].lstrip("#").strip()
-    key, *wanted = [_position(path, names, name) for name in columns]
+    key, *wanted = [column_position(path, names, name) for name in columns]
     table = Table(path, [], [], [])
     for row in reader:
         if len(row) == len(names):
@@ -113,19 +117,6 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
             message = f"expected {len(names)} cells, found {len(row)}"
             raise _fault(path, reader.line_num, message)
     return table
-
-
-def _position(path: str, names: list[str], name: str) -> int:
-    """Finds a column by its name."""
-    if names.count(name) > 1:
-        raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
-    if name in names:
-        return names.index(name)
-    found = ", ".join(filter(None, names))[:80]
-    raise LabelError(
-        f"{path}: no column {name!r}, the first line names {found or 'nothing'}; "
-        "choose with --id-column and --label-column"
-    )
 
 
 def _fault(path: str, line: int, message: str) -> FormatError:

@@ -1,20 +1,26 @@
 """What a person reads after a run: pictures and one HTML file, from names and numbers."""
 
+from seqloom.report._draw_panels import write_panels
 from seqloom.report._interval import wilson_interval
+from seqloom.report._panels import Bars, Lines, Shares
 from seqloom.report._percent import percent
 from seqloom.report._tables import class_table
 from seqloom.report._values import Confusion, Curve, Report, Scatter, Table, Tile
 from seqloom.report._write import write_report
 
 __all__ = [
+    "Bars",
     "Confusion",
     "Curve",
+    "Lines",
     "Report",
     "Scatter",
+    "Shares",
     "Table",
     "Tile",
     "class_table",
     "percent",
     "wilson_interval",
+    "write_panels",
     "write_report",
 ]

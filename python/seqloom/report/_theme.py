@@ -56,7 +56,7 @@ class Picture:
 
 def paint(drawing: Callable[[Theme], Figure], words: str) -> Picture:
     """Draws the same figure in both themes."""
-    return Picture(light=_png(drawing, LIGHT), dark=_png(drawing, DARK), words=words)
+    return Picture(light=to_png(drawing, LIGHT), dark=to_png(drawing, DARK), words=words)
 
 
 def figure(width: float, height: float, theme: Theme) -> Figure:
@@ -82,7 +82,7 @@ def dress(axes: Axes, theme: Theme, title: str) -> None:
     axes.yaxis.label.set_color(theme.quiet)
 
 
-def _png(drawing: Callable[[Theme], Figure], theme: Theme) -> bytes:
+def to_png(drawing: Callable[[Theme], Figure], theme: Theme) -> bytes:
     """Draws once and returns the bytes of a PNG file."""
     buffer = BytesIO()
     drawing(theme).savefig(buffer, format="png", dpi=DOTS_PER_INCH)

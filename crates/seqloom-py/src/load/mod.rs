@@ -1,3 +1,4 @@
 //! The border of `seqloom-load`.
 
 pub(crate) mod order;
+pub(crate) mod store;

@@ -1,6 +1,6 @@
 //! The order of an epoch.
 
-use numpy::PyReadwriteArray1;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use seqloom_core::Key;
 use seqloom_load::Permutation;
@@ -32,4 +32,22 @@ pub(crate) fn permutation(
 #[pyfunction]
 pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
+}
+
+/// Fills `out` with the numbers of the same permutation at some indices.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn permuted_at(
+    py: Python<'_>,
+    n: u64,
+    key: (u32, u32),
+    indices: PyReadonlyArray1<'_, i64>,
+    mut out: PyReadwriteArray1<'_, i64>,
+) -> PyResult<()> {
+    let (indices, out) = (indices.as_slice()?, out.as_slice_mut()?);
+    let order = Permutation::new(n, Key([key.0, key.1]));
+    pool::run(py, 1, || order.pick(indices, out))
 }

@@ -1,0 +1,196 @@
+"""Reading FASTQ and FASTA: ours beside other readers, and the floors under all of them."""
+
+import gzip
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+from statistics import median
+from typing import Any, TextIO, TypeAlias
+
+import numpy as np
+
+from benchmarks._measure import HOME, interleave
+from benchmarks._page import machine, publish, table
+from benchmarks._reads import write_proteins, write_reads
+from seqloom.io import open_sequences
+
+Sums: TypeAlias = tuple[int, int]
+Side: TypeAlias = Callable[[Path], Sums]
+Seconds: TypeAlias = dict[str, float]
+
+READS, PROTEINS = 1_000_000, 50_000
+BATCH = 4096
+ROUNDS = 5
+TOUCHED = 4 << 30
+THREADS = os.cpu_count() or 1
+FLOORS = {
+    "read": "floor: reading the file in blocks",
+    "lines": "floor: counting its line ends",
+    "unpack": "floor: unpacking alone, one thread",
+}
+
+
+def main(reads: int = READS, proteins: int = PROTEINS) -> None:
+    """Makes files, checks that all sides find the same, then times them."""
+    _touch_memory()
+    floors = _build_floors()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        files = {
+            **{f"FASTQ, {kind}": path for kind, path in write_reads(home, reads).items()},
+            **{
+                f"FASTA, {kind}": path
+                for kind, path in write_proteins(home, proteins).items()
+            },
+        }
+        columns = {name: _time(path, floors) for name, path in files.items()}
+    head = ("seconds (beside ours)", *columns)
+    publish("fastx", f"{table(head, _rows(columns))}\n\n{_notes(reads, proteins)}")
+
+
+def _ours(path: Path) -> Sums:
+    """seqloom: columns of headers, letters and qualities."""
+    records = letters = 0
+    with open_sequences(path) as reader:
+        for batch in reader.batches(BATCH):
+            records += len(batch)
+            letters += int(batch.sequences.offsets[-1])
+    return records, letters
+
+
+def _dnaio(path: Path, *, threads: int) -> Sums:
+    """The parser of cutadapt."""
+    with import_module("dnaio").open(str(path), open_threads=threads) as file:
+        return _sum(map(len, file))
+
+
+def _needletail(path: Path) -> Sums:
+    """A parser in Rust."""
+    file = import_module("needletail").parse_fastx_file(str(path))
+    return _sum(len(record.seq) for record in file)
+
+
+def _pyfastx(path: Path) -> Sums:
+    """A parser in C, without its index."""
+    return _sum(len(record[1]) for record in import_module("pyfastx").Fastx(str(path)))
+
+
+def _pysam(path: Path) -> Sums:
+    """The parser of htslib; one object for all records."""
+    with import_module("pysam").FastxFile(str(path), persist=False) as file:
+        return _sum(len(record.sequence) for record in file)
+
+
+def _polars_bio(path: Path) -> Sums:
+    """Arrow columns, by as many threads as there are cores."""
+    os.environ["TQDM_DISABLE"] = "1"
+    library = import_module("polars_bio")
+    library.set_option("datafusion.execution.target_partitions", str(THREADS))
+    read = library.read_fastq if ".fastq" in path.name else library.read_fasta
+    frame = read(str(path))
+    return frame.height, int(frame["sequence"].str.len_bytes().sum())
+
+
+def _biopython(path: Path) -> Sums:
+    """Biopython's quickest parsers, which make tuples."""
+    with _open_text(path) as file:
+        if ".fastq" in path.name:
+            records = import_module("Bio.SeqIO.QualityIO").FastqGeneralIterator(file)
+        else:
+            records = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser(file)
+        return _sum(len(record[1]) for record in records)
+
+
+def _open_text(path: Path) -> TextIO:
+    """Opens a plain or a packed file as text."""
+    packed = path.suffix in {".gz", ".bgz"}
+    return TextIOWrapper(gzip.open(path)) if packed else path.open(encoding="ascii")
+
+
+def _sum(lengths: Iterable[int]) -> Sums:
+    """Counts records and letters."""
+    records = letters = 0
+    for length in lengths:
+        records += 1
+        letters += length
+    return records, letters
+
+
+SIDES: dict[str, Side] = {
+    "seqloom": _ours,
+    "dnaio, one thread": partial(_dnaio, threads=0),
+    "dnaio, a thread that unpacks": partial(_dnaio, threads=1),
+    "needletail": _needletail,
+    "pyfastx": _pyfastx,
+    "pysam": _pysam,
+    f"polars-bio, {THREADS} threads": _polars_bio,
+    "biopython": _biopython,
+}
+
+
+def _time(path: Path, floors: Path) -> Seconds:
+    """Gives the median seconds of each side and each floor, taken in turn."""
+    found = {name: side(path) for name, side in SIDES.items()}
+    assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
+    works = {name: partial(side, path) for name, side in SIDES.items()}
+    rounds = [
+        {
+            **{name: times[0] for name, times in interleave(works, rounds=1).items()},
+            **_floors(floors, path),
+        }
+        for _ in range(ROUNDS)
+    ]
+    return {name: median(seconds[name] for seconds in rounds) for name in rounds[0]}
+
+
+def _build_floors() -> Path:
+    """Builds the program that measures the floors."""
+    command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
+    subprocess.run([*command, "--package", "seqloom-formats"], check=True, cwd=HOME)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
+    return target / "release/examples/floors"
+
+
+def _floors(program: Path, path: Path) -> Seconds:
+    """Measures the floors once."""
+    command = [str(program), "1", "1", str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return {words: found[name][0] for name, words in FLOORS.items()}
+
+
+def _touch_memory() -> None:
+    """Touches memory and gives it back: on a virtual machine its first touch is slow."""
+    np.ones(TOUCHED, np.uint8)
+
+
+def _rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:
+    """Writes a row a side, and how many times as long as ours it took."""
+    names = next(iter(columns.values()))
+    return [(name, *(_cell(each, name) for each in columns.values())) for name in names]
+
+
+def _cell(seconds: Seconds, name: str) -> str:
+    """Writes one figure."""
+    return f"{seconds[name]:.3f} ({seconds[name] / seconds['seqloom']:.2f})"
+
+
+def _notes(reads: int, proteins: int) -> str:
+    """Says what was measured."""
+    rivals = [name.split(",")[0] for name in SIDES if name != "seqloom"]
+    return (
+        f"{reads:,} reads of 150 bases with the qualities of a sequencer, and {proteins:,} "
+        "proteins in lines of 60; gzip by zlib at level 6, bgzip by htslib; from the "
+        "system's cache. Every side reads headers, letters and qualities, and counts "
+        "records and letters: all counts are equal. In brackets: the time as a multiple of "
+        "ours. "
+        f"Median of {ROUNDS} rounds, all sides and floors in turn; 4 GiB of memory were "
+        "touched and given back before.\n\n"
+        f"{machine('numpy', *dict.fromkeys(rivals), 'seqloom')}"
+    )

@@ -1,0 +1,207 @@
+//! Picking rows out of columns that hold them end to end.
+
+use seqloom_core::{Error, Result};
+
+/// Below so many bytes a second thread costs more than it brings.
+const WORTH_SHARING: usize = 1 << 20;
+
+/// Rows end to end, and where each begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The rows' bytes.
+    pub data: Vec<u8>,
+    /// One more than there are rows.
+    pub offsets: Vec<i64>,
+}
+
+/// Columns to pick from: rows end to end, and where each begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a> {
+    data: &'a [u8],
+    offsets: &'a [i64],
+}
+
+impl<'a> Columns<'a> {
+    /// Takes columns as they are; a row that leaves them is found when it is picked.
+    pub const fn new(data: &'a [u8], offsets: &'a [i64]) -> Self {
+        Self { data, offsets }
+    }
+
+    /// The number of rows.
+    pub const fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there is no row.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of one row; beyond the end an error.
+    pub fn get(&self, row: i64) -> Result<&'a [u8]> {
+        let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
+        usize::try_from(row)
+            .ok()
+            .and_then(|row| bound(row).zip(bound(row.checked_add(1)?)))
+            .and_then(|(start, stop)| self.data.get(start..stop))
+            .ok_or_else(|| Error::OutOfRange {
+                message: format!("sequence {row} of {}", self.len()),
+            })
+    }
+
+    /// Copies rows in the order asked for, in the current pool where there is one.
+    pub fn gather(&self, rows: &[i64]) -> Result<Rows> {
+        let offsets = self.bounds(rows)?;
+        let total = offsets.last().copied().unwrap_or_default();
+        let mut data = Vec::new();
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        data.try_reserve_exact(total)
+            .map_err(|_| Error::argument(format!("{total} letters do not fit into memory")))?;
+        // Outside a pool rayon would build its global one.
+        if total < WORTH_SHARING || rayon::current_thread_index().is_none() {
+            for &row in rows {
+                data.extend_from_slice(self.get(row)?);
+            }
+        } else {
+            data.resize(total, 0);
+            self.share(rows, &mut data)?;
+        }
+        Ok(Rows { data, offsets })
+    }
+
+    /// Each row up to its first blank: the ids, where rows are headers.
+    pub fn first_words(&self) -> Result<Rows> {
+        let mut words = Rows {
+            data: Vec::with_capacity(self.data.len().min(32 * self.len())),
+            offsets: vec![0],
+        };
+        for row in 0..self.len() {
+            let row = self.get(i64::try_from(row).unwrap_or(i64::MAX))?;
+            words.data.extend(first_word(row));
+            let end = i64::try_from(words.data.len()).unwrap_or(i64::MAX);
+            words.offsets.push(end);
+        }
+        Ok(words)
+    }
+
+    /// Where each picked row will begin.
+    fn bounds(&self, rows: &[i64]) -> Result<Vec<i64>> {
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        let mut end = 0;
+        offsets.push(end);
+        for &row in rows {
+            end += i64::try_from(self.get(row)?.len()).unwrap_or(i64::MAX);
+            offsets.push(end);
+        }
+        Ok(offsets)
+    }
+
+    /// Copies rows into `out`, which has just room for them, halves side by side.
+    fn share(&self, rows: &[i64], out: &mut [u8]) -> Result<()> {
+        if out.len() < WORTH_SHARING || rows.len() < 2 {
+            return self.copy(rows, out);
+        }
+        let (left, right) = rows.split_at(rows.len() / 2);
+        let mut middle = 0;
+        for &row in left {
+            middle += self.get(row)?.len();
+        }
+        let (first, second) = out.split_at_mut(middle);
+        let (one, other) = rayon::join(|| self.share(left, first), || self.share(right, second));
+        one.and(other)
+    }
+
+    fn copy(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
+        for &row in rows {
+            let letters = self.get(row)?;
+            let (place, rest) = out.split_at_mut(letters.len());
+            place.copy_from_slice(letters);
+            out = rest;
+        }
+        Ok(())
+    }
+}
+
+/// What stands before the first blank; blanks in front are left out.
+pub fn first_word(row: &[u8]) -> &[u8] {
+    let mut parts = row.split(|&byte| is_blank(byte));
+    parts.find(|part| !part.is_empty()).unwrap_or_default()
+}
+
+/// What Python's `bytes.split` splits at.
+const fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == b'\x0b'
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn columns(rows: &[Vec<u8>]) -> Rows {
+        let mut all = Rows::default();
+        all.offsets.push(0);
+        for row in rows {
+            all.data.extend(row);
+            all.offsets.push(i64::try_from(all.data.len()).unwrap());
+        }
+        all
+    }
+
+    #[test]
+    fn a_row_beyond_the_end_is_an_error_that_names_the_size() {
+        let all = columns(&[b"AC".to_vec()]);
+        let found = Columns::new(&all.data, &all.offsets);
+        for row in [1, -1, i64::MAX] {
+            let error = found.gather(&[0, row]).unwrap_err().to_string();
+            assert_eq!(error, format!("sequence {row} of 1"));
+        }
+    }
+
+    #[test]
+    fn offsets_that_leave_the_data_are_an_error() {
+        for offsets in [&[0, 9][..], &[-3, 1], &[2, 1], &[]] {
+            assert!(Columns::new(b"ACGT", offsets).gather(&[0]).is_err());
+        }
+    }
+
+    #[test]
+    fn large_rows_are_the_same_in_a_pool() {
+        let rows: Vec<Vec<u8>> = (0..9).map(|i| vec![b'A' + i; 300_000]).collect();
+        let (all, picked) = (columns(&rows), [8, 0, 3, 3, 7, 1]);
+        let found = Columns::new(&all.data, &all.offsets);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(2)
+            .build()
+            .unwrap();
+        assert_eq!(
+            pool.install(|| found.gather(&picked)).unwrap(),
+            found.gather(&picked).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_first_word_ends_at_the_first_blank() {
+        let headers = [&b"a one"[..], b"  b\tc", b"", b" ", b"d\x0be"].map(<[u8]>::to_vec);
+        let all = columns(&headers);
+        let words = Columns::new(&all.data, &all.offsets).first_words();
+        let wanted = [&b"a"[..], b"b", b"", b"", b"d"].map(<[u8]>::to_vec);
+        assert_eq!(words.unwrap(), columns(&wanted));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_picked_are_the_rows(
+            rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 1..20),
+            picks in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
+        ) {
+            let all = columns(&rows);
+            let picks: Vec<usize> = picks.iter().map(|pick| pick.index(rows.len())).collect();
+            let wanted: Vec<Vec<u8>> = picks.iter().map(|&pick| rows[pick].clone()).collect();
+            let numbers: Vec<i64> = picks.iter().map(|&pick| i64::try_from(pick).unwrap()).collect();
+            let found = Columns::new(&all.data, &all.offsets).gather(&numbers).unwrap();
+            prop_assert_eq!(found, columns(&wanted));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The other strand.
+
+use seqloom_core::{Error, Result};
+
+/// Reverses the rows whose mark is not 0 in place, and replaces each letter by `other[letter]`.
+pub fn turn(data: &mut [u8], offsets: &[i64], marked: &[u8], other: &[u8; 256]) -> Result<()> {
+    for (bounds, _) in offsets
+        .windows(2)
+        .zip(marked)
+        .filter(|(_, mark)| **mark != 0)
+    {
+        let at = |bound: i64| usize::try_from(bound).unwrap_or(usize::MAX);
+        let row = data.get_mut(at(bounds[0])..at(bounds[1]));
+        let row = row.ok_or_else(|| Error::argument("offsets leave the letters"))?;
+        row.reverse();
+        for letter in row {
+            *letter = other[usize::from(*letter)];
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_marked_rows_are_turned() {
+        let mut other = [b'?'; 256];
+        for (letter, partner) in b"ACGT".iter().zip(b"TGCA") {
+            other[usize::from(*letter)] = *partner;
+        }
+        let mut data = b"AACGGTTT".to_vec();
+        turn(&mut data, &[0, 3, 5, 8], &[1, 0, 1], &other).unwrap();
+        assert_eq!(data, b"GTTGGAAA");
+    }
+
+    #[test]
+    fn offsets_that_leave_the_letters_are_an_error() {
+        let other = [0; 256];
+        for offsets in [[0, 9], [-1, 2], [2, 1]] {
+            assert!(turn(&mut [0; 4], &offsets, &[1], &other).is_err());
+        }
+    }
+}

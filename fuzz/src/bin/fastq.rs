@@ -1,0 +1,7 @@
+//! Text that must be FASTQ.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_formats::options::Format;
+
+fuzz_target!(|text: &[u8]| seqloom_fuzz::read_in_all_ways(text, Some(Format::Fastq)));

@@ -1,0 +1,11 @@
+//! Bytes that should be an index: .fai, .gzi, and our own side file.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_formats::index::{parse_fai, parse_gzi, parse_side};
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = parse_fai(bytes);
+    let _ = parse_gzi(bytes);
+    let _ = parse_side(bytes);
+});

@@ -1,0 +1,59 @@
+//! What every target asks of the readers: no panic, no abort, and the same
+//! records and the same verdict whatever the size of the pieces in which the
+//! bytes come and whatever the number of threads.
+
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use seqloom_core::Result;
+use seqloom_formats::input::Input;
+use seqloom_formats::options::{Format, OnError};
+use seqloom_formats::{Batch, Options, Reader};
+
+/// Reads `bytes` at once and in small pieces; both must end alike.
+pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
+    let options = Options {
+        format,
+        ..Options::default()
+    };
+    let whole = outcome(bytes, usize::MAX, &options);
+    let size = usize::from(bytes.last().copied().unwrap_or(0)) % 7 + 1;
+    assert_eq!(whole, outcome(bytes, size, &options), "in pieces of {size}");
+    let skipping = Options {
+        on_error: OnError::Skip,
+        ..options
+    };
+    let whole = outcome(bytes, usize::MAX, &skipping);
+    assert_eq!(
+        whole,
+        outcome(bytes, size, &skipping),
+        "skipping, in pieces of {size}"
+    );
+}
+
+/// Every record, and the error that ended the reading if one did.
+fn outcome(bytes: &[u8], size: usize, options: &Options) -> (Vec<Batch>, Option<String>) {
+    let pieces = Pieces(Cursor::new(bytes.to_vec()), size);
+    let mut batches = Vec::new();
+    let error = read_all(pieces, options, &mut batches).err();
+    (batches, error.map(|error| error.to_string()))
+}
+
+fn read_all(pieces: Pieces, options: &Options, batches: &mut Vec<Batch>) -> Result<()> {
+    let input = Input::new(Box::new(pieces));
+    let mut reader = Reader::new(Path::new("fuzz"), input, options)?;
+    while let Some(batch) = reader.read(3, 1 << 16)? {
+        batches.push(batch);
+    }
+    Ok(())
+}
+
+/// Gives at most so many bytes at a time.
+struct Pieces(Cursor<Vec<u8>>, usize);
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = out.len().min(self.1);
+        self.0.read(&mut out[..size])
+    }
+}

@@ -1,0 +1,66 @@
+"""``seqloom index``: random access to a sequence file."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+from seqloom.cli._machine import open_console
+from seqloom.cli._options import Flag, Threads
+
+
+def index(
+    file: Path,
+    /,
+    *,
+    fai: Flag = False,
+    force: Flag = False,
+    threads: Threads | None = None,
+) -> None:
+    """Make the index by which records are read in any order.
+
+    Example: seqloom index reads.fq.gz
+
+    Args:
+        file: A sequence file: FASTA or FASTQ, plain, bgzip or gzip.
+        fai: Write .fai too (and .gzi for bgzip), for samtools and others.
+        force: Make a new index even if there is one of this file.
+        threads: How many threads may take part.
+    """
+    console = open_console()
+    side = Path(f"{file}.sli")
+    if force or not side.exists():
+        side = _make(console, file, threads)
+    _say(console, file, side, fai=fai)
+
+
+def _make(console: Console, file: Path, threads: int | None) -> Path:
+    """Makes the index, with a bar on a terminal."""
+    from seqloom.io import build_index
+
+    if not console.is_terminal:
+        return build_index(file, num_threads=threads)
+    columns = (BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        return build_index(
+            file,
+            num_threads=threads,
+            on_progress=lambda done: bar.update(task, completed=done),
+        )
+
+
+def _say(console: Console, file: Path, side: Path, *, fai: bool) -> None:
+    """Says what there is now."""
+    from seqloom.io import SequenceIndex
+
+    found = SequenceIndex(file, index=side)
+    written = [side, *(found.write_fai() if fai else ())]
+    names = ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in written)
+    console.print(
+        f"{file}: {len(found):,} records, {found.letters:,} letters, {found.format}, "
+        f"{found.compression}"
+    )
+    console.print(f"index: {names}")
+    if found.note:
+        console.print(f"note: {found.note}")

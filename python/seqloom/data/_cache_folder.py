@@ -1,0 +1,229 @@
+"""Folders of cached arrays: whole or absent, checked, shared by processes, and limited."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import zlib
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Arrays = dict[str, NDArray[Any]]
+    Chunks = Iterable[dict[str, NDArray[Any]]]
+
+_FACTS = "facts.json"
+_AT_ONCE = 1 << 24
+# What a name begins with that is no entry, and may be removed by who holds its lock.
+_PART, _GONE = ".part-", ".gone-"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFolder:
+    """Arrays in files by key; several processes may use one folder at once.
+
+    An entry is written beside its place and renamed: it is whole or absent. Whoever makes
+    one holds a lock that ends with the process, so that others wait for it, and a killed
+    one stops nobody. Files are never changed, only replaced or removed, and removing one
+    leaves those who have it mapped with what they had.
+
+    Args:
+        path: The folder; it is made if need be.
+        size_limit: Bytes of all entries at most; the least recently used go first.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> cache = CacheFolder(Path("cache"))
+        >>> made = cache.get("0a", lambda: [{"x": np.arange(2)}, {"x": np.arange(1)}])
+        >>> made["x"].tolist()
+        [0, 1, 0]
+    """
+
+    path: Path
+    size_limit: int | None = None
+
+    def get(self, key: str, make: Callable[[], Chunks]) -> Arrays:
+        """Opens an entry, and makes it if it is absent or damaged.
+
+        Args:
+            key: Its name.
+            make: Gives the arrays in pieces, which are put end to end.
+
+        Returns:
+            The arrays, mapped from their files, not to be written to.
+
+        Raises:
+            FileError: The folder cannot be written.
+            ArgumentError: The entry alone is larger than the limit.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> cache = CacheFolder(Path("cache"))
+            >>> _ = cache.get("0b", lambda: [{"x": np.arange(3)}])
+            >>> cache.get("0b", lambda: [])["x"].tolist()
+            [0, 1, 2]
+        """
+        found = _open(self.path / key)
+        if found is not None:
+            return found
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with _locked(self.path / f"{key}.lock"):
+                return _open(self.path / key) or self._make(key, make)
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot cache: {error}") from error
+
+    def _make(self, key: str, make: Callable[[], Chunks]) -> Arrays:
+        """Writes an entry; the lock is held."""
+        for left in self.path.glob(f"{_PART}{key}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        part = self.path / f"{_PART}{key}-{secrets.token_hex(4)}"
+        part.mkdir()
+        try:
+            _write(part, make(), self.size_limit)
+            self._remove(self.path / key)
+            part.rename(self.path / key)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        self._limit(key)
+        made = _open(self.path / key)
+        if made is None:
+            raise FileError(f"{self.path / key}: is not what was just written")
+        return made
+
+    def _limit(self, key: str) -> None:
+        """Removes what was used least recently, but not the entry that was just made."""
+        if self.size_limit is None:
+            return
+        with _locked(self.path / "limit.lock"):
+            entries = sorted(self.path.glob(f"*/{_FACTS}"), key=_used)
+            sizes = {facts.parent: _size(facts.parent) for facts in entries}
+            excess = sum(sizes.values()) - self.size_limit
+            for entry, size in sizes.items():
+                if excess > 0 and entry.name != key and not entry.name.startswith("."):
+                    self._remove(entry)
+                    excess -= size
+
+    def _remove(self, entry: Path) -> None:
+        """Takes an entry away at once, then deletes it."""
+        gone = self.path / f"{_GONE}{secrets.token_hex(4)}"
+        with suppress(FileNotFoundError):
+            entry.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _open(entry: Path) -> Arrays | None:
+    """Maps an entry's files; one that is absent or not as it was written gives None."""
+    try:
+        facts = json.loads((entry / _FACTS).read_text(encoding="utf-8"))
+        arrays = {name: _map(entry / name, about) for name, about in facts.items()}
+        os.utime(entry / _FACTS)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return None if any(array is None for array in arrays.values()) else cast("Any", arrays)
+
+
+def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
+    """Maps one file, if it has the size and the checksum that were written down."""
+    kind, size = np.dtype(about["dtype"]), int(about["size"])
+    if kind.hasobject or path.stat().st_size != size * kind.itemsize:
+        return None
+    if _checksum(path) != about["crc32"]:
+        return None
+    if not size:
+        return np.empty(0, kind)
+    return np.memmap(path, kind, mode="r", shape=(size,))
+
+
+def _checksum(path: Path) -> int:
+    """Reads a file through, so that it is also known to be readable."""
+    crc = 0
+    with path.open("rb") as file:
+        while block := file.read(_AT_ONCE):
+            crc = zlib.crc32(block, crc)
+    return crc
+
+
+def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
+    """Writes pieces of arrays end to end, then what they are."""
+    facts: dict[str, dict[str, Any]] = {}
+    total = 0
+    for chunk in chunks:
+        for name, array in chunk.items():
+            about = facts.setdefault(
+                name, {"dtype": array.dtype.str, "size": 0, "crc32": 0}
+            )
+            data = np.ascontiguousarray(array).tobytes()
+            with (folder / name).open("ab") as file:
+                file.write(data)
+            about["size"] += array.size
+            about["crc32"] = zlib.crc32(data, about["crc32"])
+            total += len(data)
+            _check_limit(total, limit)
+    for path in folder.iterdir():
+        _finish(path)
+    (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
+    _sync(folder / _FACTS)
+    _sync(folder)
+
+
+def _check_limit(total: int, limit: int | None) -> None:
+    """Refuses an entry that could not stay."""
+    if limit is not None and total > limit:
+        raise ArgumentError(
+            f"the dataset takes more than {total:,} bytes of cache, size_limit is {limit:,}"
+        )
+
+
+def _finish(path: Path) -> None:
+    """Puts a file on the disk, never to be changed."""
+    _sync(path)
+    path.chmod(0o444)
+
+
+def _sync(path: Path) -> None:
+    """Waits until the disk has a file or a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _used(facts: Path) -> float:
+    """Tells when an entry was last opened."""
+    with suppress(FileNotFoundError):
+        return facts.stat().st_mtime
+    return 0.0
+
+
+def _size(entry: Path) -> int:
+    """Sums the bytes of an entry."""
+    with suppress(FileNotFoundError):
+        return sum(path.stat().st_size for path in entry.iterdir())
+    return 0
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    """Holds a lock that the system takes back when the process ends, however it ends."""
+    import fcntl
+
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

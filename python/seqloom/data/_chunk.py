@@ -1,0 +1,112 @@
+"""Records on their way through a stream, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.io import SequenceBatch
+from seqloom.io._rows import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Some records of a stream, in the order in which it hands them out.
+
+    Args:
+        batch: The records.
+        ordinals: Where each stands among the records of all files.
+        files: The number of each one's file.
+        records: Where each stands in its file.
+        places: Where each stands in the stream.
+        labels: Each one's label, where there are labels.
+
+    Examples:
+        >>> from seqloom._ragged import Ragged
+        >>> rows = Ragged.from_list(["a", "b"])
+        >>> numbers = np.arange(2)
+        >>> chunk = Chunk(SequenceBatch(rows, rows), *4 * [numbers])
+        >>> chunk.take(np.array([1])).batch.ids
+        ['b']
+    """
+
+    batch: SequenceBatch
+    ordinals: NDArray[np.int64]
+    files: NDArray[np.int64]
+    records: NDArray[np.int64]
+    places: NDArray[np.int64]
+    labels: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return self.ordinals.size
+
+    def take(self, rows: NDArray[np.int64]) -> Chunk:
+        """Copies some records; where they stand in the stream is what they are put at."""
+        return Chunk(
+            self.batch.take(rows),
+            self.ordinals[rows],
+            self.files[rows],
+            self.records[rows],
+            self.places[rows],
+            None if self.labels is None else self.labels[rows],
+        )
+
+    def cut(self, start: int, stop: int) -> Chunk:
+        """Takes neighbouring records without a copy."""
+        part = slice(start, stop)
+        return Chunk(
+            sliced(self.batch, part),
+            self.ordinals[part],
+            self.files[part],
+            self.records[part],
+            self.places[part],
+            None if self.labels is None else self.labels[part],
+        )
+
+
+def join_chunks(chunks: list[Chunk]) -> Chunk:
+    """Puts chunks end to end."""
+    if len(chunks) == 1:
+        return chunks[0]
+    labels = [chunk.labels for chunk in chunks if chunk.labels is not None]
+    return Chunk(
+        join([chunk.batch for chunk in chunks]),
+        np.concatenate([chunk.ordinals for chunk in chunks]),
+        np.concatenate([chunk.files for chunk in chunks]),
+        np.concatenate([chunk.records for chunk in chunks]),
+        np.concatenate([chunk.places for chunk in chunks]),
+        np.concatenate(labels) if labels else None,
+    )
+
+
+def in_sizes(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
+    """Cuts a stream anew, into chunks of the sizes asked for; the last one is the rest."""
+    waiting: list[Chunk] = []
+    held, size = 0, next(sizes)
+    for chunk in chunks:
+        start = 0
+        while held + len(chunk) - start >= size:
+            stop = start + size - held
+            yield join_chunks([*waiting, chunk.cut(start, stop)])
+            waiting, held, start, size = [], 0, stop, next(sizes)
+        if start < len(chunk):
+            waiting.append(chunk.cut(start, len(chunk)))
+            held += len(waiting[-1])
+    if waiting:
+        yield join_chunks(waiting)
+
+
+def sliced(batch: SequenceBatch, part: slice) -> SequenceBatch:
+    """Takes neighbouring records of a batch without a copy."""
+    return SequenceBatch(
+        batch.headers[part],
+        batch.sequences[part],
+        None if batch.qualities is None else batch.qualities[part],
+    )

@@ -1,0 +1,112 @@
+"""From letters to an encoded batch, and where a letter stands that has no code."""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom._ragged import Ragged
+from seqloom._rust import _native
+from seqloom.data._ring import empty
+from seqloom.errors import LetterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data._store import Letters
+
+
+def encode(
+    encoder: Any,
+    letters: Ragged,
+    *,
+    length: int,
+    out: NDArray[Any] | None,
+    num_threads: int,
+) -> NDArray[Any]:
+    """Encodes sequences into memory that is used again once the batch has died."""
+    options: dict[str, Any] = {"length": length}
+    known = _options(encoder.__class__)
+    if "num_threads" in known:
+        options["num_threads"] = num_threads
+    if out is None and "out" in known and _is_of_numpy(encoder):
+        out = empty(encoder.shape(len(letters), length), encoder.dtype)
+    if out is not None:
+        options["out"] = out
+    return encoder.batch(letters, **options)
+
+
+def _is_of_numpy(encoder: Any) -> bool:
+    """Tells whether NumPy can hold what an encoder makes: bfloat16 it cannot."""
+    return hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
+
+
+@lru_cache(maxsize=64)
+def _options(kind: Any) -> frozenset[str]:
+    """Lists what an encoder's ``batch`` can be told."""
+    return frozenset(inspect.signature(kind.batch).parameters)
+
+
+def augmented(
+    augment: Any, letters: Letters, keys: NDArray[np.uint32], *, num_threads: int
+) -> Letters:
+    """Changes sequences, each by its own key."""
+    sequences, qualities = letters
+    if not hasattr(augment, "batch"):
+        return _one_by_one(augment, letters, keys)
+    if qualities is None:
+        return augment.batch(sequences, keys, num_threads=num_threads), None
+    return augment.batch(sequences, keys, qualities=qualities, num_threads=num_threads)
+
+
+def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
+    """Calls a user's own function for each sequence."""
+    sequences, qualities = letters
+    each = [Key.from_json(words) for words in keys.tolist()]
+    rows = sequences.to_list()
+    if qualities is None:
+        return Ragged.from_list(map(augment, rows, each)), None
+    pairs = [
+        augment(row, key, quality=quality)
+        for row, key, quality in zip(rows, each, qualities.to_list(), strict=True)
+    ]
+    changed, changed_qualities = zip(*pairs, strict=True) if pairs else ((), ())
+    return Ragged.from_list(changed), Ragged.from_list(changed_qualities)
+
+
+def in_file(
+    error: LetterError, place: tuple[str, int], name: str, *, augmented: bool
+) -> LetterError:
+    """Adds file, record, line and byte to what the encoder knows."""
+    path, record = place
+    where = f"{path}: record {record} ({name})"
+    line = byte = None
+    if augmented:
+        where += f", letter {error.position} after augmentation"
+    else:
+        line, byte = _native.locate(path, record, error.position or 0)
+        where += f", line {line}, byte {byte}"
+    found = LetterError(
+        f"{where}: expected {error.expected}, found {error.letter!r}",
+        record=record,
+        position=error.position,
+        letter=error.letter,
+        expected=error.expected,
+    )
+    found.path, found.line, found.byte = path, line, byte
+    return found
+
+
+def first_refused(encoder: Any, letters: Ragged) -> int | None:
+    """Finds the first sequence with a letter that the encoder would refuse."""
+    data = letters.data
+    met = np.flatnonzero(_native.count_letters(data)).astype(np.uint8)
+    bad = encoder.refuses(met.tobytes())
+    if not bad:
+        return None
+    place = int(np.isin(data, np.frombuffer(bad, np.uint8)).argmax())
+    return int(np.searchsorted(letters.offsets, place, side="right")) - 1

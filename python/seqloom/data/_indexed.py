@@ -1,0 +1,124 @@
+"""Records that stay in their files, read through an index."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom._ragged import offsets_of
+from seqloom.data._ids import ids_of
+from seqloom.data._store import check_one_kind
+from seqloom.io import SequenceIndex
+from seqloom.io._rows import join
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.data._store import Inputs, Letters
+    from seqloom.io import SequenceBatch
+
+_AT_ONCE = 4096
+
+
+def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
+    """Opens the index of a file; of several processes that want it, one makes it."""
+    with _alone_with(path):
+        return SequenceIndex(path, num_threads=num_threads)
+
+
+@contextmanager
+def _alone_with(path: str) -> Generator[None]:
+    """Keeps other processes from making the same index meanwhile, where it can."""
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
+    except OSError:
+        yield  # what is wrong with the file, its index says
+        return
+    with file:
+        with suppress(OSError):  # some file systems have no locks: then each makes its own
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class IndexedStore:
+    """Records of files that are read where they lie.
+
+    Args:
+        inputs: The files.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.data._store import Inputs
+        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
+        >>> store = IndexedStore(Inputs(("a.fa",)))
+        >>> store.fetch(np.array([1]))[0]
+        ['b']
+    """
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self._indexes = [index_of(path) for path in inputs.paths]
+        self.counts: NDArray[np.int64] = np.array(list(map(len, self._indexes)), np.int64)
+        self._starts = offsets_of(self.counts)
+        self.lengths: NDArray[np.int64] = np.concatenate(
+            [index.lengths for index in self._indexes]
+        )
+        kinds = [index.format == "fastq" for index in self._indexes]
+        check_one_kind(inputs.paths, kinds)
+
+    def ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of some records."""
+        return self._all_ids(rows) if rows.size > _AT_ONCE else self.fetch(rows)[0]
+
+    def _all_ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of many records, headers alone."""
+        names = [name for index in self._indexes for name in index.ids]
+        if rows.size == len(names) and (rows == np.arange(rows.size)).all():
+            return names
+        return [names[row] for row in rows.tolist()]
+
+    def fetch(
+        self, rows: NDArray[np.int64], num_threads: int = 1
+    ) -> tuple[list[str], Letters]:
+        """Reads ids, letters and qualities of some records."""
+        batch = self._read(rows, num_threads)
+        return ids_of(batch.headers), (batch.sequences, batch.qualities)
+
+    def _read(self, rows: NDArray[np.int64], num_threads: int) -> SequenceBatch:
+        """Reads records of all files, and puts them into the order asked for."""
+        if len(self._indexes) == 1:
+            return self._indexes[0].fetch_many(rows, num_threads=num_threads)
+        files = np.searchsorted(self._starts, rows, side="right") - 1
+        parts: list[SequenceBatch] = []
+        places: list[NDArray[np.int64]] = []
+        for number, index in enumerate(self._indexes):
+            here = np.flatnonzero(files == number)
+            numbers = rows[here] - self._starts[number]
+            if here.size:
+                parts.append(index.fetch_many(numbers, num_threads=num_threads))
+                places.append(here)
+        if len(parts) <= 1:
+            return parts[0] if parts else self._indexes[0].fetch_many(rows)
+        return join(parts).take(np.argsort(np.concatenate(places)))
+
+    def batches(self) -> Iterator[SequenceBatch]:
+        """Goes through all records in order."""
+        for path in self._inputs.paths:
+            yield from self._inputs.batches(path)
+
+    def forget_headers(self) -> None:
+        """Has nothing to let go of."""
+
+    def digest(self) -> bytes:
+        """Names the content of the files, as it was when they were indexed."""
+        whole = hashlib.blake2b(digest_size=16)
+        for index in self._indexes:
+            whole.update(repr((index.content, len(index), index.letters)).encode())
+        return whole.digest()

@@ -1,0 +1,211 @@
+"""Where a dataset's records are: in memory as columns, or in their files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from seqloom._ragged import Ragged
+from seqloom._rust import _native
+from seqloom.errors import FormatError
+from seqloom.io import SequenceBatch, open_sequences
+from seqloom.io._rows import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.io import SequenceReader
+
+LIMIT = 1 << 30
+_RECORDS = 1 << 20
+_BYTES = 64 << 20
+
+Letters = tuple[Ragged, Ragged | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Files, and how they are read.
+
+    Args:
+        paths: The files, in order.
+        quality: What a letter of quality means in FASTQ.
+
+    Examples:
+        >>> Inputs(("a.fa",)).options
+        {}
+    """
+
+    paths: tuple[str, ...]
+    quality: str = "phred33"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What ``open_sequences`` is told beside the path."""
+        return {} if self.quality == "phred33" else {"quality": self.quality}
+
+    def batches(self, path: str) -> Iterator[SequenceBatch]:
+        """Reads one file from start to end."""
+        with opened(path, self.options) as reader:
+            yield from reader.batches(_RECORDS, max_bytes=_BYTES)
+
+
+def opened(path: str, options: dict[str, Any]) -> SequenceReader:
+    """Opens one file."""
+    return cast("SequenceReader", open_sequences(path, **options))
+
+
+class Store(Protocol):
+    """Records by number.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
+        >>> store: Store | None = read_store(Inputs(("a.fa",)))
+        >>> store.lengths.tolist()
+        [2, 3]
+    """
+
+    counts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    def ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of some records."""
+        ...
+
+    def fetch(
+        self, rows: NDArray[np.int64], num_threads: int = 1
+    ) -> tuple[list[str], Letters]:
+        """Copies ids, letters and qualities of some records."""
+        ...
+
+    def batches(self) -> Iterator[SequenceBatch]:
+        """Goes through all records in order."""
+        ...
+
+    def forget_headers(self) -> None:
+        """Lets go of what only labels need."""
+        ...
+
+    def digest(self) -> bytes:
+        """Names the content."""
+        ...
+
+
+class MemoryStore:
+    """Records in memory, as columns.
+
+    Args:
+        batch: All records.
+        counts: How many of them each file has.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
+        >>> store = read_store(Inputs(("a.fa",)))
+        >>> store.fetch(np.array([1]))[0], store.ids(np.array([0]))
+        (['b'], ['a'])
+    """
+
+    def __init__(self, batch: SequenceBatch, counts: NDArray[np.int64]) -> None:
+        self.counts = counts
+        self.lengths: NDArray[np.int64] = batch.sequences.lengths
+        self._headers: Ragged | None = batch.headers
+        names = Ragged(*_native.first_words(*_pair(batch.headers)))
+        self._columns = (names, batch.sequences, batch.qualities)
+        self._native = _native.RecordStore(
+            _pair(names),
+            _pair(batch.sequences),
+            None if batch.qualities is None else _pair(batch.qualities),
+        )
+
+    def ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of some records."""
+        return self._native.ids(rows)
+
+    def fetch(
+        self, rows: NDArray[np.int64], num_threads: int = 1
+    ) -> tuple[list[str], Letters]:
+        """Copies ids, letters and qualities of some records."""
+        letters, qualities = self._native.take(rows, num_threads)
+        taken = Ragged(*letters), None if qualities is None else Ragged(*qualities)
+        return self._native.ids(rows), taken
+
+    def batches(self) -> Iterator[SequenceBatch]:
+        """Goes through all records in order: there is one batch."""
+        names, sequences, qualities = self._columns
+        headers = names if self._headers is None else self._headers
+        yield SequenceBatch(headers, sequences, qualities)
+
+    def forget_headers(self) -> None:
+        """Lets go of what only labels need; ids stay."""
+        self._headers = None
+
+    def digest(self) -> bytes:
+        """Hashes ids, letters and qualities, and how they are cut."""
+        import hashlib  # loads OpenSSL, which most programs never need
+
+        whole = hashlib.blake2b(digest_size=16)
+        for rows in self._columns:
+            if rows is not None:
+                whole.update(rows.offsets.tobytes())
+                whole.update(rows.data.data)
+        return whole.digest()
+
+
+def _pair(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Takes a column apart, as the extension wants it."""
+    return rows.data, rows.offsets
+
+
+def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
+    """Reads files into memory, one after the other; None where they pass the limit."""
+    if limit is not None and sum(map(_size, inputs.paths)) > limit:
+        return None
+    files: list[list[SequenceBatch]] = []
+    for path in inputs.paths:
+        files.append([])
+        for batch in inputs.batches(path):
+            files[-1].append(batch)
+            if limit is not None and (limit := limit - _held(batch)) < 0:
+                return None
+    _check_kinds(inputs, files)
+    counts = np.array([sum(map(len, batches)) for batches in files], np.int64)
+    return MemoryStore(join([batch for file in files for batch in file]), counts)
+
+
+def _size(path: str) -> int:
+    """Asks how large a file is; what is wrong with it, its reader says."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _held(batch: SequenceBatch) -> int:
+    """Counts the bytes that a batch takes."""
+    letters = batch.sequences.data.size * (1 + (batch.qualities is not None))
+    return letters + batch.headers.data.size + 16 * len(batch)
+
+
+def _check_kinds(inputs: Inputs, files: list[list[SequenceBatch]]) -> None:
+    """Refuses a file with qualities beside one without."""
+    kinds = [{batch.qualities is not None for batch in file} for file in files]
+    check_one_kind(inputs.paths, [True in kind for kind in kinds if kind])
+
+
+def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
+    """Refuses a file with qualities beside one without."""
+    if len(set(has_qualities)) > 1:
+        other = paths[has_qualities.index(not has_qualities[0])]
+        names = ("FASTA", "FASTQ")
+        raise FormatError(
+            f"{other}: {names[not has_qualities[0]]}, but {paths[0]} is "
+            f"{names[has_qualities[0]]}; read them as two datasets",
+            path=other,
+        )

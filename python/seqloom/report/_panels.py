@@ -1,0 +1,77 @@
+"""Panels of one picture: bars, lines with a band, and shares; names and numbers only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Holds counts in bins side by side.
+
+    Args:
+        title: What is counted.
+        edges: Where bins begin, and where the last one ends: one more than counts.
+        counts: How many fell into each bin.
+        axis: What the edges are.
+        is_wide: Whether the edges span so much that their logarithms are drawn.
+
+    Examples:
+        >>> Bars("lengths", [1, 5, 9], [3, 4], axis="letters").counts
+        [3, 4]
+    """
+
+    title: str
+    edges: Sequence[float]
+    counts: Sequence[int]
+    axis: str = field(default="", kw_only=True)
+    is_wide: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Holds values by position, a line for each name, and a band around them.
+
+    Args:
+        title: What the values are.
+        places: The position of each value.
+        series: A value for each place, for each name.
+        band: The lower and the upper end of a band at each place, with its name.
+        axis: What the places are.
+        top: The highest value that the axis should show; None leaves it to the values.
+        is_share: Whether values are shares, written as per cent.
+
+    Examples:
+        >>> Lines("quality", [0, 1], {"mean": [37.5, 36.0]}, axis="position").axis
+        'position'
+    """
+
+    title: str
+    places: Sequence[float]
+    series: Mapping[str, Sequence[float]]
+    band: tuple[str, Sequence[float], Sequence[float]] | None = field(
+        default=None, kw_only=True
+    )
+    axis: str = field(default="", kw_only=True)
+    top: float | None = field(default=None, kw_only=True)
+    is_share: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Holds one share for each name, the largest first.
+
+    Args:
+        title: What is shared out.
+        shares: Fractions of 1 by name.
+
+    Examples:
+        >>> Shares("letters", {"A": 0.75, "C": 0.25}).shares["C"]
+        0.25
+    """
+
+    title: str
+    shares: Mapping[str, float]
+
+
+Panel: TypeAlias = Bars | Lines | Shares

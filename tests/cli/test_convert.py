@@ -1,0 +1,93 @@
+import gzip
+import io
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from seqloom.cli._meter import metered
+from seqloom.errors import FileError
+from seqloom.io import inspect, open_sequences
+
+READS = "".join(f"@r{n} x\n{'A' * n}\n+\n{chr(33 + n) * n}\n" for n in range(1, 41))
+
+
+@pytest.fixture
+def reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reads.fq").write_text(READS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["b.fq", "b.fq.gz", "b.fq.bgz"])
+def test_another_container_holds_the_same_text(reads, call, name):
+    said = call("convert", "reads.fq", name)
+    content = (reads / name).read_bytes()
+    text = content if name == "b.fq" else gzip.decompress(content)
+    assert (said.code, text.decode()) == (0, READS)
+    assert said.out == "read      40\nwritten   40\n"
+
+
+def test_fastq_becomes_fasta(reads, call):
+    call("convert", "reads.fq", "b.fa", "--line-width", 30)
+    assert (reads / "b.fa").read_text().endswith(f">r40 x\n{'A' * 30}\n{'A' * 10}\n")
+
+
+def test_what_goes_is_counted_by_its_reason(reads, call):
+    said = call(
+        *("convert", "reads.fq", "b.fq", "--min-length", 10, "--max-length", 35),
+        *("--min-mean-quality", 20),
+    )
+    assert said.out.split("\n")[2:5] == [
+        "dropped   9 too short",
+        "dropped   5 too long",
+        "dropped   10 of low quality",
+    ]
+    assert inspect("b.fq").records == 16
+    assert (inspect("b.fq").shortest, inspect("b.fq").longest) == (20, 35)
+
+
+def test_the_declared_encoding_decides_the_scores(reads, call):
+    (reads / "old.fq").write_text("@a\nAC\n+\nhh\n@b\nAC\n+\nBB\n")
+    call("convert", "old.fq", "b.fq", "--quality", "phred64", "--min-mean-quality", 30)
+    with open_sequences("b.fq") as reader:
+        assert [(record.id, record.quality) for record in reader] == [("a", b"hh")]
+
+
+def test_standard_output_has_the_records_alone(reads):
+    command = [sys.executable, "-m", "seqloom", "convert", "-", "-", "--min-length", "40"]
+    done = subprocess.run(command, input=READS.encode(), capture_output=True, check=True)
+    assert done.stdout.decode() == f"@r40 x\n{'A' * 40}\n+\n{'I' * 40}\n"
+    assert done.stderr.decode().startswith("read      40\nwritten   1\n")
+
+
+def test_faults_are_left_out_and_counted_where_asked(reads, call):
+    (reads / "odd.fa").write_text(">a\nAC GT\n>b\nGG\n")
+    said = call("convert", "odd.fa", "b.fa", "--on-error", "skip")
+    assert said.out.split("\n")[1:3] == [
+        "written   1",
+        "left out  1 with a fault (letter)",
+    ]
+    call("convert", "odd.fa", "c.fa", "--whitespace", "strip")
+    assert (reads / "c.fa").read_text() == ">a\nACGT\n>b\nGG\n"
+
+
+def watched(change=None):
+    """Reads a file behind a bar, changes it, and gives what a terminal showed."""
+    shown = io.StringIO()
+    with metered("reads.fq", Console(file=shown, force_terminal=True)) as reader:
+        assert len(list(reader)) == 40
+        if change is not None:
+            change()
+    return shown.getvalue()
+
+
+@pytest.mark.usefixtures("reads")
+def test_a_terminal_shows_how_much_was_read():
+    assert "kB" in watched()
+
+
+def test_a_file_that_changes_behind_the_bar_is_an_error(reads):
+    with pytest.raises(FileError, match=r"reads\.fq: changed while"):
+        watched(lambda: (reads / "reads.fq").write_text(READS * 2))

@@ -1,0 +1,38 @@
+"""``seqloom index``."""
+
+from seqloom import _demo
+from seqloom.io import SequenceIndex
+
+
+def test_it_says_what_was_written(call, tmp_path):
+    file = tmp_path / "train.fa.gz"
+    file.write_bytes(_demo.path("train.fa.gz").read_bytes())
+    said = call("index", file)
+    assert said.code == 0
+    assert "2,000 records, 120,000 letters, fasta, gzip" in said.out
+    assert f"{file}.sli (" in said.out
+    assert len(SequenceIndex(file, build=False)) == 2000
+
+
+def test_the_files_of_samtools_are_written_on_request(call, tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    said = call("index", tmp_path / "a.fa", "--fai")
+    assert "a.fa.fai (10 bytes)" in said.out
+    assert (tmp_path / "a.fa.fai").read_text() == "a\t4\t3\t4\t5\n"
+
+
+def test_a_cut_file_needs_force(call, tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    call("index", tmp_path / "a.fa")
+    (tmp_path / "a.fa").write_text(">a\nAC\n")
+    refused = call("index", tmp_path / "a.fa")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert "1 records, 2 letters" in call("index", tmp_path / "a.fa", "--force").out
+
+
+def test_what_is_no_sequence_file_is_an_error(call, tmp_path):
+    (tmp_path / "a.txt").write_text("hello")
+    said = call("index", tmp_path / "a.txt")
+    assert said.code == 2
+    assert "a.txt" in said.err

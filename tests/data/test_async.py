@@ -1,0 +1,181 @@
+"""Raw records from CPU-only processes."""
+
+import gzip
+import os
+import warnings
+from collections import Counter
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import loader_user as user
+from seqloom.data import create_async_dataloader
+from seqloom.data._async import check_cpu_only, warn_of_pinned
+from seqloom.data._raw import count_files, deal
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    MissingExtraError,
+    WorkerError,
+)
+
+
+def _rows(start, count, length=30):
+    letters = np.random.default_rng(start).choice([*b"ACGT"], (count, length))
+    return "".join(
+        f">r{start + i} text\n{bytes(row.tolist()).decode()}\n"
+        for i, row in enumerate(letters)
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Three files: long, gzipped, and of one record."""
+    folder = tmp_path_factory.mktemp("raw")
+    (folder / "a.fa").write_text(_rows(0, 2000))
+    (folder / "b.fa.gz").write_bytes(gzip.compress(_rows(2000, 300).encode()))
+    (folder / "c.fa").write_text(_rows(2300, 1))
+    return [folder / "a.fa", folder / "b.fa.gz", folder / "c.fa"]
+
+
+def items_of(loader):
+    found = [item for batch in loader for item in batch]
+    loader.close()
+    return found
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_each_record_comes_exactly_once(files, workers):
+    found = items_of(create_async_dataloader(files, list, workers))
+    assert sorted(item["ordinal"] for item in found) == list(range(2301))
+    assert all(item["id"] == f"r{item['ordinal']}" for item in found)
+    assert Counter(item["file"] for item in found) == dict(
+        zip(map(str, files), [2000, 300, 1], strict=True)
+    )
+    assert found[0].keys() == {"id", "sequence", "file", "ordinal"}
+
+
+def test_a_worker_that_grows_is_replaced_and_loses_nothing(files):
+    found = items_of(create_async_dataloader(files, list, 2, worker_memory=1 << 20))
+    assert sorted(item["ordinal"] for item in found) == list(range(2301))
+
+
+def test_the_collator_runs_here(files):
+    loader = create_async_dataloader(files, user.with_pid, 1, batch_size=500)
+    assert {pid for pid, _ in loader} == {os.getpid()}
+    loader.close()
+
+
+class _Pairs:
+    """Packs two items at a time."""
+
+    def stream(self, items):
+        held = []
+        for item in items:
+            held.append(item["ordinal"])
+            if len(held) == 2:
+                yield held
+                held = []
+        if held:
+            yield held
+
+    def __call__(self, _):
+        raise AssertionError("a loader calls stream")
+
+
+def test_a_collator_that_streams_gets_every_item(files):
+    found = items_of(create_async_dataloader(files, _Pairs(), 1))
+    assert sorted(found) == list(range(2301))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 7])
+def test_parts_have_every_record_once_and_nearly_equal_weights(files, workers):
+    hands = deal(count_files(tuple(map(str, files))), workers)
+    ordinals = [
+        part.file.first + record
+        for hand in hands
+        for part in hand
+        for record in range(part.start, part.stop)
+    ]
+    assert sorted(ordinals) == list(range(2301))
+    loads = [sum(part.weight for part in hand) for hand in hands]
+    assert max(loads) < 1.6 * sum(loads) / workers
+
+
+def test_a_second_epoch_uses_the_same_workers_and_gives_the_same(files):
+    loader = create_async_dataloader(files, list, 2)
+    first, second = ([item for batch in loader for item in batch] for _ in range(2))
+    loader.close()
+    assert first == second
+
+
+def test_a_state_goes_on_behind_the_last_batch(files):
+    whole = list(create_async_dataloader(files, list, 0, batch_size=700))
+    source = create_async_dataloader(files, list, 0, batch_size=700)
+    next(iter(source))
+    again = create_async_dataloader(files, list, 0, batch_size=700)
+    again.load_state_dict(source.state_dict())
+    assert list(again) == whole[1:]
+
+
+def test_a_broken_file_is_an_error_here(tmp_path):
+    (tmp_path / "a.fa").write_text("ACGT\n")
+    with pytest.raises(FormatError):
+        items_of(create_async_dataloader(tmp_path / "a.fa", list, 2))
+
+
+def test_a_file_that_changes_after_it_was_counted_is_an_error(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text(_rows(0, 50))
+    loader = create_async_dataloader(path, list, 1)
+    list(loader)
+    path.write_text(_rows(0, 60))
+    with pytest.raises(FileError, match="has changed"):
+        list(loader)
+    loader.close()
+
+
+def test_a_worker_that_sees_a_device_refuses(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with pytest.raises(
+        WorkerError, match=r"MainProcess \(pid \d+\): CUDA_VISIBLE_DEVICES is '0'"
+    ):
+        check_cpu_only()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    check_cpu_only()
+
+
+def test_torch_with_cuda_in_a_worker_is_refused(monkeypatch):
+    import torch
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(WorkerError, match="torch sees CUDA"):
+        check_cpu_only()
+
+
+def test_to_pin_memory_without_torch_is_an_error(monkeypatch):
+    monkeypatch.setattr("seqloom.data._async.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="pin_memory=True needs torch"):
+        create_async_dataloader("a.fa", list, pin_memory=True)
+
+
+def test_pinning_half_of_the_memory_is_warned_of():
+    class Pinned:
+        nbytes = 600
+
+        def is_pinned(self):
+            return True
+
+    with pytest.warns(ResourceWarning, match="more than half"):
+        warn_of_pinned({"x": Pinned()}, 4, memory=4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_pinned({"x": Pinned()}, 3, memory=4000)
+
+
+def test_a_collator_is_a_function():
+    with pytest.raises(ArgumentError, match="collate_fn must be a function"):
+        create_async_dataloader("a.fa", cast("Any", "list"))

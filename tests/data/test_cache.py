@@ -1,0 +1,217 @@
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.data._cache_folder import CacheFolder
+from seqloom.errors import ArgumentError
+
+ONEHOT = sl.encode.OneHot("dna")
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["".join(rng.choice(list("ACGTN"), n)) for n in rng.integers(6, 40, 50)]
+    fasta = tmp_path / "a.fa"
+    fasta.write_text("".join(f">r{i}\n{row}\n" for i, row in enumerate(rows)))
+    return fasta
+
+
+def entries(folder):
+    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(plain(value), plain(other[name]))
+
+
+def plain(value):
+    """A torch tensor of bfloat16 as NumPy can hold it."""
+    return value.float() if "bfloat16" in str(getattr(value, "dtype", "")) else value
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        None,
+        ONEHOT,
+        sl.encode.OneHot("dna", channels="last", dtype="float16"),
+        sl.encode.Tokens("dna", k=3),
+        sl.encode.Kmer(2, counts=True),
+        sl.encode.OneHot("dna", dtype="bfloat16"),
+    ],
+    ids=repr,
+)
+def test_a_cached_dataset_has_the_items_of_its_source(files, tmp_path, encoder):
+    data = sl.data.SequenceDataset(files, encoder=encoder)
+    for _ in range(2):
+        kept = sl.data.cached(data, tmp_path / "cache")
+        same(kept.to_numpy(), data.to_numpy())
+        same(kept.batch([3, 1], multiple=8), data.batch([3, 1], multiple=8))
+        for one, other in zip(kept, data, strict=True):
+            same(one, other)
+    assert len(entries(tmp_path / "cache")) == 1
+
+
+def test_with_augmentation_letters_are_kept_and_each_epoch_differs(files, tmp_path):
+    augment = sl.augment.Mutate(0.3)
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT, augment=augment)
+    kept = sl.data.cached(data, tmp_path / "cache")
+    for epoch in (0, 1):
+        same(
+            kept.batch(range(9), epoch=epoch, length=64),
+            data.batch(range(9), epoch=epoch, length=64),
+        )
+    assert not np.array_equal(
+        kept.batch([0], epoch=0)["inputs"], kept.batch([0], epoch=1)["inputs"]
+    )
+
+
+def test_what_is_found_is_not_made_again(files, tmp_path, monkeypatch):
+    sl.data.cached(sl.data.SequenceDataset(files, encoder=ONEHOT), tmp_path / "cache")
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    monkeypatch.setattr(type(data), "items_at", lambda *_: pytest.fail("made again"))
+    sl.data.cached(data, tmp_path / "cache").batch([0, 1])
+
+
+def test_other_content_and_other_settings_have_entries_of_their_own(files, tmp_path):
+    cache = tmp_path / "cache"
+    for alphabet in ("dna", "iupac"):
+        encoder = sl.encode.OneHot(alphabet)
+        sl.data.cached(sl.data.SequenceDataset(files, encoder=encoder), cache)
+    files.write_text(files.read_text() + ">more\nACGT\n")
+    sl.data.cached(sl.data.SequenceDataset(files, encoder=ONEHOT), cache)
+    assert len(entries(cache)) == 3
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "facts", "missing"])
+def test_a_damaged_entry_is_made_anew(files, tmp_path, damage):
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    sl.data.cached(data, tmp_path / "cache")
+    entry = tmp_path / "cache" / entries(tmp_path / "cache")[0]
+    path = entry / ("facts.json" if damage == "facts" else "inputs")
+    path.chmod(0o644)
+    whole = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    elif damage == "flip":
+        path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
+    else:
+        path.write_bytes(whole[:-7])
+    same(sl.data.cached(data, tmp_path / "cache").to_numpy(), data.to_numpy())
+
+
+def test_files_hold_no_pickle(files, tmp_path):
+    sl.data.cached(sl.data.SequenceDataset(files), tmp_path / "cache")
+    names = [p.name for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+    assert sorted(name for name in names if not name.endswith(".lock")) == [
+        "facts.json",
+        "lengths",
+        "letters",
+    ]
+
+
+def test_the_least_recently_used_entry_goes_first(tmp_path):
+    cache = CacheFolder(tmp_path / "cache", size_limit=1000)
+    for key in ("a", "b", "a", "c"):
+        cache.get(key, lambda: [{"x": np.zeros(50)}])
+        time.sleep(0.02)
+    assert entries(tmp_path / "cache") == ["a", "c"]
+
+
+def test_what_is_mapped_stays_when_its_files_go(tmp_path):
+    cache = CacheFolder(tmp_path / "cache", size_limit=600)
+    first = cache.get("a", lambda: [{"x": np.arange(50)}])
+    cache.get("b", lambda: [{"x": np.arange(50)}])
+    assert entries(tmp_path / "cache") == ["b"]
+    assert first["x"].tolist() == list(range(50))
+
+
+def test_a_dataset_above_the_limit_is_an_error_and_leaves_nothing(files, tmp_path):
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    with pytest.raises(ArgumentError, match="size_limit is 100"):
+        sl.data.cached(data, tmp_path / "cache", size_limit=100)
+    assert entries(tmp_path / "cache") == []
+
+
+def test_a_pickled_cached_dataset_maps_its_files_itself(files, tmp_path):
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    kept = sl.data.cached(data, tmp_path / "cache")
+    text = pickle.dumps(kept)
+    same(pickle.loads(text).to_numpy(), data.to_numpy())  # noqa: S301 - ours
+
+
+def test_parts_and_loaders_take_a_cached_dataset(files, tmp_path):
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    kept = sl.data.cached(data, tmp_path / "cache")
+    part = sl.data.cached(sl.data.Subset(data, [4, 2]), tmp_path / "cache")
+    same(part.batch([0, 1]), data.batch([4, 2]))
+    collate = sl.data.PadCollator()
+    loaders = [
+        sl.data.DataLoader(it, batch_size=7, shuffle=True, seed=3, collate_fn=collate)
+        for it in (kept, data)
+    ]
+    for one, other in zip(*loaders, strict=True):
+        same(one, other)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import seqloom as sl
+from seqloom.data import _cache
+made = _cache.CachedDataset._encoded_items
+def noted(self):
+    with Path(sys.argv[3]).open("a") as file:
+        file.write("made\\n")
+    for chunk in made(self):
+        if len(sys.argv) > 4:
+            print("halfway", flush=True)
+            __import__("time").sleep(60)
+        yield chunk
+_cache.CachedDataset._encoded_items = noted
+data = sl.data.SequenceDataset(sys.argv[1], encoder=sl.encode.OneHot("dna"))
+print(sl.data.cached(data, sys.argv[2]).to_numpy()["inputs"].sum())
+"""
+
+
+def start(files, cache, notes, *more):
+    command = [sys.executable, "-c", CHILD, files, cache, notes, *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_that_start_together_make_an_entry_once(files, tmp_path):
+    notes = tmp_path / "notes"
+    children = [start(files, tmp_path / "cache", notes) for _ in range(4)]
+    sums = [child.communicate(timeout=60)[0] for child in children]
+    expected = sl.data.SequenceDataset(files, encoder=ONEHOT).to_numpy()["inputs"].sum()
+    assert [float(text) for text in sums] == [float(expected)] * 4
+    assert notes.read_text() == "made\n"
+
+
+def test_a_process_killed_halfway_stops_nobody(files, tmp_path):
+    cache = tmp_path / "cache"
+    child = start(files, cache, tmp_path / "notes", "slowly")
+    assert child.stdout.readline() == "halfway\n"
+    waiting = start(files, cache, tmp_path / "notes")
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert float(waiting.communicate(timeout=60)[0]) > 0
+    assert len(entries(cache)) == 1
+    assert not [*Path(cache).glob(".part*")]
+
+
+def test_jitter_leaves_nothing_to_keep(files, tmp_path):
+    (tmp_path / "a.bed").write_text("r0\t2\t5\n")
+    data = sl.data.IntervalDataset(files, tmp_path / "a.bed", jitter=1, edge="drop")
+    with pytest.raises(ArgumentError, match="jitter"):
+        sl.data.cached(data, tmp_path / "cache")

@@ -1,0 +1,310 @@
+"""Parts of a genome: Biopython says what stands there."""
+
+import gzip
+import pickle
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from seqloom.data import IntervalDataset, SequenceDataset, Subset, folds, split, windows
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError, FormatError, LabelError, LetterError
+
+seq = pytest.importorskip("Bio.Seq")
+
+RNG = random.Random(1)  # noqa: S311 - a test
+CHROMS = {
+    name: "".join(RNG.choices("ACGTNacgtRY", k=size))
+    for name, size in {"chr1": 500, "chr2": 333, "chrX": 97}.items()
+}
+
+
+@pytest.fixture(scope="module")
+def genome(tmp_path_factory):
+    path = tmp_path_factory.mktemp("genome") / "g.fa"
+    wrapped = (
+        f">{name} x\n" + "\n".join(text[i : i + 60] for i in range(0, len(text), 60)) + "\n"
+        for name, text in CHROMS.items()
+    )
+    path.write_text("".join(wrapped))
+    return path
+
+
+@pytest.fixture
+def bed(tmp_path):
+    def write(text, name="a.bed"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def read(chrom, start, stop, strand="+"):
+    """Reads letters as Biopython would, N beyond the ends."""
+    text = CHROMS[chrom]
+    places = range(start, stop)
+    whole = "".join(text[i] if 0 <= i < len(text) else "N" for i in places)
+    return str(seq.Seq(whole).reverse_complement() if strand == "-" else whole).encode()
+
+
+rows = st.sampled_from(sorted(CHROMS)).flatmap(
+    lambda chrom: st.tuples(
+        st.just(chrom),
+        st.integers(0, len(CHROMS[chrom]) - 1),
+        st.integers(1, 60),
+        st.sampled_from("+-."),
+    )
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(rows, min_size=1, max_size=20))
+def test_letters_are_biopythons(genome, found):
+    intervals = [(c, s, min(s + n, len(CHROMS[c])), d) for c, s, n, d in found]
+    table = dict(
+        zip(("chrom", "start", "stop", "strand"), zip(*intervals, strict=True), strict=True)
+    )
+    data = IntervalDataset(genome, table)
+    assert [item["sequence"] for item in data] == [read(*row) for row in intervals]
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows, st.integers(1, 80), st.integers(0, 30), st.integers(0, 3))
+def test_jittered_and_padded_letters_are_what_stands_there(
+    genome, row, width, jitter, epoch
+):
+    chrom, start, size, strand = row
+    table = {"chrom": [chrom], "start": [start], "stop": [start + size], "strand": [strand]}
+    try:
+        data = IntervalDataset(
+            genome, table, width=width, jitter=jitter, edge="pad", seed=7
+        )
+    except FormatError:
+        middle = start + (start + size - start) // 2
+        assert middle - width // 2 >= len(CHROMS[chrom])
+        return
+    batch = data.batch([0], epoch=epoch)
+    first = (2 * start + size) // 2 - width // 2
+    assert abs(int(batch["start"][0]) - first) <= jitter
+    assert int(batch["stop"][0]) - int(batch["start"][0]) == width
+    wanted = read(chrom, int(batch["start"][0]), int(batch["stop"][0]), strand)
+    assert batch["sequence"] == [wanted]
+
+
+def test_an_item_says_where_it_lies(genome, bed):
+    data = IntervalDataset(genome, bed("chr1\t5\t9\nchr2\t3\t8\n"))
+    assert data[-1] == {
+        "id": "chr2:3-8(.)",
+        "sequence": read("chr2", 3, 8),
+        "file": str(genome),
+        "ordinal": 1,
+        "chrom": "chr2",
+        "start": 3,
+        "stop": 8,
+        "strand": ".",
+    }
+
+
+def test_the_strand_may_be_ignored(genome, bed):
+    path = bed("chr1\t5\t9\tx\t0\t-\n")
+    assert IntervalDataset(genome, path, strand=False)[0]["sequence"] == read("chr1", 5, 9)
+
+
+def test_a_peak_is_centred_on_its_summit(genome, bed):
+    path = bed("chr1\t100\t200\tp\t0\t.\t1.5\t-1\t-1\t30\n", "a.narrowPeak")
+    item = IntervalDataset(genome, path, width=20)[0]
+    assert (item["id"], item["sequence"]) == ("chr1:120-140(.)", read("chr1", 120, 140))
+
+
+def test_a_peak_without_a_summit_is_centred_on_its_middle(genome, bed):
+    path = bed("chr1\t100\t200\tp\t0\t.\t1.5\t-1\t-1\t-1\n")
+    assert IntervalDataset(genome, path, width=20)[0]["start"] == 140
+
+
+def test_comments_tracks_and_blank_lines_are_no_intervals(genome, bed):
+    path = bed("track name=x\n# a\nbrowser position\n\nchr1\t1\t2\n")
+    assert IntervalDataset(genome, path).ids == ["chr1:1-2(.)"]
+
+
+def test_a_table_with_a_header_names_its_columns(genome, bed):
+    path = bed("#chrom\tend\tstart\tkind\nchr1\t9\t5\tx\n", "a.tsv")
+    data = IntervalDataset(genome, path)
+    assert (data.ids, data.group("kind")) == (["chr1:5-9(.)"], ["x"])
+
+
+def test_a_packed_bed_is_read(genome, tmp_path):
+    (tmp_path / "a.bed.gz").write_bytes(gzip.compress(b"chr1\t5\t9\n"))
+    assert len(IntervalDataset(genome, tmp_path / "a.bed.gz")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("chr1\t1\t5\nchr1\t9\t5\n", "line 2: expected 0 <= start < stop, found start 9"),
+        ("chr1\t-1\t5\n", "line 1: expected 0 <= start < stop, found start -1"),
+        ("chr1\t1\n", "line 1: expected chrom, start and stop"),
+        ("chr1\t1\t5\n\nchr1\t1\t5\tx\n", "line 3: expected 3 columns, found 4"),
+        ("chr1\ta\t5\n", "line 1: start must be a whole number, found 'a'"),
+        ("chr1\t1\t5\tx\t0\t*+\n", r"line 1: strand must be \+, - or \., found '\*\+'"),
+        ("chr1\t1\t5\nchr9\t1\t5\n", "line 2: .*has no sequence 'chr9', it has chr1, chr2"),
+        (
+            "chr1\t1\t5\nchr1\t400\t501\n",
+            "line 2: chr1:400-501 does not lie within the 500",
+        ),
+        ("", "expected chrom, start and stop"),
+        ("chrom\tstart\tstop\n", "expected intervals, found none"),
+    ],
+)
+def test_a_bad_line_is_named(genome, bed, text, message):
+    with pytest.raises(FormatError, match=message):
+        IntervalDataset(genome, bed(text))
+
+
+def test_dropped_intervals_are_counted_and_ordinals_stay(genome, bed):
+    path = bed("chr1\t2\t4\nchr1\t100\t104\nchr1\t498\t500\n")
+    data = IntervalDataset(genome, path, width=10, jitter=3, edge="drop")
+    assert [int(item["ordinal"]) for item in data] == [1]
+    assert data.report["dropped"] == 2
+    assert data.report["dropped_examples"] == ["chr1:-2-8(.)", "chr1:494-504(.)"]
+
+
+def test_jitter_depends_on_seed_epoch_and_ordinal_alone(genome):
+    table = {"chrom": ["chr1"] * 40, "start": [200] * 40, "stop": [210] * 40}
+    data = IntervalDataset(genome, table, jitter=50, seed=3)
+    first = data.batch(range(40), epoch=1)["start"]
+    assert len(set(first.tolist())) > 20
+    again = [data.batch([i], epoch=1)["start"][0] for i in range(40)]
+    assert again == first.tolist()
+    assert data.batch(range(40), epoch=2)["start"].tolist() != first.tolist()
+    other = IntervalDataset(genome, table, jitter=50, seed=4)
+    assert other.batch(range(40), epoch=1)["start"].tolist() != first.tolist()
+
+
+def test_every_shift_up_to_the_jitter_occurs(genome):
+    table = {"chrom": ["chr1"] * 400, "start": [200] * 400, "stop": [210] * 400}
+    data = IntervalDataset(genome, table, jitter=2)
+    assert set(data.batch(range(400))["start"].tolist()) == {198, 199, 200, 201, 202}
+
+
+def test_set_epoch_moves_items(genome):
+    table = {"chrom": ["chr1"], "start": [200], "stop": [210]}
+    data = IntervalDataset(genome, table, jitter=100)
+    starts = set()
+    for epoch in range(4):
+        data.set_epoch(epoch)
+        starts.add(int(data[0]["start"]))
+        assert data[0]["start"] == data.batch([0], epoch=epoch)["start"][0]
+    assert len(starts) > 1
+
+
+def test_labels_are_a_column_of_the_intervals(genome, bed):
+    path = bed("chr1\t1\t5\tno\nchr2\t1\t5\tyes\n")
+    data = IntervalDataset(genome, path, labels="name")
+    assert (data.classes, data.labels.tolist()) == (("no", "yes"), [0, 1])
+
+
+def test_labels_are_one_each_in_the_order_of_the_file(genome, bed):
+    path = bed("chr1\t1\t2\nchr1\t100\t104\nchr2\t100\t104\n")
+    data = IntervalDataset(
+        genome, path, width=8, edge="drop", labels=np.array([0.5, 1.5, 2.5]), task="regress"
+    )
+    assert data.labels.tolist() == [1.5, 2.5]
+
+
+def test_labels_are_found_by_id_or_by_name(genome, bed):
+    path = bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n")
+    data = IntervalDataset(genome, path, labels={"p1": "x", "chr2:1-5(.)": "y"})
+    assert [data.classes[i] for i in data.labels] == ["x", "y"]
+
+
+def test_an_interval_without_a_label_is_named(genome, bed):
+    path = bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n")
+    with pytest.raises(LabelError, match=r"line 2: 1 of 2 intervals have no label"):
+        IntervalDataset(genome, path, labels={"p1": "x"})
+
+
+def test_too_few_labels_are_an_error(genome, bed):
+    with pytest.raises(ArgumentError, match="one for each of 1 intervals, got 2"):
+        IntervalDataset(genome, bed("chr1\t1\t5\n"), labels=[1, 2])
+
+
+def test_chromosomes_are_never_cut(genome):
+    chroms = ["chr1"] * 6 + ["chr2"] * 3 + ["chrX"]
+    table = {"chrom": chroms, "start": list(range(10)), "stop": list(range(20, 30))}
+    data = IntervalDataset(genome, table)
+    train, valid = split(data, (0.6, 0.4), groups="chrom")
+    assert set(train.group("chrom")).isdisjoint(valid.group("chrom"))
+    for train, valid in folds(data, 3, groups="chrom"):
+        assert len(set(valid.group("chrom"))) == 1
+        assert len(train) + len(valid) == 10
+
+
+def test_an_unknown_group_is_an_error_that_lists_columns(genome, bed):
+    data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\n"))
+    with pytest.raises(ArgumentError, match="no column 'donor'; they have chrom, strand"):
+        split(data, (0.5, 0.5), groups="donor")
+
+
+def test_only_the_first_part_keeps_jitter(genome):
+    table = {"chrom": ["chr1"] * 10, "start": [200] * 10, "stop": [210] * 10}
+    train, valid = split(IntervalDataset(genome, table, jitter=90), (0.5, 0.5))
+    assert set(valid.to_numpy()["start"].tolist()) == {200}
+    assert set(train.to_numpy()["start"].tolist()) != {200}
+
+
+def test_a_slice_is_a_part(genome, bed):
+    data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\nchrX\t1\t5\n"))
+    assert isinstance(data[1:], Subset)
+    assert data[1:].ids == data.ids[1:]
+
+
+def test_a_pickled_dataset_is_the_dataset(genome):
+    table = {"chrom": ["chr1"], "start": [200], "stop": [210]}
+    data = IntervalDataset(genome, table, jitter=9, encoder=OneHot("dna"))
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
+    np.testing.assert_equal(again[0], data[0])
+    assert again.fingerprint() == data.fingerprint()
+
+
+def test_a_letter_without_a_code_is_named_by_its_place(genome, bed):
+    where = CHROMS["chr1"].index("R")
+    data = IntervalDataset(
+        genome, bed(f"chr1\t{where}\t{where + 3}\n"), encoder=OneHot("dna", unknown="error")
+    )
+    with pytest.raises(LetterError, match=rf"g\.fa: chr1:{where}-{where + 3}, letter 0"):
+        data[0]
+
+
+@pytest.mark.parametrize("edge", ["keep", "pad", "drop"])
+@pytest.mark.parametrize(("width", "stride"), [(50, 50), (64, 20), (7, 30), (600, 600)])
+def test_windows_tile_each_sequence_up_to_its_end(genome, edge, width, stride):
+    wanted = []
+    for text in CHROMS.values():
+        start = 0
+        while True:
+            tile = text[start : start + width].encode()
+            if edge == "pad":
+                tile = tile.ljust(width, b"N")
+            if not (edge == "drop" and len(tile) < width):
+                wanted.append(tile)
+            start += stride
+            if start >= len(text) or start - stride + width >= len(text):
+                break
+    if not wanted:
+        assert not len(windows(genome, width, stride, edge=edge))
+        return
+    found = windows(genome, width, stride, edge=edge)
+    assert [item["sequence"] for item in found] == wanted
+
+
+def test_a_short_tile_may_be_an_error(genome):
+    with pytest.raises(FormatError, match="does not lie within the 500 letters"):
+        windows(genome, 300, edge="error")
+
+
+def test_groups_by_file_are_never_cut(fasta):
+    paths = [fasta({f"{i}{j}": "AC" for j in range(3)}, f"{i}.fa") for i in range(4)]
+    train, valid = split(SequenceDataset(paths), (0.5, 0.5), groups="file")
+    assert set(train.group("file")).isdisjoint(valid.group("file"))

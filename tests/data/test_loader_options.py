@@ -1,0 +1,315 @@
+"""What a loader takes and refuses: PyTorch's rules, ranks, samplers."""
+
+import json
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch.utils.data import DataLoader as TorchLoader, IterableDataset, SequentialSampler
+
+import loader_user as user
+from seqloom.data import DataLoader, EpochSampler
+from seqloom.errors import ArgumentError, WorkerError
+
+sizes = st.integers(1, 12)
+
+
+class Numbers(IterableDataset[int]):
+    def __iter__(self):
+        return iter(range(7))
+
+
+ROWS = SequentialSampler(range(6))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sampler": ROWS, "shuffle": True},
+        {"batch_sampler": [[0]], "batch_size": 2},
+        {"batch_sampler": [[0]], "shuffle": True},
+        {"batch_sampler": [[0]], "sampler": ROWS},
+        {"batch_sampler": [[0]], "drop_last": True},
+        {"batch_size": None, "drop_last": True},
+        {"prefetch_factor": 2},
+        {"persistent_workers": True},
+        {"timeout": -1},
+        {"num_workers": -1},
+        {"multiprocessing_context": "spawn"},
+        {"dataset": Numbers(), "shuffle": True},
+        {"dataset": Numbers(), "sampler": ROWS},
+        {"dataset": Numbers(), "batch_sampler": [[0]]},
+    ],
+)
+def test_what_torch_refuses_is_refused(options):
+    options = {"dataset": range(6)} | options
+    for kind in (TorchLoader, DataLoader):
+        with pytest.raises(ValueError):  # noqa: PT011 - both have words of their own
+            kind(**cast("Any", options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 4},
+        {"batch_size": 4, "drop_last": True},
+        {"batch_size": None},
+        {"sampler": [3, 1, 2, 0, 1], "batch_size": 2},
+        {"sampler": [[3, 1], [2, 0]], "batch_size": None},
+        {"batch_sampler": [[3, 1], [2], [0, 1, 5]]},
+        {"batch_size": 3, "collate_fn": user.plain},
+        {"batch_size": None, "collate_fn": user.noted, "sampler": []},
+    ],
+)
+def test_batches_are_those_of_torch(options):
+    data = np.arange(12).reshape(6, 2) if options.get("batch_size", 1) is None else range(6)
+    ours, theirs = DataLoader(data, **options), TorchLoader(cast("Any", data), **options)
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_equal(np.asarray(one), np.asarray(other))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torchs_iterables_are_followed(workers):
+    options: dict[str, Any] = (
+        {"num_workers": 2, "multiprocessing_context": "fork"} if workers else {}
+    )
+    found = [batch.tolist() for batch in DataLoader(Numbers(), 3, **options)]
+    assert found == [batch.tolist() for batch in TorchLoader(Numbers(), 3, **options)]
+
+
+@pytest.mark.parametrize("generator", [torch.Generator(), np.random.default_rng(4)])
+def test_a_generator_gives_the_seed(generator):
+    loader = DataLoader(range(50), 50, shuffle=True, generator=generator)
+    again = DataLoader(range(50), 50, shuffle=True, seed=loader.seed)
+    assert next(iter(loader)).tolist() == next(iter(again)).tolist()
+    with pytest.raises(ArgumentError, match="seed or generator, not both"):
+        DataLoader(range(5), generator=generator, seed=1)
+
+
+def test_a_thread_that_takes_too_long_is_an_error(monkeypatch):
+    import threading
+
+    from seqloom.data._fetch import Fetch
+
+    stop = threading.Event()
+    monkeypatch.setattr(Fetch, "__call__", lambda *_: stop.wait(5))
+    with pytest.raises(WorkerError, match=r"within 0.1 seconds"):
+        list(DataLoader(range(5), num_workers=1, timeout=0.1))
+    stop.set()
+
+
+def _ranks(size, world, batch_size, **options):
+    loaders = [
+        DataLoader(
+            [{"x": i} for i in range(size)],
+            batch_size,
+            rank=rank,
+            world_size=world,
+            **options,
+        )
+        for rank in range(world)
+    ]
+    return loaders, [list(loader) for loader in loaders]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 40), sizes, st.integers(1, 5), st.booleans(), st.integers(0, 5))
+def test_ranks_share_an_epoch(size, batch_size, world, shuffle, seed):
+    _, ranks = _ranks(size, world, batch_size, shuffle=shuffle, seed=seed)
+    assert len({len(batches) for batches in ranks}) == 1
+    found, padding = [], []
+    for batch in (batch for batches in ranks for batch in batches):
+        found += batch["x"].tolist()
+        padding += [False] * len(batch["x"]) if world == 1 else batch["is_padding"].tolist()
+    real = [x for x, is_padding in zip(found, padding, strict=True) if not is_padding]
+    assert sorted(real) == list(range(size))
+    assert len(found) == -(-size // world) * world
+
+
+@pytest.mark.parametrize(("even", "count"), [("pad", 4), ("drop", 3)])
+def test_uneven_ranks_are_padded_or_cut(even, count):
+    loaders, ranks = _ranks(10, 3, 1, even_ranks=even)
+    assert [len(batches) for batches in ranks] == [count] * 3
+    assert {len(loader) for loader in loaders} == {count}
+
+
+def test_uneven_ranks_can_be_an_error():
+    with pytest.raises(ArgumentError, match="10 items cannot be dealt evenly to 3 ranks"):
+        _ranks(10, 3, 1, even_ranks="error")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rank": 0},
+        {"world_size": 2},
+        {"rank": 2, "world_size": 2},
+        {"rank": 0, "world_size": 0},
+        {"even_ranks": "some"},
+    ],
+)
+def test_ranks_that_make_no_sense_are_an_error(options):
+    with pytest.raises(ArgumentError):
+        DataLoader(range(3), **options)
+
+
+def test_ranks_come_from_torch_distributed(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    assert [int(batch[0]) for batch in DataLoader(range(6))] == [1, 3, 5]
+
+
+def _go_on(loader, state, steps, found):
+    """Takes some batches from a state on; notes what is no padding; gives the new state."""
+    if state is not None:
+        loader.load_state_dict(json.loads(json.dumps(state)))
+    for _, batch in zip(range(steps), loader, strict=False):
+        marks = batch.get("is_padding", np.zeros(len(batch["x"]), bool))
+        found += batch["x"][~marks].tolist()
+    return loader.state_dict()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 60),
+    st.lists(
+        st.tuples(st.integers(1, 4), sizes, st.integers(0, 3)), min_size=2, max_size=5
+    ),
+    st.integers(0, 5),
+)
+def test_other_ranks_and_batch_sizes_go_on_without_loss(size, parts, seed):
+    """Each part goes on with a world and a batch size of its own."""
+    state, found = None, []
+    for world, batch_size, steps in parts:
+        loaders = [
+            DataLoader(
+                [{"x": i} for i in range(size)],
+                batch_size,
+                shuffle=True,
+                seed=seed,
+                rank=rank,
+                world_size=world,
+            )
+            for rank in range(world)
+        ]
+        states = [_go_on(loader, state, steps, found) for loader in loaders]
+        assert all(one == states[0] for one in states)
+        state = states[0]
+        if state["epoch"]:
+            break
+    else:
+        loader = DataLoader([{"x": i} for i in range(size)], 5, shuffle=True, seed=seed)
+        _go_on(loader, state, size, found)
+    assert sorted(found) == list(range(size))
+
+
+def test_a_resume_of_a_resume_gives_the_rest():
+    options: dict[str, Any] = {"batch_size": 3, "shuffle": True}
+    whole = [batch.tolist() for batch in DataLoader(range(40), **options)]
+    found, state = [], None
+    for _ in range(6):
+        loader = DataLoader(range(40), num_workers=len(found) % 3, **options)
+        if state is not None:
+            loader.load_state_dict(state)
+        batches = iter(loader)
+        found += [next(batches).tolist(), next(batches).tolist()]
+        state = loader.state_dict()
+        assert state == loader.state_dict()
+    assert found == whole[:12]
+
+
+@pytest.mark.parametrize("drop_last", [True, False])
+def test_drop_last_and_resume_with_another_batch_size(drop_last):
+    loader = DataLoader(range(100), 10, drop_last=drop_last)
+    next(iter(loader))
+    again = DataLoader(range(100), 7, drop_last=drop_last)
+    again.load_state_dict(loader.state_dict())
+    found = np.concatenate(list(again)).tolist()
+    assert found == list(range(10, 94 if drop_last else 100))
+
+
+def test_a_sampler_is_told_the_epoch_and_resumed():
+    sampler = EpochSampler(range(20), seed=3)
+    whole = [batch.tolist() for batch in DataLoader(range(20), 3, sampler=sampler)]
+    assert list(chain.from_iterable(whole)) == [
+        int(batch[0]) for batch in DataLoader(range(20), shuffle=True, seed=3)
+    ]
+    source = DataLoader(range(20), 3, sampler=EpochSampler(range(20), seed=3))
+    batches = iter(source)
+    next(batches), next(batches)
+    again = DataLoader(range(20), 3, sampler=EpochSampler(range(20), seed=3))
+    again.load_state_dict(source.state_dict())
+    assert [batch.tolist() for batch in again] == whole[2:]
+
+
+def test_a_batch_sampler_is_resumed_behind_the_last_batch():
+    groups = [[0, 1], [2], [5, 4, 3]]
+    source = DataLoader(range(6), batch_sampler=groups)
+    next(iter(source))
+    again = DataLoader(range(6), batch_sampler=groups)
+    again.load_state_dict(source.state_dict())
+    assert [batch.tolist() for batch in again] == groups[1:]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_batch_samplers_are_dealt_to_ranks_that_are_given(world):
+    groups = [[i, i + 1] for i in range(0, 12, 2)]
+    found = [
+        batch.tolist()
+        for rank in range(world)
+        for batch in DataLoader(
+            range(12), batch_sampler=groups, rank=rank, world_size=world
+        )
+    ]
+    assert sorted(found) == groups
+
+
+def test_the_last_batch_says_that_the_next_epoch_comes():
+    loader = DataLoader(range(6), sampler=iter(range(6)), batch_size=4)
+    states = [loader.state_dict()["epoch"] for _ in loader]
+    assert states == [0, 1]
+
+
+def test_a_sampler_is_not_dealt_a_second_time(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    sampler = EpochSampler(range(6), shuffle=False)
+    assert [int(batch[0]) for batch in DataLoader(range(6), sampler=sampler)] == [1, 3, 5]
+
+
+def test_to_pin_memory_without_a_device_warns_and_goes_on():
+    with pytest.warns(UserWarning, match="torch finds no CUDA device"):
+        loader = DataLoader(range(3), 3, pin_memory=True, output="torch")
+    assert next(iter(loader)).tolist() == [0, 1, 2]
+
+
+def test_a_packing_collator_gets_every_item_and_goes_on():
+    """Two items at a time, whatever the batch size."""
+    whole = list(DataLoader(range(9), 4, collate_fn=user.Pairs()))
+    assert whole == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
+    source = DataLoader(range(9), collate_fn=user.Pairs())
+    batches = iter(source)
+    next(batches), next(batches)
+    again = DataLoader(
+        range(9), collate_fn=user.Pairs(), num_workers=2, multiprocessing_context="fork"
+    )
+    again.load_state_dict(source.state_dict())
+    assert list(again) == whole[2:]
+    with pytest.raises(TypeError, match="known when they are made"):
+        len(again)
+
+
+def test_ranks_share_what_a_packing_collator_gets():
+    found = [
+        x
+        for rank in range(2)
+        for pair in DataLoader(range(9), collate_fn=user.Pairs(), rank=rank, world_size=2)
+        for x in pair
+    ]
+    assert sorted(found) == list(range(9))

@@ -1,0 +1,110 @@
+"""Streams under our loader."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loader_user as user
+from seqloom.augment import Mutate
+from seqloom.data import DataLoader, PadCollator, SequenceDataset, SequenceStream
+from seqloom.encode import OneHot
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+PAD = PadCollator()
+
+
+@pytest.fixture
+def stream(fasta):
+    """Three hundred sequences in two files, other ones in each epoch."""
+    rows = [(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(300)]
+    paths = [fasta(rows[:200]), fasta(rows[200:], "b.fa")]
+
+    def make(**options):
+        return SequenceStream(
+            paths, encoder=OneHot("dna"), augment=Mutate(rate=0.2), **options
+        )
+
+    return make
+
+
+def test_batches_of_a_stream_are_those_of_a_dataset(stream):
+    data = SequenceDataset(stream().paths, encoder=OneHot("dna"), augment=Mutate(rate=0.2))
+    pairs = zip(
+        DataLoader(stream(), 32, collate_fn=PAD),
+        DataLoader(data, 32, collate_fn=PAD),
+        strict=True,
+    )
+    for one, other in pairs:
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_equal(one[name], other[name])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_stream_gives_the_same_batches_for_any_number_of_workers(stream, workers):
+    alone = DataLoader(stream(shuffle_window=50), 32, collate_fn=PAD)
+    together = DataLoader(
+        stream(shuffle_window=50), 32, collate_fn=PAD, num_workers=workers
+    )
+    for _ in range(2):
+        for one, other in zip(alone, together, strict=True):
+            np.testing.assert_equal(one, other)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_users_collator_gets_the_items_of_a_stream(stream, workers):
+    options: dict[str, Any] = (
+        {"num_workers": 2, "multiprocessing_context": "fork"} if workers else {}
+    )
+    found = list(DataLoader(stream(), 32, collate_fn=user.plain, **options))
+    assert [item["ordinal"] for items in found for item in items] == list(range(300))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stream_goes_on_behind_any_batch(stream, workers):
+    def loader(num_workers):
+        return DataLoader(
+            stream(shuffle_window=64), 32, collate_fn=PAD, num_workers=num_workers
+        )
+
+    whole = [batch["id"] for batch in loader(0)]
+    source = loader(workers)
+    for done, _ in enumerate(source, 1):
+        again = loader(2 - workers)
+        again.load_state_dict(json.loads(json.dumps(source.state_dict())))
+        if done < len(whole):
+            assert [batch["id"] for batch in again] == whole[done:]
+        else:
+            assert again.state_dict()["epoch"] == 1
+
+
+def test_ranks_share_a_stream(stream):
+    found = [
+        name
+        for rank in range(3)
+        for batch in DataLoader(stream(), 32, collate_fn=PAD, rank=rank, world_size=3)
+        for name in batch["id"]
+    ]
+    assert sorted(found) == sorted(f"s{i}" for i in range(300))
+
+
+def test_drop_last_leaves_out_what_is_no_full_batch(stream):
+    batches = list(DataLoader(stream(), 32, collate_fn=PAD, drop_last=True))
+    assert [len(batch["id"]) for batch in batches] == [32] * 9
+
+
+def test_without_a_batch_size_items_stay_alone(stream):
+    items = list(DataLoader(stream(), None))
+    assert [item["ordinal"] for item in items] == list(range(300))
+
+
+def test_leaving_a_stream_early_ends_its_thread(stream):
+    import threading
+
+    before = threading.active_count()
+    batches = iter(DataLoader(stream(), 4, collate_fn=PAD, num_workers=2))
+    next(batches)
+    batches.close()
+    assert threading.active_count() == before

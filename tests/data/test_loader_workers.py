@@ -1,0 +1,261 @@
+"""Worker processes: what a user's code does there, and what becomes of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loader_user as user
+from seqloom.data import DataLoader
+from seqloom.errors import ArgumentError, WorkerError
+
+SHARED = Path("/dev/shm")  # noqa: S108 - what is left there is the question
+METHODS = ["fork", "forkserver", "spawn"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+def loader(collate=user.plain, size=40, batch_size=4, **options):
+    chosen: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"} | options
+    if not chosen["num_workers"]:
+        del chosen["multiprocessing_context"]
+    return DataLoader(range(size), batch_size, collate_fn=collate, **chosen)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_batches_are_the_same_for_every_start_method(method):
+    batches = list(loader(shuffle=True, multiprocessing_context=method))
+    assert batches == list(loader(shuffle=True, num_workers=0))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_users_dataset_gives_the_same_batches_for_any_number_of_workers(workers):
+    options: dict[str, Any] = {"shuffle": True, "batch_size": 3}
+    here = DataLoader(user.Squares(20), **options)
+    there = DataLoader(
+        user.Squares(20), num_workers=workers, multiprocessing_context="fork", **options
+    )
+    for _ in range(2):
+        for one, other in zip(here, there, strict=True):
+            np.testing.assert_equal(one, other)
+
+
+def test_a_users_code_runs_in_processes_and_ours_here():
+    pids = {pid for pid, _ in loader(user.with_pid)}
+    assert os.getpid() not in pids
+    assert len(pids) == 2
+    assert {pid for pid, _ in loader(user.with_pid, num_workers=0)} == {os.getpid()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_worker_that_dies_is_started_again_and_no_batch_changes(tmp_path, number):
+    collate = user.DiesOnce(tmp_path, {0, 5, 6, 21, 39}, number)
+    batches = np.concatenate(list(loader(collate)))
+    assert batches.tolist() == list(range(40))
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_a_worker_killed_from_outside_changes_nothing():
+    batches = loader(user.with_pid, size=60)
+    got = []
+    for number, (pid, items) in enumerate(batches):
+        got += items
+        if number in {0, 3, 7}:
+            os.kill(pid, signal.SIGKILL)
+    assert got == list(range(60))
+
+
+def test_three_deaths_on_one_batch_are_an_error_that_names_its_records():
+    start = time.monotonic()
+    with pytest.raises(
+        WorkerError,
+        match=r"died 3 times \(killed by SIGKILL\), at work on records 4, 5, 6, 7",
+    ):
+        list(loader(user.dies_at_seven))
+    assert time.monotonic() - start < 5
+
+
+def test_a_worker_that_hangs_is_an_error_that_names_process_and_records():
+    with pytest.raises(
+        WorkerError,
+        match=r"\(pid \d+\) has not answered for 0.5 seconds, at work on records 4, 5",
+    ):
+        list(loader(user.hangs_at_seven, timeout=0.5))
+
+
+def test_a_worker_that_is_stopped_is_an_error_after_the_timeout():
+    batches = iter(loader(user.with_pid, size=4000, timeout=0.5))
+    pid, _ = next(batches)
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(WorkerError, match=f"pid {pid}"):
+        list(batches)
+
+
+@pytest.mark.parametrize(
+    ("collate", "kind", "text"),
+    [
+        (user.raises_key_error, KeyError, "0"),
+        (user.raises_odd, user.OddError, "0 and that"),
+        (user.exits, SystemExit, "3"),
+        (user.gives_a_lambda, AttributeError, "lambda"),
+    ],
+)
+def test_an_exception_comes_through_with_its_type_and_the_workers_traceback(
+    collate, kind, text
+):
+    with pytest.raises(kind, match=text) as caught:
+        list(loader(collate))
+    assert "loader_user.py" in str(caught.value.__cause__) or collate is user.gives_a_lambda
+    assert "records 0, 1, 2, 3" in caught.value.__notes__[0]
+
+
+def test_a_callable_that_cannot_be_sent_is_one_error_that_shows_the_fix():
+    with pytest.raises(
+        ArgumentError,
+        match=r"collate_fn cannot be sent to a worker process.*at the top of a module",
+    ):
+        list(loader(lambda items: items, multiprocessing_context="spawn"))
+
+
+def _run(tmp_path, text, *args):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    paths = os.pathsep.join([str(Path(user.__file__).parent), *filter(None, sys.path)])
+    return subprocess.Popen(
+        [sys.executable, str(script), *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+
+
+def test_a_script_without_a_main_guard_is_one_error_that_shows_the_fix(tmp_path):
+    text = (
+        "import loader_user\nfrom seqloom.data import DataLoader\n"
+        "print(list(DataLoader(range(9), collate_fn=loader_user.plain, num_workers=2)))\n"
+    )
+    process = _run(tmp_path, text)
+    _, errors = process.communicate(timeout=60)
+    assert errors.count("Traceback") == 1
+    assert "WorkerError: the main script starts worker processes" in errors
+    assert 'if __name__ == "__main__":' in errors
+
+
+_LONG = """
+import sys, loader_user
+from seqloom.data import DataLoader
+if __name__ == "__main__":
+    loader = DataLoader(range(10**6), 1, collate_fn=loader_user.with_pid, num_workers=2,
+                        multiprocessing_context=sys.argv[1])
+    pids = set()
+    for pid, _ in loader:
+        pids.add(pid)
+        if len(pids) == 2:
+            print(*pids, flush=True)
+            pids.add(0)
+"""
+
+
+def _is_there(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_when_the_parent_is_killed_no_process_and_no_shared_memory_is_left(
+    tmp_path, method
+):
+    before = set(SHARED.iterdir())
+    process = _run(tmp_path, _LONG, method)
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 2
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 5
+    while any(map(_is_there, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(_is_there, pids))
+    assert set(SHARED.iterdir()) <= before
+
+
+def test_an_interrupt_ends_the_script_and_its_workers_without_noise(tmp_path):
+    process = _run(tmp_path, _LONG, "spawn")
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert errors.count("Traceback") == 1
+    assert "KeyboardInterrupt" in errors
+    assert not any(map(_is_there, pids))
+
+
+def test_workers_that_persist_serve_the_next_epoch():
+    batches = loader(user.with_pid, persistent_workers=True)
+    first, second = ({pid for pid, _ in batches} for _ in range(2))
+    batches.close()
+    assert first == second
+    assert not any(map(_is_there, first))
+
+
+def test_workers_that_persist_forget_an_epoch_that_was_left():
+    batches = loader(user.with_pid, persistent_workers=True, shuffle=True)
+    next(iter(batches))
+    epoch = [items for _, items in batches]
+    batches.close()
+    assert sorted(chain.from_iterable(epoch)) == list(range(40))
+    again = loader(shuffle=True, num_workers=0)
+    again.set_epoch(1)
+    assert epoch == list(again)
+
+
+def test_workers_end_with_the_epoch():
+    pids = {pid for pid, _ in loader(user.with_pid)}
+    assert not any(map(_is_there, pids))
+
+
+def test_leaving_early_ends_the_workers():
+    batches = iter(loader(user.with_pid))
+    pid, _ = next(batches)
+    batches.close()
+    assert not _is_there(pid)
+
+
+def test_a_worker_is_told_its_number_and_uses_one_thread():
+    found = set(loader(user.noted, worker_init_fn=user.note_number))
+    assert found == {("0", "1"), ("1", "1")}
+
+
+def test_batches_larger_than_a_pipe_come_whole():
+    big = np.arange(12).repeat(200_000).reshape(12, 200_000)
+    batches = DataLoader(
+        [*big], 3, collate_fn=np.stack, num_workers=2, multiprocessing_context="fork"
+    )
+    np.testing.assert_equal(np.concatenate(list(batches)), big)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_an_iterable_is_followed_by_each_worker_as_torch_does(workers):
+    options: dict[str, Any] = {"num_workers": workers} | (
+        {"multiprocessing_context": "fork"} if workers else {}
+    )
+    found = [int(x) for batch in DataLoader(user.Counter(7), 3, **options) for x in batch]
+    assert sorted(found) == sorted([*range(7)] * max(1, workers))
+
+
+def test_the_state_of_an_iterable_goes_on_behind_the_last_batch():
+    options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"}
+    whole = [batch.tolist() for batch in DataLoader(user.Counter(17), 3, **options)]
+    source = DataLoader(user.Counter(17), 3, **options)
+    batches = iter(source)
+    next(batches), next(batches), next(batches)
+    again = DataLoader(user.Counter(17), 3, **options)
+    again.load_state_dict(source.state_dict())
+    assert [batch.tolist() for batch in again] == whole[3:]

@@ -1,0 +1,66 @@
+"""Labels from Parquet files."""
+
+import sys
+
+import pytest
+
+from seqloom.data import SequenceDataset
+from seqloom.errors import FormatError, LabelError, MissingExtraError
+
+arrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+TWO = {"a": "ACGT", "b": "GG"}
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(**columns):
+        parquet.write_table(arrow.table(columns), tmp_path / "a.parquet")
+        return tmp_path / "a.parquet"
+
+    return write
+
+
+def test_text_in_parquet_is_a_class(fasta, table):
+    data = SequenceDataset(fasta(TWO), labels=table(id=["b", "a"], label=["no", "yes"]))
+    assert [data.classes[i] for i in data.labels] == ["yes", "no"]
+
+
+def test_columns_are_chosen_by_name(fasta, table):
+    path = table(x=[9, 8], name=["b", "a"], value=[0.25, 0.5])
+    data = SequenceDataset(
+        fasta(TWO), labels=path, id_column="name", label_column="value", task="regress"
+    )
+    assert data.labels.tolist() == [0.5, 0.25]
+
+
+def test_truth_is_one_and_whole_numbers_are_classes(fasta, table):
+    data = SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], label=[True, False]))
+    assert (data.classes, data.labels.tolist()) == (("0", "1"), [1, 0])
+
+
+def test_a_null_is_no_label(fasta, table):
+    with pytest.raises(LabelError, match="1 of 2 sequences have no label"):
+        SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], label=["x", None]))
+
+
+def test_an_unknown_column_is_named(fasta, table):
+    with pytest.raises(
+        LabelError, match="no column 'label', the first line names id, kind"
+    ):
+        SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], kind=["x", "y"]))
+
+
+def test_a_cut_file_is_an_error(fasta, table):
+    path = table(id=["a", "b"], label=["x", "y"])
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(FormatError, match=r"a\.parquet: no whole Parquet file"):
+        SequenceDataset(fasta(TWO), labels=path)
+
+
+def test_without_pyarrow_the_error_says_what_to_install(fasta, table, monkeypatch):
+    path = table(id=["a", "b"], label=["x", "y"])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install seqloom\[parquet\]"):
+        SequenceDataset(fasta(TWO), labels=path)

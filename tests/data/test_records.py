@@ -1,0 +1,350 @@
+"""A dataset's records: FASTQ, augmentation, slices, pickles, other processes."""
+
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqloom import Key
+from seqloom._ragged import Ragged
+from seqloom.data import SequenceDataset, Subset, folds, split
+from seqloom.data._position import Position
+from seqloom.encode import Integer, Kmer, OneHot, Tokens
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    LabelError,
+    LetterError,
+    OutOfRangeError,
+)
+
+TWO = {"a": "ACGT", "b": "GG"}
+
+
+class Turn:
+    """Turns letters about by as many places as the key says."""
+
+    def __call__(self, sequence, key, quality=None) -> Any:
+        turn = key.words[0] % max(len(sequence), 1)
+        turned = sequence[turn:] + sequence[:turn]
+        return turned if quality is None else (turned, quality[turn:] + quality[:turn])
+
+
+class TurnBatch(Turn):
+    """The same, many at once."""
+
+    def batch(self, sequences, keys, **_):
+        rows = zip(sequences.to_list(), keys.tolist(), strict=True)
+        return Ragged.from_list([self(row, Key.from_json(words)) for row, words in rows])
+
+
+@pytest.fixture
+def fastq(tmp_path):
+    (tmp_path / "a.fq").write_text("@a x\nACGT\n+\n@+I!\n@b\nGG\n+\nIH\n")
+    return tmp_path / "a.fq"
+
+
+@pytest.fixture
+def many(fasta):
+    return fasta({f"s{i}": "ACGGT" * 4 for i in range(40)}, "many.fa")
+
+
+def sequences(dataset, **options):
+    return dataset.batch(np.arange(len(dataset)), **options)["sequence"]
+
+
+def test_a_read_has_its_quality(fastq):
+    data = SequenceDataset(fastq)
+    assert (data[0]["quality"], data[1]["quality"]) == (b"@+I!", b"IH")
+    assert list(data[0]) == ["id", "sequence", "quality", "file", "ordinal"]
+
+
+def test_encoded_reads_are_the_encoded_letters(fastq):
+    batch = SequenceDataset(fastq, encoder=OneHot("dna")).batch([0, 1])
+    np.testing.assert_array_equal(
+        batch["inputs"], OneHot("dna").batch(["ACGT", "GG"], length=4)
+    )
+
+
+def test_fasta_beside_fastq_is_an_error(fastq, fasta):
+    with pytest.raises(FormatError, match=r"a\.fq: FASTQ, but .*a\.fa is FASTA"):
+        SequenceDataset([fasta(TWO), fastq])
+
+
+def test_a_quality_that_the_declared_kind_does_not_have_is_an_error(fastq):
+    with pytest.raises(FormatError):
+        SequenceDataset(fastq, quality="phred64")
+
+
+def test_a_slice_is_a_part(many):
+    data = SequenceDataset(many)
+    assert isinstance(data[5:20:5], Subset)
+    assert data[5:20:5].ids == ["s5", "s10", "s15"]
+    assert data[::-1][0]["id"] == "s39"
+    assert data[10:20][-3:].ids == ["s17", "s18", "s19"]
+    assert not len(data[50:])
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_an_index_beyond_a_part_names_its_size(many, index):
+    with pytest.raises(OutOfRangeError, match=f"sequence {index} of 3"):
+        SequenceDataset(many)[:3][index]
+
+
+def test_two_iterators_do_not_disturb_each_other(many):
+    data = SequenceDataset(many)
+    first, second = iter(data), iter(data)
+    assert [next(first)["id"], next(first)["id"], next(second)["id"]] == ["s0", "s1", "s0"]
+
+
+@pytest.mark.parametrize("augment", [Turn(), TurnBatch()], ids=["each", "batch"])
+def test_augmentation_is_keyed_by_seed_epoch_and_ordinal(many, augment):
+    data = SequenceDataset(many, augment=augment, seed=5)
+    for epoch in range(3):
+        wanted = [Turn()(b"ACGGT" * 4, Key(5, epoch, i)) for i in range(40)]
+        assert sequences(data, epoch=epoch) == wanted
+
+
+def test_qualities_go_with_their_letters(fastq):
+    data = SequenceDataset(fastq, augment=Turn())
+    batch = data.batch([0, 1], epoch=4)
+    wanted = [
+        Turn()(row, Key(0, 4, i), quality)
+        for i, (row, quality) in enumerate([(b"ACGT", b"@+I!"), (b"GG", b"IH")])
+    ]
+    assert list(zip(batch["sequence"], batch["quality"], strict=True)) == wanted
+
+
+def test_a_position_carries_its_epoch(many):
+    data = SequenceDataset(many, augment=Turn())
+    for whole in (data, data[:]):
+        alone = [whole[Position(i, epoch=2)]["sequence"] for i in range(5)]
+        several = whole.__getitems__([Position(i, epoch=2) for i in range(5)])
+        assert alone == [item["sequence"] for item in several]
+        assert alone == sequences(data, epoch=2)[:5]
+
+
+def test_set_epoch_counts_for_plain_positions(many):
+    data = SequenceDataset(many, augment=Turn())
+    data.set_epoch(3)
+    assert [item["sequence"] for item in data] == sequences(data, epoch=3)
+    assert sequences(data) == sequences(data, epoch=3)
+
+
+def test_an_iteration_stays_in_its_epoch(many):
+    data = SequenceDataset(many, augment=Turn())
+    items = iter(data)
+    data.set_epoch(1)
+    assert next(items)["sequence"] == sequences(data, epoch=0)[0]
+
+
+def test_set_epoch_reaches_torchs_workers_that_live_on(many):
+    loaders = pytest.importorskip("torch.utils.data")
+    data = SequenceDataset(many, augment=Turn())
+    loader = loaders.DataLoader(
+        data, batch_size=8, num_workers=1, persistent_workers=True, collate_fn=list
+    )
+    for epoch in (2, 5):
+        data.set_epoch(epoch)
+        found = [item["sequence"] for batch in loader for item in batch]
+        assert found == sequences(data, epoch=epoch)
+
+
+def test_only_the_first_part_is_augmented(many):
+    data = SequenceDataset(many, augment=Turn())
+    train, valid = split(data, (0.5, 0.5))
+    assert set(valid.to_numpy()["sequence"]) == {b"ACGGT" * 4}
+    assert set(train.to_numpy()["sequence"]) != {b"ACGGT" * 4}
+    assert all(valid.augment is None and train.augment for train, valid in folds(data, 3))
+
+
+def test_a_letter_that_augmentation_made_is_named_so(fasta):
+    def spoil(sequence, key):
+        return sequence[:1] + b"J"
+
+    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"), augment=spoil)
+    with pytest.raises(
+        LetterError, match=r"record 1 \(b\), letter 1 after augmentation: .*found 'J'"
+    ):
+        data[1]
+
+
+def test_a_function_gives_labels(fasta):
+    data = SequenceDataset(
+        fasta([("a one", "AC"), ("a two", "GGG")]), labels=lambda record: record.description
+    )
+    assert (data.classes, data.labels.tolist()) == (("one", "two"), [0, 1])
+
+
+def test_a_function_gives_numbers(fasta):
+    data = SequenceDataset(
+        fasta(TWO), labels=lambda record: len(record.sequence) / 3, task="regress"
+    )
+    np.testing.assert_array_equal(data.labels, np.array([4 / 3, 2 / 3], np.float32))
+
+
+def test_a_function_that_gives_nothing_leaves_out_if_asked_to(fasta):
+    def label(record):
+        return {"a": "x", "c": "y"}.get(record.id)
+
+    path = fasta({"a": "AC", "b": "GG", "c": "T"})
+    with pytest.raises(LabelError, match="1 of 3 sequences have no label in the function"):
+        SequenceDataset(path, labels=label)
+    data = SequenceDataset(path, labels=label, unlabelled="skip")
+    assert (data.ids, data[1]["ordinal"]) == (["a", "c"], 2)
+    assert data.report == {"unlabelled": 1, "unlabelled_examples": ["b"]}
+
+
+def test_out_is_written_and_given_back(many):
+    data = SequenceDataset(many, encoder=OneHot("dna"))
+    out = np.full((2, 4, 24), 9, np.float32)
+    batch = data.batch([1, 0], out=out, multiple=8)
+    assert batch["inputs"] is out
+    np.testing.assert_array_equal(out, data.batch([1, 0], multiple=8)["inputs"])
+
+
+def test_threads_change_nothing(many):
+    data = SequenceDataset(many, encoder=OneHot("dna"))
+    one, two = (data.batch(np.arange(40), num_threads=n) for n in (1, 2))
+    np.testing.assert_equal(one, two)
+
+
+def test_batches_kept_are_not_written_again(many):
+    data = SequenceDataset(many, encoder=OneHot("dna"))
+    kept = [data.batch([i, i + 1])["inputs"] for i in range(30)]
+    for i, batch in enumerate(kept):
+        np.testing.assert_array_equal(batch, data.batch([i, i + 1])["inputs"])
+    assert not any(np.shares_memory(a, b) for a, b in pairwise(kept))
+
+
+def test_a_pickle_holds_no_letters(fasta):
+    data = SequenceDataset(fasta({"a": "ACGT" * 100_000}))
+    assert len(pickle.dumps(data)) < 5_000
+
+
+def test_a_pickle_opens_its_files_when_they_are_needed(fasta, tmp_path):
+    data = SequenceDataset(fasta(TWO), labels={"a": 1, "b": 2})
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
+    assert len(again) == 2
+    (tmp_path / "a.fa").rename(tmp_path / "b.fa")
+    with pytest.raises(FileError, match="no such file"):
+        again[0]
+    (tmp_path / "b.fa").rename(tmp_path / "a.fa")
+    np.testing.assert_equal(again[1], data[1])
+
+
+def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
+    text = pickle.dumps(SequenceDataset(fasta(TWO)))
+    fasta({"a": "ACGT", "b": "GC"})
+    with pytest.raises(FileError, match=r"a\.fa: the content has changed"):
+        pickle.loads(text)[0]  # noqa: S301 - ours
+
+
+def test_records_left_out_stay_out_in_a_pickle(fasta):
+    path = fasta({"a": "AC", "b": "GG", "c": "T"})
+    data = SequenceDataset(path, labels={"a": 0, "c": 1}, unlabelled="skip")
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
+    assert (again.ids, again.fingerprint()) == (data.ids, data.fingerprint())
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_other_processes_see_the_same_items(many, method):
+    data = SequenceDataset(many, encoder=OneHot("dna"))
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        found = pool.submit(data.batch, [7, 3]).result()
+    np.testing.assert_equal(found, data.batch([7, 3]))
+
+
+@pytest.mark.parametrize("value", ["no", None])
+def test_unlabelled_has_two_choices(fasta, value):
+    with pytest.raises(ArgumentError, match='unlabelled must be "error" or "skip"'):
+        SequenceDataset(fasta(TWO), unlabelled=value)
+
+
+@pytest.fixture
+def both(many, fastq):
+    """The same files in memory and read where they lie."""
+
+    def make(path, **options):
+        return [SequenceDataset(path, in_memory=held, **options) for held in (True, False)]
+
+    return make
+
+
+def test_records_left_in_their_files_are_the_same(many, fasta, both):
+    paths = [many, fasta({"x": "ACCA", "y": "GG"}, "more.fa")]
+    held, left = both(paths, encoder=OneHot("dna"), augment=Turn())
+    order = np.random.default_rng(0).permutation(42)
+    np.testing.assert_equal(left.batch(order, epoch=2), held.batch(order, epoch=2))
+    assert (left.ids, len(left), str(left)) == (held.ids, len(held), str(held))
+
+
+def test_reads_left_in_their_file_are_the_same(fastq, both):
+    held, left = both(fastq, labels=lambda record: len(record.sequence))
+    np.testing.assert_equal(left.batch([1, 0, 1]), held.batch([1, 0, 1]))
+
+
+def test_records_left_out_are_left_out_of_files_too(many, both):
+    labels = {f"s{i}": i % 2 for i in range(0, 40, 3)}
+    held, left = both(many, labels=labels, unlabelled="skip")
+    np.testing.assert_equal(left.to_numpy(), held.to_numpy())
+
+
+def test_a_pickle_of_files_left_alone_works_in_other_processes(many, both):
+    _, left = both(many, encoder=OneHot("dna"))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        found = pool.submit(left.batch, [7, 3]).result()
+    np.testing.assert_equal(found, left.batch([7, 3]))
+
+
+def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
+    path = fasta({"a": "ACGT", "b": "AJ"})
+    left = SequenceDataset(path, encoder=OneHot("dna"), in_memory=False)
+    with pytest.raises(LetterError, match=r"record 1 \(b\), line 4, byte 12"):
+        left[1]
+
+
+def test_large_files_are_left_where_they_are(many, monkeypatch):
+    monkeypatch.setattr("seqloom.data._records.LIMIT", 100)
+    data = SequenceDataset(many)
+    assert many.with_name("many.fa.sli").exists()
+    assert data[3]["sequence"] == b"ACGGT" * 4
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        pytest.param(Kmer(2), id="kmers"),
+        pytest.param(Kmer(2, stride=2), id="stride"),
+        pytest.param(Kmer(2, counts=True), id="counts"),
+        pytest.param(Integer("dna"), id="integers"),
+        pytest.param(Tokens("dna"), id="tokens"),
+        pytest.param(OneHot("dna", channels="last"), id="last"),
+    ],
+)
+@pytest.mark.parametrize("held", [True, False])
+def test_an_item_has_the_places_that_its_encoder_makes(fasta, encoder, held):
+    rows = {"a": "ACGTACG", "b": "ACGT", "c": "GG"}
+    data = SequenceDataset(fasta(rows), encoder=encoder, in_memory=held)
+    batch = data.batch([0, 1, 2])
+    for i, letters in enumerate(rows.values()):
+        wanted = encoder(letters)
+        np.testing.assert_array_equal(data[i]["inputs"], wanted)
+        axis = 1 if encoder.channels == "first" else 0
+        assert batch["lengths"][i] == wanted.shape[axis]
+        if "mask" in batch:
+            assert batch["mask"][i].sum() == wanted.shape[axis]
+
+
+def test_a_sequence_too_short_for_the_encoder_is_named(fasta):
+    encoder: Any = Kmer(3)
+    with pytest.raises(FormatError, match=r"record 1 \(b\): 2 letters are too few"):
+        SequenceDataset(fasta(TWO), encoder=encoder)

@@ -1,0 +1,370 @@
+"""Streams: each record once, whatever the shards; the rest after any item."""
+
+import bz2
+import gzip
+import json
+import pickle
+import random
+import struct
+import zlib
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from seqloom.data import SequenceDataset, SequenceStream
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError, FileError, FormatError, LabelError, LetterError
+
+SIZE = 300
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("stream")
+
+
+@pytest.fixture(scope="module")
+def files(folder):
+    """Three hundred records of 1 to 9 letters, in two files."""
+    paths = []
+    for part in range(2):
+        numbers = range(150 * part, 150 * part + 150)
+        text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in numbers)
+        paths.append(folder / f"{part}.fa")
+        paths[-1].write_text(text)
+    return paths
+
+
+def ordinals(stream):
+    return [int(item["ordinal"]) for item in stream]
+
+
+def test_items_are_those_of_the_dataset(files):
+    labels = {f"s{i}": i % 3 for i in range(SIZE)}
+    options: dict[str, Any] = {"encoder": OneHot("dna"), "labels": labels}
+    stream, data = SequenceStream(files, **options), SequenceDataset(files, **options)
+    assert stream.classes == data.classes
+    for item, wanted in zip(stream, data, strict=True):
+        np.testing.assert_equal(item, wanted)
+
+
+def test_batches_are_those_of_the_dataset(files):
+    options: dict[str, Any] = {"encoder": OneHot("dna")}
+    stream, data = SequenceStream(files, **options), SequenceDataset(files, **options)
+    starts = range(0, SIZE, 64)
+    for batch, start in zip(stream.batches(64, multiple=4), starts, strict=True):
+        rows = np.arange(start, min(start + 64, SIZE))
+        np.testing.assert_equal(batch, data.batch(rows, multiple=4))
+
+
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(1, 9), window=st.integers(0, 400), epoch=st.integers(0, 3))
+def test_shards_of_any_count_give_each_record_once(files, count, window, epoch):
+    stream = SequenceStream(files, shuffle_window=window, seed=5)
+    parts = [stream.shard(i, count) for i in range(count)]
+    stream.set_epoch(epoch)
+    found = [ordinals(part) for part in parts]
+    assert sorted(chain(*found)) == list(range(SIZE))
+
+
+def test_shards_of_shards_give_each_record_once(files):
+    stream = SequenceStream(files)
+    found = [ordinals(stream.shard(i, 3).shard(j, 2)) for i in range(3) for j in range(2)]
+    assert sorted(chain(*found)) == list(range(SIZE))
+
+
+def test_an_ordinal_names_the_same_record_in_every_shard(files):
+    names = {item["ordinal"]: item["id"] for item in SequenceStream(files).shard(1, 3)}
+    assert names == {i: f"s{i}" for i in names}
+
+
+def test_epochs_have_orders_of_their_own_and_one_set(files):
+    stream = SequenceStream(files, shuffle_window=100, seed=1)
+    first, second = ordinals(stream), ordinals(stream)
+    assert first != second
+    assert sorted(first) == sorted(second) == list(range(SIZE))
+
+
+def test_an_epoch_set_again_is_the_same(files):
+    stream = SequenceStream(files, shuffle_window=64)
+    first = ordinals(stream)
+    ordinals(stream)
+    stream.set_epoch(0)
+    assert ordinals(stream) == first
+    assert ordinals(SequenceStream(files, shuffle_window=64)) == first
+
+
+def test_a_window_moves_records_no_further_than_its_size(files):
+    found = np.array(ordinals(SequenceStream(files, shuffle_window=50, seed=3)))
+    assert np.abs(found - np.arange(SIZE)).max() < 50
+    assert (found != np.arange(SIZE)).mean() > 0.9
+
+
+def test_another_size_of_batch_is_the_same_order(files):
+    orders = []
+    for size in (1, 7, 300, 1000):
+        stream = SequenceStream(files, shuffle_window=40, seed=2)
+        orders.append(np.concatenate([b["ordinal"] for b in stream.batches(size)]).tolist())
+    assert orders[0] == orders[1] == orders[2] == orders[3]
+
+
+@pytest.mark.parametrize("window", [0, 37])
+@pytest.mark.parametrize("shard", [(0, 1), (1, 3)])
+def test_resumed_after_any_item_it_gives_the_rest(files, window, shard):
+    def make():
+        return SequenceStream(files, shuffle_window=window, seed=9).shard(*shard)
+
+    stream = make()
+    whole = ordinals(stream)
+    stream.set_epoch(0)
+    states = [stream.state_dict() for _ in stream]
+    for place in range(0, len(states), 13):
+        again = make()
+        again.load_state_dict(json.loads(json.dumps(states[place])))
+        assert ordinals(again) == whole[place + 1 :]
+
+
+def test_a_state_after_the_last_item_is_the_next_epoch(files):
+    stream = SequenceStream(files, shuffle_window=20)
+    ordinals(stream)
+    again = SequenceStream(files, shuffle_window=20)
+    again.load_state_dict(stream.state_dict())
+    assert ordinals(again) == ordinals(stream)
+
+
+def test_pieces_carry_the_state_behind_them(files):
+    stream = SequenceStream(files, shuffle_window=20)
+    pieces = list(stream.pieces(64))
+    again = SequenceStream(files, shuffle_window=20)
+    again.load_state_dict(pieces[2].state)
+    rest = np.concatenate([piece.chunk.ordinals for piece in pieces[3:]])
+    assert ordinals(again) == rest.tolist()
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 1}, {"shuffle_window": 3}], ids=["seed", "window"]
+)
+def test_a_state_of_another_stream_is_refused(files, other):
+    state = SequenceStream(files).state_dict()
+    with pytest.raises(ArgumentError, match=f"a stream with {next(iter(other))}"):
+        SequenceStream(files, **other).load_state_dict(state)
+
+
+def test_a_state_of_another_file_is_refused(files, tmp_path):
+    state = SequenceStream(files[0]).state_dict()
+    (tmp_path / "a.fa").write_text(">a\nAC\n")
+    with pytest.raises(ArgumentError, match="a stream with files"):
+        SequenceStream(tmp_path / "a.fa").load_state_dict(state)
+
+
+def test_two_passes_at_once_do_not_disturb_each_other(files):
+    stream = SequenceStream(files)
+    pairs = zip(stream, stream, strict=True)
+    assert all(one["ordinal"] == other["ordinal"] for one, other in pairs)
+
+
+def test_a_pickled_stream_is_the_stream(files):
+    stream = SequenceStream(files, shuffle_window=30, seed=4)
+    again = pickle.loads(pickle.dumps(stream))  # noqa: S301 - ours
+    assert ordinals(again) == ordinals(stream)
+
+
+def test_a_gzip_is_dealt_out_too(folder, files):
+    path = folder / "both.fa.gz"
+    path.write_bytes(gzip.compress(b"".join(file.read_bytes() for file in files)))
+    parts = [ordinals(SequenceStream(path).shard(i, 4)) for i in range(4)]
+    assert all(parts)
+    assert sorted(chain(*parts)) == list(range(SIZE))
+
+
+def bgzip(text):
+    """Packs text as bgzip does: blocks that name their size, and an empty one."""
+    blocks = []
+    for start in range(0, len(text), 700):
+        packed = zlib.compressobj(wbits=-15)
+        part = text[start : start + 700]
+        body = packed.compress(part) + packed.flush()
+        head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
+        tail = struct.pack("<II", zlib.crc32(part), len(part))
+        blocks.append(head + struct.pack("<H", len(body) + 25) + body + tail)
+    end = "1f8b08040000000000ff0600424302001b0003000000000000000000"
+    return b"".join(blocks) + bytes.fromhex(end)
+
+
+PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.compress}
+
+
+def written(folder, packer, name):
+    """Writes the same records in any container."""
+    text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(SIZE))
+    path = folder / f"{packer}.{name}"
+    if not path.exists():
+        path.write_bytes(PACKERS[packer](text.encode()))
+    return path
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    packer=st.sampled_from(sorted(PACKERS)),
+    count=st.integers(1, 12),
+    window=st.sampled_from([0, 25]),
+)
+def test_every_container_is_dealt_out_without_loss(folder, packer, count, window):
+    path = written(folder, packer, "fa")
+    stream = SequenceStream(path, shuffle_window=window)
+    found = [
+        (int(item["ordinal"]), item["id"], item["sequence"])
+        for i in range(count)
+        for item in stream.shard(i, count)
+    ]
+    assert sorted(found) == [(i, f"s{i}", b"ACGTACGTA"[: 1 + i % 9]) for i in range(SIZE)]
+
+
+@pytest.mark.parametrize("packer", sorted(PACKERS))
+@pytest.mark.parametrize("shard", [(0, 1), (2, 3)])
+def test_any_container_goes_on_where_it_stood(folder, packer, shard):
+    stream = SequenceStream(written(folder, packer, "fa"), shuffle_window=10).shard(*shard)
+    whole = ordinals(stream)
+    for place in (1, 50, len(whole) - 1):
+        stream.load_state_dict(stream.state_at(0, place))
+        assert ordinals(stream) == whole[place:]
+
+
+def test_shards_hold_about_as_many_letters(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text(
+        "".join(f">s{i}\n{'ACGT' * (500 if i < 10 else 5)}\n" for i in range(110))
+    )
+    parts = [SequenceStream(path).shard(i, 4) for i in range(4)]
+    letters = [sum(len(item["sequence"]) for item in part) for part in parts]
+    assert sum(letters) == 22_000
+    assert max(letters) < 9_000
+
+
+def test_labels_of_a_function_are_numbers(files):
+    stream = SequenceStream(files, labels=lambda record: len(record.sequence) / 2)
+    batch = next(stream.batches(3))
+    assert (batch["label"].dtype, batch["label"].tolist()) == (np.float32, [0.5, 1.0, 1.5])
+
+
+def test_names_of_a_function_are_classes(files):
+    stream = SequenceStream(
+        files, labels=lambda record: "odd" if int(record.id[1:]) % 2 else "even",
+        classes=["even", "odd"],
+    )  # fmt: skip
+    assert next(stream.batches(4))["label"].tolist() == [0, 1, 0, 1]
+
+
+def test_a_name_that_is_no_class_is_an_error(files):
+    with pytest.raises(LabelError, match=r"gave 'x', which is none of the classes \(none"):
+        next(iter(SequenceStream(files, labels=lambda _: "x")))
+
+
+def test_a_record_without_a_label_is_named(files):
+    labels = {f"s{i}": i % 2 for i in range(SIZE) if i != 155}
+    with pytest.raises(LabelError, match=r"1\.fa: record 5 \(s155\) has no label"):
+        list(SequenceStream(files, labels=labels))
+
+
+def test_records_without_a_label_are_left_out_and_counted(files):
+    labels = {f"s{i}": i % 2 for i in range(0, SIZE, 3)}
+    stream = SequenceStream(files, labels=labels, unlabelled="skip", shuffle_window=32)
+    assert sorted(ordinals(stream)) == list(range(0, SIZE, 3))
+    assert stream.report["unlabelled"] == 200
+
+
+def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n>b\nAJ\n")
+    stream = SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna"))
+    with pytest.raises(LetterError, match=r"a\.fa: record 1 \(b\), line 4, byte 10: "):
+        list(stream)
+
+
+def test_a_sequence_without_letters_cannot_be_encoded(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n>b\n\n")
+    with pytest.raises(FormatError, match=r"record 1 \(b\): 0 letters are too few"):
+        list(SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna")))
+
+
+def test_a_pipe_cannot_be_shared_out(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="can be read once only"):
+        SequenceStream(tmp_path / "pipe").shard(0, 2)
+
+
+@pytest.mark.parametrize("shard", [(2, 2), (-1, 2), (0, 0)])
+def test_a_shard_that_there_is_not_is_an_error(files, shard):
+    with pytest.raises(ArgumentError, match="must be a whole number"):
+        SequenceStream(files).shard(*shard)
+
+
+def fastq(count, seed):
+    """Writes reads whose qualities begin with what begins a header."""
+    rng = random.Random(seed)  # noqa: S311 - a test
+    rows = []
+    for i in range(count):
+        size = rng.randrange(1, 9)
+        letters = "".join(rng.choices("ACGT", k=size))
+        rows.append(f"@r{i} @x\n{letters}\n+\n{'@+I'[i % 3] * size}\n")
+    return "".join(rows)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    count=st.integers(1, 7),
+    size=st.integers(1, 400),
+    packer=st.sampled_from(sorted(PACKERS)),
+)
+def test_reads_with_at_signs_as_qualities_come_once(tmp_path_factory, count, size, packer):
+    path = tmp_path_factory.mktemp("q") / "a.fq"
+    text = fastq(size, seed=size).encode()
+    path.write_bytes(PACKERS[packer](text))
+    rows = [
+        (int(item["ordinal"]), item["id"], item["sequence"], item["quality"])
+        for i in range(count)
+        for item in SequenceStream(path).shard(i, count)
+    ]
+    lines = text.decode().splitlines()
+    assert sorted(rows) == [
+        (i, f"r{i}", lines[4 * i + 1].encode(), lines[4 * i + 3].encode())
+        for i in range(size)
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_torchs_loader_gives_each_record_once(files, workers):
+    data = pytest.importorskip("torch.utils.data")
+    stream = SequenceStream(files, shuffle_window=50).to_torch()
+    loader = data.DataLoader(stream, batch_size=16, num_workers=workers)
+    found = [int(i) for batch in loader for i in batch["ordinal"]]
+    assert sorted(found) == list(range(SIZE))
+
+
+def test_ranks_and_workers_share_without_loss(files):
+    data = pytest.importorskip("torch.utils.data")
+    found = []
+    for rank in range(2):
+        stream = SequenceStream(files).to_torch(rank=rank, world_size=2)
+        loader = data.DataLoader(stream, batch_size=None, num_workers=2)
+        found += [int(item["ordinal"]) for item in loader]
+    assert sorted(found) == list(range(SIZE))
+
+
+def test_set_epoch_reaches_workers_that_live_on(files):
+    data = pytest.importorskip("torch.utils.data")
+    stream = SequenceStream(files, shuffle_window=100)
+    loader = data.DataLoader(
+        stream.to_torch(), batch_size=None, num_workers=1, persistent_workers=True
+    )
+    for epoch in (3, 1):
+        stream.set_epoch(epoch)
+        found = [int(item["ordinal"]) for item in loader]
+        alone = SequenceStream(files, shuffle_window=100)
+        alone.set_epoch(epoch)
+        assert found == ordinals(alone)

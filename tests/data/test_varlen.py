@@ -1,0 +1,153 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
+from seqloom.encode import Tokens
+from seqloom.errors import ArgumentError, LetterError, ShapeError
+
+ESM2 = Tokens("esm2")
+
+
+def items_of(sizes):
+    """Items of so many tokens, all tokens different from each other."""
+    count = itertools.count()
+    return [
+        {
+            "id": f"s{i}",
+            "ordinal": 10 * i,
+            "inputs": np.array([*itertools.islice(count, size)]),
+        }
+        for i, size in enumerate(sizes)
+    ]
+
+
+def unpacked(batch):
+    """Takes a packed batch apart again."""
+    bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
+    rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
+    return list(zip(batch["sequence_ids"], batch["ordinals"].tolist(), rows, strict=True))
+
+
+def told(items):
+    """What unpacking must give."""
+    return [(item["id"], item["ordinal"], item["inputs"].tolist()) for item in items]
+
+
+sizes = st.lists(st.integers(0, 30), max_size=60)
+
+
+@settings(deadline=None)
+@given(sizes.filter(len))
+def test_unpacking_gives_the_items_back(sizes):
+    items = items_of(sizes)
+    assert unpacked(VarlenCollator(max_tokens=2000)(items)) == told(items)
+
+
+@settings(deadline=None)
+@given(sizes, st.integers(30, 100), st.integers(1, 20))
+def test_a_stream_gives_each_item_once_within_the_budget(sizes, max_tokens, window):
+    items = items_of(sizes)
+    batches = list(VarlenCollator(max_tokens=max_tokens, window=window).stream(iter(items)))
+    assert sorted(row for batch in batches for row in unpacked(batch)) == sorted(
+        told(items)
+    )
+    for batch in batches:
+        assert batch["input_ids"].size <= max_tokens
+        assert batch["ordinals"].tolist() == sorted(batch["ordinals"].tolist())
+
+
+@settings(deadline=None)
+@given(sizes.filter(len))
+def test_a_batch_describes_itself(sizes):
+    batch = VarlenCollator(max_tokens=2000)(items_of(sizes))
+    assert batch["position_ids"].tolist() == [p for size in sizes for p in range(size)]
+    assert (batch["num_sequences"], batch["max_seqlen"]) == (len(sizes), max(sizes))
+    kinds = [
+        batch[key].dtype for key in ("input_ids", "position_ids", "cu_seqlens", "ordinals")
+    ]
+    assert kinds == ["int64", "int64", "int32", "int64"]
+
+
+def test_letters_become_the_tokens_of_each_sequence():
+    records = {"a": b"MKTV", "b": b"M", "c": b"MKX"}
+    items = [{"id": name, "sequence": letters} for name, letters in records.items()]
+    batch = VarlenCollator(tokens=ESM2)(items)
+    bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
+    rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
+    assert rows == [ESM2(letters).tolist() for letters in records.values()]
+
+
+def test_labels_are_collated():
+    items = [item | {"label": i} for i, item in enumerate(items_of([2, 3]))]
+    assert VarlenCollator()(items)["label"].tolist() == [0, 1]
+
+
+def test_the_pure_form_refuses_more_than_the_budget_and_names_the_stream():
+    with pytest.raises(
+        ShapeError, match=r"2 items have 7 tokens, more than max_tokens=6.*\.stream"
+    ):
+        VarlenCollator(max_tokens=6)(items_of([3, 4]))
+
+
+def test_an_item_over_the_budget_is_an_error_that_names_the_record():
+    collate = VarlenCollator(max_tokens=6)
+    for call in (collate, lambda items: list(collate.stream(items))):
+        with pytest.raises(ShapeError, match=r"'s1' \(ordinal 10\) has 7 tokens"):
+            call(items_of([3, 7]))
+
+
+def test_a_bad_letter_is_an_error_that_names_the_record():
+    items = [{"id": "good", "sequence": b"MK"}, {"id": "bad", "sequence": b"M!"}]
+    with pytest.raises(LetterError, match="'bad', position 1"):
+        VarlenCollator(tokens=ESM2)(items)
+
+
+def test_letters_without_tokens_are_an_error_that_says_what_to_pass():
+    with pytest.raises(ArgumentError, match="pass tokens="):
+        VarlenCollator()([{"id": "a", "sequence": b"MK"}])
+
+
+def test_tokens_of_more_than_one_row_are_an_error():
+    with pytest.raises(ShapeError, match="one row"):
+        VarlenCollator()([{"id": "a", "inputs": np.zeros((4, 3))}])
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 0}, {"window": 0}])
+def test_a_budget_below_one_is_an_error(options):
+    with pytest.raises(ArgumentError):
+        VarlenCollator(**options)
+
+
+def test_batches_are_nearly_full():
+    rng = np.random.default_rng(0)
+    items = items_of(rng.integers(20, 400, 3000))
+    batches = list(VarlenCollator(max_tokens=4096).stream(items))
+    full = [batch["input_ids"].size / 4096 for batch in batches[:-2]]
+    assert min(full) > 0.95
+    assert np.mean(full) > 0.99
+
+
+def test_many_short_sequences_fill_a_batch_beyond_the_window():
+    batches = list(VarlenCollator(max_tokens=400, window=8).stream(items_of([2] * 1000)))
+    assert [batch["num_sequences"] for batch in batches] == [200] * 5
+
+
+def test_nothing_waits_between_two_streams():
+    collate = VarlenCollator(max_tokens=10)
+    first = next(collate.stream(items_of([4] * 9)))
+    assert len(unpacked(first)) == 2
+    assert sum(map(len, map(unpacked, collate.stream(items_of([4] * 3))))) == 3
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_our_loader_packs_a_dataset_each_record_once(fasta, num_workers):
+    records = {f"p{i}": "MKTVLAG"[: 1 + i % 7] for i in range(200)}
+    data = SequenceDataset(fasta(records))
+    collate = VarlenCollator(tokens=ESM2, max_tokens=64, window=16)
+    loader = DataLoader(data, collate_fn=collate, shuffle=True, num_workers=num_workers)
+    batches = list(loader)
+    assert sorted(n for b in batches for n in b["ordinals"].tolist()) == list(range(200))
+    assert max(batch["input_ids"].size for batch in batches) <= 64

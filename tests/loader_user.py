@@ -1,0 +1,135 @@
+"""A user's own code for loaders, where worker processes can import it."""
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def plain(items):
+    return list(items)
+
+
+def with_pid(items):
+    return os.getpid(), list(items)
+
+
+def dies_at_seven(items):
+    if 7 in items:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return list(items)
+
+
+class DiesOnce:
+    """Kills its process the first time that it meets certain items."""
+
+    def __init__(self, folder, items, number=signal.SIGKILL):
+        self.folder, self.items, self.number = folder, items, number
+
+    def __call__(self, items):
+        for item in items:
+            mark = Path(self.folder) / str(int(item))
+            if item in self.items and not mark.exists():
+                mark.touch()
+                faulthandler.disable()
+                os.kill(os.getpid(), self.number)
+        return np.array(items)
+
+
+class OddError(Exception):
+    """An exception that cannot be pickled."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+        self.held = lambda: first
+
+
+def raises_odd(items):
+    raise OddError(items[0], "that")
+
+
+def raises_key_error(items):
+    raise KeyError(items[0])
+
+
+def exits(items):
+    sys.exit(3)
+
+
+def gives_a_lambda(items):
+    return lambda: items
+
+
+def hangs_at_seven(items):
+    if 7 in items:
+        time.sleep(1000)
+    return list(items)
+
+
+def note_number(number):
+    os.environ["LOADER_NUMBER"] = str(number)
+
+
+def noted(items):
+    return os.environ["LOADER_NUMBER"], os.environ["PST_NUM_THREADS"]
+
+
+class Squares:
+    """A map-style dataset of a user."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return {"x": np.full(3, index * index), "epoch": index.epoch, "id": f"s{index}"}
+
+
+class Counter:
+    """An iterable dataset of a user."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        return iter(range(self.size))
+
+
+def grow(items):
+    """Holds on to more memory with each call."""
+    _HELD.append(np.ones(4_000_000))
+    return os.getpid(), list(items)
+
+
+_HELD = []
+
+
+def arrays(items):
+    return {"x": np.array(items)[:, None].repeat(50, axis=1)}
+
+
+def arrays_with_pid(items):
+    return arrays(items) | {"pid": os.getpid()}
+
+
+class Pairs:
+    """Packs two items at a time."""
+
+    def stream(self, items):
+        held = []
+        for item in items:
+            held.append(int(item))
+            if len(held) == 2:
+                yield held
+                held = []
+        if held:
+            yield held
+
+    def __call__(self, _):
+        raise AssertionError("a loader calls stream")

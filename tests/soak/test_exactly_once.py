@@ -1,0 +1,40 @@
+"""A million sequences, a thousand of them with the id of another, each exactly once."""
+
+import numpy as np
+import pytest
+
+from seqloom.data import VarlenCollator, create_async_dataloader
+from seqloom.encode import Tokens
+
+SEQUENCES, DOUBLE = 1_000_000, 1_000
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Three files of unequal size."""
+    folder = tmp_path_factory.mktemp("million")
+    rng = np.random.default_rng(0)
+    names = np.arange(SEQUENCES)
+    names[rng.choice(SEQUENCES, DOUBLE, replace=False)] = 7
+    lengths = rng.integers(5, 60, SEQUENCES)
+    letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
+    bounds = [0, 700_000, 950_000, SEQUENCES]
+    paths = []
+    for part in range(3):
+        paths.append(folder / f"{part}.fa")
+        with paths[-1].open("wb") as file:
+            for i in range(bounds[part], bounds[part + 1]):
+                row = letters[rng.integers(0, 20, lengths[i])].tobytes()
+                file.write(b">p%d\n%b\n" % (names[i], row))
+    return paths
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3, 4])
+def test_a_million_sequences_come_exactly_once(files, workers):
+    collate = VarlenCollator(tokens=Tokens("esm2"), max_tokens=16_384)
+    seen = np.zeros(SEQUENCES, np.uint8)
+    loader = create_async_dataloader(files, collate, num_workers=workers, output="numpy")
+    for batch in loader:
+        np.add.at(seen, batch["ordinals"], 1)
+    loader.close()
+    assert (seen == 1).all()

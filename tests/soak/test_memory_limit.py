@@ -1,0 +1,82 @@
+"""Records as large as the memory: an error that names them, never an abort."""
+
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+LIMIT = 512 << 20
+# The first may just fit, where nothing is read ahead; the second cannot.
+FITS, HUGE = 256 << 20, 480 << 20
+READ = """
+import sys, resource, seqloom as sl
+from seqloom.errors import SeqloomError
+limit = int(sys.argv[2]) or resource.RLIM_INFINITY
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    with sl.io.open_sequences(sys.argv[1], num_threads=int(sys.argv[3])) as reader:
+        for batch in reader.batches(1000):
+            print(batch.sequences.lengths.tolist())
+except MemoryError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def run(path, *, limit, threads=1):
+    """What a process prints that reads a file with so much memory."""
+    command = [sys.executable, "-c", READ, path, str(limit), str(threads)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def pack(path, start, size):
+    """Writes a gzip file of a line of so many letters, which is small."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    with path.open("wb") as file:
+        file.write(packer.compress(start))
+        for _ in range(size >> 20):
+            file.write(packer.compress(b"A" * (1 << 20)))
+        file.write(packer.compress(b"\n") + packer.flush())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("start", [b">first\nACGT\n>huge one\n", b"@huge one\n"])
+def test_a_small_gzip_of_one_huge_line_is_an_error_that_names_the_record(
+    tmp_path, start, threads
+):
+    pack(tmp_path / "a.gz", start, HUGE)
+    assert (tmp_path / "a.gz").stat().st_size < 1_000_000
+    words = words_of(run(tmp_path / "a.gz", limit=LIMIT, threads=threads))
+    assert "huge" in words
+    assert "MemoryLimitError" in words or "longer than 67108864 letters" in words
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_line_of_half_the_memory_is_read_or_is_an_error(tmp_path, threads):
+    pack(tmp_path / "a.gz", b">huge one\n", FITS)
+    words = words_of(run(tmp_path / "a.gz", limit=LIMIT, threads=threads))
+    assert words == f"[{FITS}]\n" or "MemoryLimitError" in words
+
+
+def words_of(done):
+    """What a process printed that ended by itself, not by a signal."""
+    assert done.returncode in {0, 1}, done
+    return done.stdout + done.stderr
+
+
+def test_a_fasta_record_of_250_million_letters_reads_by_default(tmp_path):
+    size = 250 << 20
+    line = b"ACGTACGTAC" * 6 + b"\n"
+    with (tmp_path / "a.fa").open("wb") as file:
+        file.write(b">chr1\n")
+        for _ in range(size // 60 // 1000):
+            file.write(line * 1000)
+    done = run(tmp_path / "a.fa", limit=0)
+    assert done.stdout == f"[{size // 60 // 1000 * 60_000}]\n", done.stderr
+
+
+def test_a_huge_header_is_an_error(tmp_path):
+    pack(tmp_path / "a.gz", b">", 64 << 20)
+    done = run(tmp_path / "a.gz", limit=LIMIT)
+    assert "FormatError" in done.stderr
+    assert "the header is longer than 1048576 bytes" in done.stderr
