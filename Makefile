@@ -74,6 +74,10 @@ docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 	zensical build --clean --strict
 
+.PHONY: fuzz
+fuzz: ## Give every parser hostile bytes: make fuzz [SECONDS_EACH=20]
+	fuzz/run
+
 .PHONY: bench
 bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name]
 	python -m benchmarks $(SUITE)

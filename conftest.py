@@ -1,10 +1,12 @@
 """Collects every example of the README, the docs and the docstrings as a test."""
 
 import os
+from importlib import import_module
 from pathlib import Path
 from shutil import copy, rmtree
 from tempfile import mkdtemp
 
+import pytest
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
@@ -51,3 +53,12 @@ docstrings = Sybil(
     teardown=leave_scratch,
 )
 pytest_collect_file = (markdown + docstrings).pytest()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails a run in which anything built rayon's global pool, which nobody owns."""
+    native = import_module("seqloom._rust._native")
+    if not native.claim_global_pool():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        terminal = session.config.get_terminal_writer()
+        terminal.line("\nFAILED: rayon's global pool was built; see seqloom-py/src/pool.rs")

@@ -40,6 +40,10 @@ class DiesOnce:
         return np.array(items)
 
 
+def ends_at_once(items):
+    os._exit(3)
+
+
 class OddError(Exception):
     """An exception that cannot be pickled."""
 

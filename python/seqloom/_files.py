@@ -59,6 +59,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         )
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
+        # Asked here: whoever writes the part would miss the part, not the folder.
+        final.parent.stat()
         yield part
         _sync(part)
         part.replace(final)

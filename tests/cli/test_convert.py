@@ -73,6 +73,34 @@ def test_faults_are_left_out_and_counted_where_asked(reads, call):
     assert (reads / "c.fa").read_text() == ">a\nACGT\n>b\nGG\n"
 
 
+def test_a_reader_that_wants_no_more_is_no_error(reads):
+    (reads / "many.fa").write_text(">a\nACGT\n" * 200_000)
+    command = [sys.executable, "-m", "seqloom", "convert", "many.fa", "-"]
+    with subprocess.Popen(command, stdout=-1, stderr=-1) as process:
+        assert process.stdout.readline() == b">a\n"
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--min-length", 9, "--max-length", 5], "9 is more than --max-length 5"),
+        (["--min-mean-quality", "nan"], "must be a number, got nan"),
+    ],
+)
+def test_a_selection_that_nothing_can_meet_is_refused(reads, call, options, words):
+    said = call("convert", "reads.fq", "b.fq", *options)
+    assert (said.code, words in said.err) == (2, True)
+    assert not (reads / "b.fq").exists()
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_unwritable(reads, call):
+    said = call("convert", "reads.fq", "none/b.fq")
+    assert (said.code, reads.exists()) == (2, True)
+    assert said.err == "error: none/b.fq: cannot be written: No such file or directory\n"
+
+
 def watched(change=None):
     """Reads a file behind a bar, changes it, and gives what a terminal showed."""
     shown = io.StringIO()

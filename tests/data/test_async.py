@@ -11,8 +11,8 @@ import pytest
 
 import loader_user as user
 from seqloom.data import create_async_dataloader
-from seqloom.data._async import check_cpu_only, warn_of_pinned
-from seqloom.data._raw import count_files, deal
+from seqloom.data.loader._async import check_cpu_only, warn_of_pinned
+from seqloom.data.loader._raw import count_files, deal
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -157,7 +157,7 @@ def test_torch_with_cuda_in_a_worker_is_refused(monkeypatch):
 
 
 def test_to_pin_memory_without_torch_is_an_error(monkeypatch):
-    monkeypatch.setattr("seqloom.data._async.find_spec", lambda _: None)
+    monkeypatch.setattr("seqloom.data.loader._async.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="pin_memory=True needs torch"):
         create_async_dataloader("a.fa", list, pin_memory=True)
 

@@ -9,14 +9,28 @@ from hypothesis import given, settings, strategies as st
 from torch.utils.data import default_collate as torch_collate
 
 from seqloom.data import (
+    DataLoader,
     PadCollator,
     SequenceDataset,
     VarlenCollator,
     default_collate,
 )
-from seqloom.data._output import converter
+from seqloom.data.loader._output import converter
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError, ShapeError
+
+
+class Items:
+    """A dataset of a user, which says what encodes it."""
+
+    def __init__(self, data):
+        self.data, self.encoder = data, data.encoder
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        return self.data[index]
 
 
 class Pair(NamedTuple):
@@ -180,9 +194,34 @@ def test_padding_holds_the_encoders_pad_value():
     assert batch["inputs"].tolist() == [[0, 5, 2, 1], [0, 5, 6, 2]]
 
 
+def test_tokens_are_never_padded_by_a_guess():
+    items = [{"inputs": np.array([0, 5, 2])}, {"inputs": np.array([0, 5, 6, 2])}]
+    with pytest.raises(ArgumentError, match="0 may be a token"):
+        PadCollator()(items)
+
+
+def test_the_loader_tells_the_collator_what_pads_a_users_items(fasta):
+    data = SequenceDataset(fasta({"a": "MK", "b": "MKT*"}), encoder=Tokens("esm2"))
+    theirs, ours = (
+        next(iter(DataLoader(each, 2, collate_fn=PadCollator())))
+        for each in (Items(data), data)
+    )
+    assert theirs["inputs"].tolist() == ours["inputs"].tolist()
+
+
+def test_a_stop_that_is_left_out_is_no_place_of_an_item(fasta):
+    tokens: Any = Tokens("esm2")
+    data = SequenceDataset(fasta({"a": "MKT*", "b": "M"}), encoder=tokens)
+    assert data[0]["inputs"].tolist() == tokens("MKT").tolist()
+    pad = PadCollator(encoder=tokens)
+    batch = pad.columns(data, np.arange(2))
+    np.testing.assert_equal(batch, pad([data[0], data[1]]))
+    assert batch["mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
+
+
 def test_left_padding_stands_before_the_letters():
     items = [{"inputs": np.arange(1, n)} for n in (2, 4)]
-    batch = PadCollator(side="left")(items)
+    batch = PadCollator(side="left", value=0)(items)
     assert batch["inputs"].tolist() == [[0, 0, 1], [1, 2, 3]]
     assert batch["mask"].tolist() == [[0, 0, 1], [1, 1, 1]]
 
@@ -204,7 +243,7 @@ def test_several_keys_are_padded_and_marked_where_they_differ():
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padded_tensors_stay_tensors(dtype, side):
     items = [{"inputs": torch.ones(n, dtype=dtype)} for n in (1, 3)]
-    inputs = PadCollator(side=side)(items)["inputs"]
+    inputs = PadCollator(side=side, value=0)(items)["inputs"]
     expected = torch.nn.utils.rnn.pad_sequence(
         [item["inputs"] for item in items], batch_first=True, padding_side=side
     )
@@ -224,7 +263,7 @@ def test_an_item_without_the_key_is_an_error_that_names_it():
 )
 def test_the_mask_finds_the_items_again(sizes, multiple, side):
     items = [{"inputs": np.arange(1, size + 1)} for size in sizes]
-    batch = PadCollator(multiple=multiple, side=side)(items)
+    batch = PadCollator(multiple=multiple, side=side, value=0)(items)
     rows = zip(batch["inputs"], batch["mask"] == 1, strict=True)
     assert [row[mask].tolist() for row, mask in rows] == [
         i["inputs"].tolist() for i in items

@@ -107,6 +107,27 @@ def test_an_item_says_where_it_lies(genome, bed):
     }
 
 
+@pytest.mark.parametrize("how", [{"alphabet": "rna"}, {"encoder": OneHot("rna")}])
+def test_in_rna_a_faces_u(tmp_path, how):
+    (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
+    table = {"chrom": ["c"], "start": [0], "stop": [5], "strand": ["-"]}
+    data = IntervalDataset(tmp_path / "r.fa", table, **how)
+    expected = seq.reverse_complement_rna("AACGU")
+    item = data[0]
+    assert item.get("sequence", expected.encode()) == expected.encode()
+    if "inputs" in item:
+        assert OneHot("rna").decode(item["inputs"]) == [expected.encode()]
+
+
+def test_u_on_the_minus_strand_is_an_error_where_nothing_says_what_a_faces(tmp_path):
+    (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
+    table = {"chrom": ["c", "c"], "start": [0, 0], "stop": [5, 5], "strand": ["+", "-"]}
+    data = IntervalDataset(tmp_path / "r.fa", table)
+    assert data[0]["sequence"] == b"AACGU"
+    with pytest.raises(ArgumentError, match='alphabet="rna"'):
+        data[1]
+
+
 def test_the_strand_may_be_ignored(genome, bed):
     path = bed("chr1\t5\t9\tx\t0\t-\n")
     assert IntervalDataset(genome, path, strand=False)[0]["sequence"] == read("chr1", 5, 9)

@@ -11,7 +11,8 @@ from hypothesis import given, settings, strategies as st
 from torch.utils.data import DataLoader as TorchLoader, IterableDataset, SequentialSampler
 
 import loader_user as user
-from seqloom.data import DataLoader, EpochSampler
+from seqloom.data import DataLoader, EpochSampler, LengthBucketSampler, SequenceDataset
+from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, WorkerError
 
 sizes = st.integers(1, 12)
@@ -93,7 +94,7 @@ def test_a_generator_gives_the_seed(generator):
 def test_a_thread_that_takes_too_long_is_an_error(monkeypatch):
     import threading
 
-    from seqloom.data._fetch import Fetch
+    from seqloom.data.loader._fetch import Fetch
 
     stop = threading.Event()
     monkeypatch.setattr(Fetch, "__call__", lambda *_: stop.wait(5))
@@ -281,6 +282,36 @@ def test_a_sampler_is_not_dealt_a_second_time(monkeypatch):
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     sampler = EpochSampler(range(6), shuffle=False)
     assert [int(batch[0]) for batch in DataLoader(range(6), sampler=sampler)] == [1, 3, 5]
+
+
+def test_a_sampler_of_ours_is_dealt_to_the_ranks_of_torch_distributed(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    seen: list[int] = []
+    for rank in range(2):
+        monkeypatch.setattr(torch.distributed, "get_rank", lambda rank=rank: rank)
+        sampler = LengthBucketSampler([3, 1, 2, 5], batch_size=2, seed=1)
+        seen += [
+            int(i) for batch in DataLoader(range(4), batch_sampler=sampler) for i in batch
+        ]
+    assert sorted(seen) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("sampler", [[0.5, 1.0], ["a", "b"]])
+def test_a_sampler_of_no_whole_numbers_is_an_error(fasta, sampler):
+    data = SequenceDataset(fasta({"a": "AC", "b": "GG"}), encoder=OneHot("dna"))
+    with pytest.raises(ArgumentError, match="whole numbers"):
+        list(DataLoader(data, 2, sampler=sampler))
+
+
+def test_a_batch_sampler_of_positions_is_an_error_that_names_sampler():
+    with pytest.raises(ArgumentError, match="pass it as sampler="):
+        list(DataLoader(range(3), batch_sampler=[0, 1]))
+
+
+def test_an_unknown_start_method_is_an_error():
+    with pytest.raises(ArgumentError, match="spawn, forkserver, fork"):
+        DataLoader(range(3), num_workers=1, multiprocessing_context="thread")
 
 
 def test_to_pin_memory_without_a_device_warns_and_goes_on():

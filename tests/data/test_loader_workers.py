@@ -259,3 +259,15 @@ def test_the_state_of_an_iterable_goes_on_behind_the_last_batch():
     again = DataLoader(user.Counter(17), 3, **options)
     again.load_state_dict(source.state_dict())
     assert [batch.tolist() for batch in again] == whole[3:]
+
+
+def test_a_process_that_ends_in_its_first_task_has_started():
+    loader = DataLoader(
+        range(3),
+        3,
+        num_workers=1,
+        collate_fn=user.ends_at_once,
+        multiprocessing_context="fork",
+    )
+    with pytest.raises(WorkerError, match=r"died 3 times \(exit code 3\)"):
+        list(loader)

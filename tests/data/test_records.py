@@ -245,6 +245,15 @@ def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
         pickle.loads(text)[0]  # noqa: S301 - ours
 
 
+@pytest.mark.parametrize("labels", [None, {"a": 0, "b": 1}])
+def test_a_fingerprint_does_not_tell_whether_records_are_held(fasta, labels):
+    path = fasta(TWO)
+    held, indexed = (
+        SequenceDataset(path, labels=labels, in_memory=choice) for choice in (True, False)
+    )
+    assert held.fingerprint() == indexed.fingerprint()
+
+
 def test_records_left_out_stay_out_in_a_pickle(fasta):
     path = fasta({"a": "AC", "b": "GG", "c": "T"})
     data = SequenceDataset(path, labels={"a": 0, "c": 1}, unlabelled="skip")

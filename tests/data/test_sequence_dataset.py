@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from seqloom._demo import path
+from seqloom.augment import ReverseComplement
 from seqloom.data import SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import (
@@ -182,3 +183,9 @@ def test_duplicate_ids_are_no_error_without_labels(fasta):
 def test_an_encoder_that_is_none_says_what_to_pass(fasta, encoder):
     with pytest.raises(ArgumentError, match=r'such as sl\.encode\.OneHot\("dna"\), got'):
         SequenceDataset(fasta(TWO), encoder=encoder)
+
+
+@pytest.mark.parametrize("augment", ["rc", ReverseComplement])
+def test_what_cannot_augment_is_an_error(fasta, augment):
+    with pytest.raises(ArgumentError, match=r"sl\.augment\.ReverseComplement"):
+        SequenceDataset(fasta(TWO), augment=augment)

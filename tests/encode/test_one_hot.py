@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from seqloom._config import Config
 from seqloom._ragged import Ragged
@@ -61,6 +61,7 @@ def test_channels_last_is_the_transpose():
     np.testing.assert_array_equal(first(b"ACGTN").T, last(b"ACGTN"))
 
 
+@settings(max_examples=40)
 @given(st.lists(dna, min_size=1, max_size=40), st.integers(1, 4))
 def test_the_number_of_threads_changes_no_bit(rows, threads):
     ragged = Ragged.from_list(rows)

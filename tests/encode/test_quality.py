@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from Bio.SeqIO import QualityIO
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from seqloom._config import Config
 from seqloom.encode import Quality
@@ -17,6 +17,7 @@ def drawn(data, scale):
     return data.draw(st.text(letters, max_size=100))
 
 
+@settings(max_examples=40)
 @given(st.data(), scales)
 def test_a_score_is_the_byte_less_the_scales_zero(data, scale):
     text = drawn(data, scale)
@@ -25,6 +26,7 @@ def test_a_score_is_the_byte_less_the_scales_zero(data, scale):
     assert Quality(scale)(text).tolist() == slow
 
 
+@settings(max_examples=40)
 @given(st.data(), scales)
 def test_a_probability_is_that_of_the_formula(data, scale):
     text = drawn(data, scale)
@@ -37,6 +39,7 @@ def test_a_probability_is_that_of_the_formula(data, scale):
     np.testing.assert_allclose(fast, slow, rtol=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.data(), scales, st.sampled_from(["score", "error_probability"]))
 def test_decode_is_the_inverse_of_encode(data, scale, values):
     text = drawn(data, scale)

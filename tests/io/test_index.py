@@ -12,6 +12,7 @@ import pytest
 from Bio import SeqIO, bgzf
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from seqloom._rust import _native
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -148,6 +149,58 @@ def test_beyond_the_end_is_an_index_error_with_the_size(tmp_path):
     for start, stop in [(-1, 3), (4, 3)]:
         with pytest.raises(IndexError):
             index.fetch("chr0", start, stop)
+
+
+@pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 10**30])
+def test_a_number_beyond_64_bits_is_an_index_error(tmp_path, number):
+    index = SequenceIndex(write(tmp_path / "g.fa", genome()))
+    for wrong in (
+        lambda: index[number],
+        lambda: index.fetch_many([number]),
+        lambda: index.fetch("chr0", 0, number),
+    ):
+        with pytest.raises(IndexError, match=str(abs(number))):
+            wrong()
+
+
+def test_unsigned_numbers_do_not_count_from_the_end(tmp_path):
+    index = SequenceIndex(write(tmp_path / "g.fa", genome()))
+    with pytest.raises(IndexError):
+        index.fetch_many(np.array([2**64 - 1], np.uint64))
+    assert index.fetch_many(np.array([4], np.uint64)).ids == ["chr4"]
+
+
+def test_an_index_that_is_wanted_no_more_is_not_written(tmp_path, container):
+    path = write(tmp_path / "r.fq", reads(500), container)
+    progress = _native.IndexProgress()
+    progress.stop()
+    with pytest.raises(FileError, match="that was stopped"):
+        _native.build_index(str(path), f"{path}.sli", progress, 2)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def press_ctrl_c(_):
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_an_index_is_made_comes_through(tmp_path):
+    path = write(tmp_path / "r.fq", reads(500))
+    with pytest.raises(KeyboardInterrupt):
+        build_index(path, on_progress=press_ctrl_c)
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_a_gzip_cut_on_a_member_border_is_found(tmp_path, cut):
+    parts = [gzip.compress(text) for text in (b"@a\nAC\n+\nII\n", b"@b\nG\n+\nI\n") * 2]
+    path = tmp_path / "r.fq.gz"
+    path.write_bytes(b"".join(parts))
+    SequenceIndex(path)
+    path.write_bytes(b"".join(parts[:-cut]))
+    with open_sequences(path) as reader:
+        assert sum(1 for _ in reader) == 4 - cut
+    with pytest.raises(FormatError, match="the file was cut"):
+        SequenceIndex(path)
 
 
 def test_numbers_are_whole(tmp_path):

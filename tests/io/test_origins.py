@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from typing import Any, cast
 
 import pytest
 
@@ -93,6 +94,31 @@ def test_text_is_refused(text):
 def test_what_is_no_file_is_refused(thing):
     with pytest.raises(ArgumentError, match="a binary file object, got int"):
         open_sequences(thing)
+
+
+class Liar:
+    """Says that it gave other bytes than it did."""
+
+    def __init__(self, answer):
+        self.readinto = lambda _: answer
+
+
+@pytest.mark.parametrize("answer", [-1, 1 << 40, "all"])
+def test_an_object_that_says_it_gave_more_than_fits_is_refused(answer):
+    with pytest.raises(ArgumentError, match=f"Liar says that it gave {answer} bytes"):
+        open_sequences(cast("Any", Liar(answer)))
+
+
+class GivesNumbers:
+    """Has a method read that has another meaning."""
+
+    def read(self, _):
+        return 5
+
+
+def test_an_object_that_gives_no_bytes_is_refused():
+    with pytest.raises(ArgumentError, match=r"GivesNumbers gives .*int.*, expected bytes"):
+        open_sequences(cast("Any", GivesNumbers()))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -1,5 +1,6 @@
 import gzip
 from io import BytesIO
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, strategies as st
@@ -119,6 +120,11 @@ def test_files_may_be_packed_differently(tmp_path):
 def test_options_that_would_part_mates_are_refused(options, words):
     with pytest.raises(ArgumentError, match=words):
         open_sequences((fastq("a"), fastq("a")), **options)
+
+
+def test_a_pair_is_two_files():
+    with pytest.raises(ArgumentError, match="a pair is two files, got 3"):
+        open_sequences(cast("Any", (fastq("a"), fastq("a"), fastq("a"))))
 
 
 def test_one_file_twice_is_refused(tmp_path):

@@ -7,7 +7,7 @@ use seqloom_core::{Ragged, Result};
 
 pub use block::{Block, Rows};
 
-use crate::letters::{Counts, Letters, Met};
+use crate::letters::{Counts, Judge, Letters};
 use crate::machine;
 
 /// Below this many output bytes, waking other threads costs more than it saves.
@@ -21,9 +21,9 @@ pub trait Kernel<T: Send>: Send + Sync {
     /// The least numbers of a row for so many letters.
     fn size(&self, letters: usize) -> usize;
 
-    /// Writes a whole row, which is at least as long as [`size`](Self::size) says, and tells
-    /// what was met; nothing if a letter is refused.
-    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met>;
+    /// Writes a whole row, which is at least as long as [`size`](Self::size) says, and has
+    /// the letters judged; nothing if one is refused.
+    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
 
     /// Writes many rows; nothing if one is too short, or a letter is refused.
     fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {

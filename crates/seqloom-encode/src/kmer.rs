@@ -1,9 +1,12 @@
 //! Words of k letters, as numbers in base of the alphabet's size.
 
+mod four;
+
+use four::Pairs;
 use seqloom_core::{Error, Result};
 
 use crate::fill::Kernel;
-use crate::letters::{Letters, Met};
+use crate::letters::{Judge, Letters};
 use crate::{Frame, Word};
 
 /// No member, so the words that hold it have no number.
@@ -19,6 +22,8 @@ pub struct Words {
     is_canonical: bool,
     /// The weight of a word's first letter.
     highest: u64,
+    /// What four members and their lower case mean, where a faster way is open.
+    pairs: Option<Pairs>,
 }
 
 impl Words {
@@ -41,8 +46,10 @@ impl Words {
                 "canonical words need the complements of alphabet 'dna' or 'rna'",
             ));
         }
+        let digits = digits(letters);
         Ok(Self {
-            digits: digits(letters),
+            pairs: four::pairs(members, k, &digits),
+            digits,
             base,
             k,
             stride,
@@ -64,7 +71,14 @@ impl Words {
 
     /// Gives the number of each word in turn; nothing for a word that is not all members.
     #[inline(always)]
-    fn each(&self, letters: &[u8], mut give: impl FnMut(Option<u64>)) {
+    fn each(&self, (letters, is_plain): (&[u8], bool), mut give: impl FnMut(Option<u64>)) {
+        if let Some(pairs) = self.pairs.filter(|_| is_plain) {
+            return self.each_of_four(pairs, letters, |numbers| {
+                for number in numbers {
+                    give(Some(u64::from(*number)));
+                }
+            });
+        }
         let mut rolling = Rolling::default();
         let mut wait = self.k;
         for (place, letter) in letters.iter().enumerate() {
@@ -153,16 +167,32 @@ impl<T: Word> Kernel<T> for Kmers<T> {
     }
 
     #[inline(always)]
-    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
-        let met = table.judge(letters)?;
+    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+        let is_plain = judge.judge(letters)?;
         let tokens = self.frame.around(row, self.words.count(letters.len()));
+        if let Some(pairs) = self.words.pairs.filter(|_| is_plain) {
+            self.fill_of_four(pairs, letters, tokens);
+            return Some(());
+        }
         let mut places = tokens.iter_mut();
-        self.words.each(letters, |number| {
+        self.words.each((letters, is_plain), |number| {
             if let Some(place) = places.next() {
                 *place = number.map_or(self.unknown, |number| T::cut(self.first + number));
             }
         });
-        Some(met)
+        Some(())
+    }
+}
+
+impl<T: Word> Kmers<T> {
+    #[inline(always)]
+    fn fill_of_four(&self, pairs: Pairs, letters: &[u8], mut tokens: &mut [T]) {
+        self.words.each_of_four(pairs, letters, |numbers| {
+            let places = tokens.split_off_mut(..numbers.len()).unwrap_or_default();
+            for (place, number) in places.iter_mut().zip(numbers) {
+                *place = T::cut(self.first + u64::from(*number));
+            }
+        });
     }
 }
 
@@ -181,10 +211,10 @@ impl<T: Word> Kernel<T> for KmerCounts {
     }
 
     #[inline(always)]
-    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
-        let met = table.judge(letters)?;
+    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+        let is_plain = judge.judge(letters)?;
         row.fill(T::cut(0));
-        self.words.each(letters, |number| {
+        self.words.each((letters, is_plain), |number| {
             let place = number.and_then(|number| usize::try_from(number).ok());
             if let Some(count) = place.and_then(|place| row.get_mut(place)) {
                 *count = count.next();
@@ -195,7 +225,7 @@ impl<T: Word> Kernel<T> for KmerCounts {
                 *count = count.to_float();
             }
         }
-        Some(met)
+        Some(())
     }
 }
 

@@ -5,7 +5,7 @@ mod expected;
 mod judge;
 mod plain;
 
-pub use judge::{Counts, Met};
+pub use judge::{Counts, Judge};
 pub(crate) use plain::{CHUNK, Seen};
 
 use expected::Expected;

@@ -21,7 +21,7 @@ mod word;
 pub use fill::{Block, Kernel, Rows, fill};
 pub use frame::Frame;
 pub use kmer::{KmerCounts, Kmers, Words};
-pub use letters::{Counts, Letters, Met};
+pub use letters::{Counts, Judge, Letters};
 pub use lookup::Lookup;
 pub use one_hot::OneHot;
 pub use policy::{Case, Policy, Rare, Symbols};

@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Result};
 
 use crate::fill::Kernel;
-use crate::letters::{Letters, Met};
+use crate::letters::Judge;
 use crate::{Frame, Word};
 
 /// One number for each letter.
@@ -32,11 +32,11 @@ impl<T: Word> Kernel<T> for Lookup<T> {
     }
 
     #[inline(always)]
-    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
+    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let tokens = self.frame.around(row, letters.len());
         for (token, letter) in tokens.iter_mut().zip(letters) {
             *token = self.values[usize::from(*letter)];
         }
-        table.judge(letters)
+        judge.judge(letters).map(drop)
     }
 }

@@ -12,7 +12,7 @@ use seqloom_core::{Error, Result};
 
 use crate::Word;
 use crate::fill::Kernel;
-use crate::letters::{CHUNK, Letters, Met};
+use crate::letters::{CHUNK, Judge, Letters};
 
 /// Every letter is a column of zeros with a one in it, or what its row says.
 #[derive(Clone, Debug)]
@@ -86,17 +86,17 @@ impl<T: Word + PartialEq> Kernel<T> for OneHot<T> {
     }
 
     #[inline(always)]
-    fn fill(&self, table: &Letters, letters: &[u8], row: &mut [T]) -> Option<Met> {
+    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         if !self.channels_first {
             self.fill_places(letters, row);
-            return table.judge(letters);
+            return judge.judge(letters).map(drop);
         }
         let seen = self.fill_channels(letters, row);
-        let met = table.tell(letters, seen)?;
-        if self.differs_somewhere && !met.is_plain {
+        let is_plain = judge.tell(letters, &seen)?;
+        if self.differs_somewhere && !is_plain {
             self.fill_differing(letters, row);
         }
-        Some(met)
+        Some(())
     }
 }
 

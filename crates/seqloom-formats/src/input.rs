@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process;
 use std::time::SystemTime;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::patience::{has_bytes, open, wait_for_bytes};
 
 /// How much is asked of the operating system at once.
 pub(crate) const PIECE: usize = 256 << 10;
@@ -55,7 +55,7 @@ impl Input {
             let file = io::stdin().as_fd().try_clone_to_owned()?;
             return Self::of_file(File::from(file));
         }
-        Self::of_file(File::open(path)?)
+        Self::of_file(open(path)?)
     }
 
     /// Reads from an open file.
@@ -164,7 +164,8 @@ impl Input {
         }
         let count = loop {
             let read = match &mut self.source {
-                Source::File(file, _) | Source::Pipe(file) => file.read(out),
+                Source::File(file, _) => file.read(out),
+                Source::Pipe(file) => wait_for_bytes(file).and_then(|()| file.read(out)),
                 Source::Stream(stream) => stream.read(out),
             };
             match read {
@@ -222,12 +223,6 @@ impl Stamp {
             from: io::Seek::stream_position(&mut &*file)?,
         })
     }
-}
-
-/// Whether a pipe can be read, or has ended.
-fn has_bytes(file: &File) -> bool {
-    let mut asked = [PollFd::new(file, PollFlags::IN)];
-    matches!(poll(&mut asked, Some(&Timespec::default())), Ok(1..))
 }
 
 /// A size as a position in a file.

@@ -24,6 +24,7 @@ pub mod locate;
 pub mod options;
 pub mod pairs;
 mod parser;
+pub mod patience;
 mod pieces;
 pub mod profile;
 pub mod reader;

@@ -34,7 +34,7 @@ pub struct Tensor<'a, T> {
 
 /// Changes a parameter and its moments as `torch.optim.AdamW` does.
 pub fn adamw<T: Float>(step: Step, tensor: Tensor<'_, T>, threads: usize) {
-    if threads > 1 && tensor.param.len() > PIECE {
+    if !parallel::is_alone(threads) && tensor.param.len() > PIECE {
         let (left, right) = halve(tensor);
         rayon::join(
             || adamw(step, left, threads),

@@ -11,6 +11,12 @@ pub fn crew(threads: usize, nanoseconds: usize) -> usize {
 /// A thread takes some twenty microseconds to wake: what is done sooner is done alone.
 const BRIEF: usize = 50_000;
 
+/// Whether work is done by the calling thread: also outside a pool, where rayon would build
+/// its global one, which nobody owns.
+pub(crate) fn is_alone(threads: usize) -> bool {
+    threads <= 1 || rayon::current_thread_index().is_none()
+}
+
 /// Fills an output in chunks of `size`, each told its number. One thread takes them in
 /// order and leaves rayon alone.
 pub(crate) fn chunks<T: Send>(
@@ -20,7 +26,7 @@ pub(crate) fn chunks<T: Send>(
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) {
     let size = size.max(1);
-    if threads <= 1 || out.len() <= size {
+    if is_alone(threads) || out.len() <= size {
         out.chunks_mut(size)
             .enumerate()
             .for_each(|(number, chunk)| fill(number, chunk));
@@ -41,7 +47,7 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
     let sizes = (sizes.0.max(1), sizes.1.max(1));
     let fill =
         |(number, (first, second)): (usize, (&mut [T], &mut [U]))| fill(number, first, second);
-    if threads <= 1 || firsts.len() <= sizes.0 {
+    if is_alone(threads) || firsts.len() <= sizes.0 {
         firsts
             .chunks_mut(sizes.0)
             .zip(seconds.chunks_mut(sizes.1))

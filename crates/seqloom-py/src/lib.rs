@@ -11,6 +11,7 @@ mod core;
 mod encode;
 mod error;
 mod formats;
+mod interrupt;
 mod kernels;
 mod lend;
 mod load;
@@ -26,6 +27,15 @@ pub fn stub_info() -> pyo3_stub_gen::Result<pyo3_stub_gen::StubInfo> {
 /// The compiled half of seqloom, seen from Python as `seqloom._rust._native`.
 #[pymodule]
 mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    #[expect(clippy::unnecessary_wraps, reason = "PyO3 wants a result")]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::interrupt::listen();
+        Ok(())
+    }
+
     #[pymodule_export]
     use super::core::key::{fold_each, random_bits, threefry};
     #[pymodule_export]
@@ -72,4 +82,6 @@ mod _native {
     use super::load::order::{permutation, permuted, permuted_at};
     #[pymodule_export]
     use super::load::store::{RecordStore, first_words, header_ids, turn_rows};
+    #[pymodule_export]
+    use super::pool::claim_global_pool;
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use seqloom_core::Result;
 
-use crate::error;
+use crate::{error, interrupt};
 
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 
@@ -31,6 +31,9 @@ pub(crate) fn run<T: Send>(
             _ => pool(threads).map(|pool| pool.install(work)),
         }))
     });
+    if let Some(raised) = interrupt::take() {
+        return Err(raised);
+    }
     match outcome {
         Ok(Ok(answer)) => answer.map_err(|error| error::raised(py, &error)),
         Ok(Err(error)) => Err(error::internal(py, &error.to_string())),
@@ -67,4 +70,18 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("a panic")
+}
+
+/// Builds rayon's global pool, and says whether nobody had built it before: it
+/// has no owner and breaks in a forked child. The tests ask this last of all.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn claim_global_pool() -> bool {
+    ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build_global()
+        .is_ok()
 }

@@ -24,6 +24,7 @@ __all__ = [
     "batch_norm_grad",
     "best_fit",
     "build_index",
+    "claim_global_pool",
     "conv1d",
     "conv1d_input_grad",
     "conv1d_weight_grad",
@@ -117,7 +118,7 @@ class Augmenter:
 @typing.final
 class IndexProgress:
     r"""
-    How far the making of an index has come; another thread may ask.
+    How far the making of an index has come; another thread may ask, and stop it.
     """
     @property
     def bytes(self) -> builtins.int:
@@ -125,6 +126,10 @@ class IndexProgress:
         How many bytes of text were looked through so far.
         """
     def __new__(cls) -> IndexProgress: ...
+    def stop(self) -> None:
+        r"""
+        Ends the making with an error, soon.
+        """
 
 @typing.final
 class Letters:
@@ -321,6 +326,11 @@ class SequenceKernel:
         r"""
         How often each word occurs; `like` is any array of the counts' type.
         """
+    @staticmethod
+    def extremes(offsets: numpy.typing.NDArray[numpy.int64]) -> tuple[builtins.int, builtins.int]:
+        r"""
+        How many letters the shortest and the longest sequence have; 0 and 0 if there is none.
+        """
     def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], starts: typing.Optional[numpy.typing.NDArray[numpy.int64]], threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
         r"""
         Writes each sequence into its row of `out`: equal rows, or those between `starts`.
@@ -447,6 +457,12 @@ def best_fit(lengths: numpy.typing.NDArray[numpy.int64], room: builtins.int) -> 
 def build_index(path: builtins.str | os.PathLike[str] | pathlib.Path, side: typing.Optional[builtins.str | os.PathLike[str] | pathlib.Path], progress: IndexProgress, threads: builtins.int) -> typing.Optional[bytes]:
     r"""
     Makes the index of a file: written to `side`, or given back as bytes.
+    """
+
+def claim_global_pool() -> builtins.bool:
+    r"""
+    Builds rayon's global pool, and says whether nobody had built it before: it
+    has no owner and breaks in a forked child. The tests ask this last of all.
     """
 
 def conv1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], stride: builtins.int, padding: builtins.int, dilation: builtins.int, threads: builtins.int) -> None:

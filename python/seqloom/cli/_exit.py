@@ -1,9 +1,11 @@
 """From what went wrong to one or two lines and an exit code."""
 
+import os
 import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
@@ -11,6 +13,8 @@ from seqloom.cli._start import STOPPED
 from seqloom.errors import SeqloomError
 
 BAD_INPUT = 2
+# As Rich does, which prints most of what we print.
+UNWANTED = 1
 FILES = "parameter FILES requires"
 
 
@@ -22,10 +26,20 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
         message = f"{error}{_hint(error)}\n{_where_help_is(app, words)}"
         return _refuse(message, with_traceback=with_traceback)
     except (SeqloomError, OSError, MemoryError) as error:
-        return _refuse(_spell(error), with_traceback=with_traceback)
+        is_unwanted = isinstance(error, BrokenPipeError)
+        said = _spell(error)
+        return _leave() if is_unwanted else _refuse(said, with_traceback=with_traceback)
     except KeyboardInterrupt as stop:
         return _stop(str(stop), words)
     return 0
+
+
+def _leave() -> int:
+    """Ends without a word: whoever read what was printed wants no more."""
+    # What is still in the buffer would be complained about at the very end.
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return UNWANTED
 
 
 def _refuse(message: str, *, with_traceback: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -38,6 +39,17 @@ class KeepOptions:
     min_mean_quality: Annotated[float | None, Parameter(negative="")] = None
 
 
+def _check(keep: KeepOptions) -> None:
+    """Refuses what no record can be."""
+    least, most = keep.min_length or 0, keep.max_length
+    if most is not None and least > most:
+        raise ArgumentError(f"--min-length {least} is more than --max-length {most}")
+    if keep.min_mean_quality is not None and not math.isfinite(keep.min_mean_quality):
+        raise ArgumentError(
+            f"--min-mean-quality must be a number, got {keep.min_mean_quality}"
+        )
+
+
 class Selection:
     """Keeps some records and counts why others go.
 
@@ -47,6 +59,7 @@ class Selection:
     """
 
     def __init__(self, keep: KeepOptions, encoding: Encoding) -> None:
+        _check(keep)
         self._keep = keep
         self._encoding: Encoding = encoding
         self.dropped = {"too short": 0, "too long": 0, "of low quality": 0}

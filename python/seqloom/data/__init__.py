@@ -1,22 +1,22 @@
 """Files to batches: datasets, parts of them, collators and the loader."""
 
 from seqloom.data._alphabet import guess_alphabet
-from seqloom.data._async import create_async_dataloader
-from seqloom.data._cache import cached
-from seqloom.data._collate import default_collate
 from seqloom.data._encoder import Encoder
-from seqloom.data._epoch_sampler import EpochSampler
-from seqloom.data._interval_dataset import IntervalDataset
-from seqloom.data._length_samplers import LengthBucketSampler, TokenBudgetSampler
-from seqloom.data._loader import DataLoader
-from seqloom.data._pad import PadCollator
 from seqloom.data._sequence_dataset import SequenceDataset
 from seqloom.data._split import folds, split
-from seqloom.data._stream import SequenceStream
 from seqloom.data._subset import Subset
-from seqloom.data._varlen import VarlenCollator
-from seqloom.data._weighted_sampler import WeightedSampler
-from seqloom.data._windows import windows
+from seqloom.data.cache._cache import cached
+from seqloom.data.collate._collate import default_collate
+from seqloom.data.collate._pad import PadCollator
+from seqloom.data.collate._varlen import VarlenCollator
+from seqloom.data.interval._interval_dataset import IntervalDataset
+from seqloom.data.interval._windows import windows
+from seqloom.data.loader._async import create_async_dataloader
+from seqloom.data.loader._loader import DataLoader
+from seqloom.data.sample._epoch_sampler import EpochSampler
+from seqloom.data.sample._length_samplers import LengthBucketSampler, TokenBudgetSampler
+from seqloom.data.sample._weighted_sampler import WeightedSampler
+from seqloom.data.stream._stream import SequenceStream
 
 __all__ = [
     "DataLoader",

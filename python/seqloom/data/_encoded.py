@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
-from seqloom.data._ring import empty
+from seqloom.data.loader._ring import empty
 from seqloom.errors import LetterError
 
 if TYPE_CHECKING:

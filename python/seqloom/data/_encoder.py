@@ -55,3 +55,13 @@ def check_encoder(encoder: Any) -> None:
         raise ArgumentError(
             f'encoder must be one such as sl.encode.OneHot("{name}"), got {encoder!r}'
         )
+
+
+def checked_augment(augment: Any) -> Any:
+    """Refuses what cannot change a sequence, such as a class instead of a value."""
+    if augment is not None and (isinstance(augment, type) or not callable(augment)):
+        raise ArgumentError(
+            "augment must be one such as sl.augment.ReverseComplement(), or a function of "
+            f"letters and key, got {augment!r}"
+        )
+    return augment

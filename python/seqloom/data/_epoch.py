@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seqloom.data._state import whole_number
+from seqloom.data.loader._state import whole_number
 
 
 class Epoch:

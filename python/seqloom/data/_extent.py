@@ -11,6 +11,8 @@ from seqloom.errors import ShapeError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from seqloom._ragged import Ragged
+
 
 def mask_of(lengths: NDArray[np.int64], places: int) -> NDArray[np.float32]:
     """Marks the places that hold a letter."""
@@ -21,6 +23,12 @@ def places_of(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Counts the places that an encoder makes of so many letters."""
     count = getattr(encoder, "places", None)
     return lengths if count is None else count(lengths)
+
+
+def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
+    """Counts the places that sequences fill, which is less where a stop is left out."""
+    count = getattr(encoder, "extents", None)
+    return places_of(encoder, sequences.lengths) if count is None else count(sequences)
 
 
 def place_axis(encoder: Any) -> int:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom._ragged import offsets_of
+from seqloom._ragged import Ragged, offsets_of
+from seqloom._rust import _native
+from seqloom.data._content import content_digest
 from seqloom.data._ids import ids_of
 from seqloom.data._store import check_one_kind
 from seqloom.io import SequenceIndex
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data._content import Columns
     from seqloom.data._store import Inputs, Letters
     from seqloom.io import SequenceBatch
 
@@ -117,8 +120,19 @@ class IndexedStore:
         """Has nothing to let go of."""
 
     def digest(self) -> bytes:
-        """Names the content of the files, as it was when they were indexed."""
+        """Hashes the content of the files, which are read once for it."""
+        return content_digest(map(_columns, self.batches()))
+
+    def stamp(self) -> bytes:
+        """Names the files as they were when they were indexed."""
         whole = hashlib.blake2b(digest_size=16)
         for index in self._indexes:
             whole.update(repr((index.content, len(index), index.letters)).encode())
         return whole.digest()
+
+
+def _columns(batch: SequenceBatch) -> Columns:
+    """Takes ids, letters and qualities out of a batch."""
+    headers = batch.headers
+    names = Ragged(*_native.first_words(headers.data, headers.offsets))
+    return names, batch.sequences, batch.qualities

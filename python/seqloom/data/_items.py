@@ -12,6 +12,7 @@ from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, items_of, plain
 from seqloom.data._describe import class_counts, describe
 from seqloom.data._encoded import augmented
+from seqloom.data._encoder import checked_augment
 from seqloom.data._epoch import Epoch
 from seqloom.data._position import epoch_of, position, positions
 from seqloom.data._subset import Subset
@@ -49,7 +50,7 @@ class SequenceItems(ABC):
     ) -> None:
         self.paths: tuple[str, ...] = paths
         self.encoder = encoder
-        self.augment = augment
+        self.augment = checked_augment(augment)
         self.seed = seed
         self.task: str | None = None
         self.classes: tuple[str, ...] = ()
@@ -339,6 +340,8 @@ class SequenceItems(ABC):
 
     def fingerprint(self) -> str:
         """Names the content by 32 hexadecimal digits: ids, letters, labels and classes.
+
+        Files that are not held in memory are read once for it.
 
         Returns:
             The same text for the same content, whatever the files are called.

@@ -47,6 +47,7 @@ class Records:
         self._store: Store | None = _open(inputs, in_memory=in_memory)
         self.in_memory = isinstance(self._store, MemoryStore)
         self._digest: bytes | None = None
+        self._stamp: bytes | None = None
         self.starts: NDArray[np.int64] = offsets_of(self._store.counts)
         self.kept: NDArray[np.int64] | None = None
 
@@ -61,7 +62,7 @@ class Records:
         """Opens the same files in another process."""
         store = _open(self.inputs, in_memory=self.in_memory)
         store.forget_headers()
-        if store.digest() != self._digest:
+        if store.stamp() != self._stamp:
             raise FileError(
                 f"{', '.join(self.inputs.paths)}: the content has changed since the "
                 "dataset was made; make it anew"
@@ -132,7 +133,8 @@ class Records:
         return hashlib.blake2b(self._digest + kept, digest_size=16).digest()
 
     def __getstate__(self) -> dict[str, Any]:
-        self.digest()
+        if self._stamp is None:
+            self._stamp = self.store.stamp()
         return {**self.__dict__, "_store": None}
 
 

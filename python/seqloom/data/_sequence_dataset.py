@@ -10,13 +10,13 @@ import numpy as np
 from seqloom.data._encoded import first_refused, in_file
 from seqloom.data._encoder import Refusing, check_encoder
 from seqloom.data._items import SequenceItems
-from seqloom.data._join import join, join_each
-from seqloom.data._labels import number_labels
 from seqloom.data._length import check_lengths
 from seqloom.data._path import expand
 from seqloom.data._records import Records
-from seqloom.data._source import choose_source
 from seqloom.data._store import Inputs
+from seqloom.data.label._join import join, join_each
+from seqloom.data.label._labels import number_labels
+from seqloom.data.label._source import choose_source
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
     from seqloom.data._encoder import Encoder
-    from seqloom.data._source import Source
     from seqloom.data._store import Letters
+    from seqloom.data.label._source import Source
     from seqloom.errors import LetterError
     from seqloom.io import SequenceRecord
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.data._group import deal_groups, group_numbers
-from seqloom.data._order import permutation
 from seqloom.data._subset import Subset, without_augment
+from seqloom.data.loader._order import permutation
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -197,18 +197,19 @@ class SequenceEncoder(Config):
 
     def _common(self, rows: Ragged, length: int | None) -> int:
         """Decides how many places a batch has."""
-        # A loader calls this for every batch, and np.diff costs ten times as much.
-        lengths = rows.offsets[1:] - rows.offsets[:-1]
-        if not lengths.size:
+        if not len(rows):
             return length or 0
-        longest = int(lengths.max())
+        # A loader calls this for every batch, and each of NumPy's sums costs as much.
+        shortest, longest = self._kernel.extremes(rows.offsets)
         if length is not None:
             most = int(self.places(longest))
             if most > length:
                 raise _too_long(longest, most, length)
             return length
-        shortest = int(lengths.min())
-        least, most = self.places([shortest, longest]).tolist()
+        most = int(self.places(longest))
+        if shortest == longest:
+            return most
+        least = int(self.places(shortest))
         if least != most:
             raise ShapeError(
                 f"sequences are {shortest} to {longest} letters long: give length= to "

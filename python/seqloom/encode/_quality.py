@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -45,11 +45,14 @@ class Quality(SequenceEncoder):
         [0.1, 0.01]
     """
 
-    channels: ClassVar[None] = None
-
     encoding: Literal["phred33", "phred64", "solexa"] = "phred33"
     values: Literal["score", "error_probability"] = "score"
     dtype: Number = "float32"
+
+    @property
+    def channels(self) -> None:
+        """None: a place is one number."""
+        return
 
     def _check(self) -> None:
         is_share = self.values == "error_probability"

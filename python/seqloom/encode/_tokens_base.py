@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.encode._base import SequenceEncoder, joined
 from seqloom.encode._output import bits_of, numbers_of, writable
-from seqloom.encode._policy import LIMITS, STOP
+from seqloom.encode._policy import LIMITS
+from seqloom.encode._stops import kept_lengths
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ class TokenEncoder(SequenceEncoder):
         True
     """
 
-    channels: ClassVar[None] = None
+    @property
+    def channels(self) -> None:
+        """None: a place is one number."""
+        return
 
     @property
     @abstractmethod
@@ -39,6 +43,45 @@ class TokenEncoder(SequenceEncoder):
     @abstractmethod
     def mask_value(self) -> int:
         """The token of what is masked."""
+
+    def extents(self, sequences: Ragged) -> NDArray[np.int64]:
+        """Says how many places sequences fill: a stop that is left out fills none.
+
+        Args:
+            sequences: Their letters.
+
+        Returns:
+            The number of tokens of each.
+
+        Examples:
+            >>> from seqloom._ragged import Ragged
+            >>> from seqloom.encode import Tokens
+            >>> Tokens("esm2").extents(Ragged.from_list(["MK", "MK*"])).tolist()
+            [4, 4]
+        """
+        return self.places(kept_lengths(self._letters, sequences))
+
+    def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
+        """Encodes one sequence.
+
+        Args:
+            sequence: Its letters.
+            out: Where to write, as many places as ``places`` says; a new array if None.
+
+        Returns:
+            Its tokens, none of which is padding; ``out`` where it is given.
+
+        Raises:
+            LetterError: A letter is foreign, or forbidden by the policy.
+
+        Examples:
+            >>> from seqloom.encode import Tokens
+            >>> Tokens("esm2")("MK*").tolist()
+            [0, 20, 15, 2]
+        """
+        return (
+            self.flat([sequence])[0] if out is None else super().__call__(sequence, out=out)
+        )
 
     def flat(
         self, sequences: Ragged | Sequence[bytes | str], *, num_threads: int | None = None
@@ -63,7 +106,7 @@ class TokenEncoder(SequenceEncoder):
             ([0, 1, 2], [0, 2, 3])
         """
         rows = sequences if isinstance(sequences, Ragged) else joined(sequences)
-        starts = offsets_of(self.places(self._kept(rows)))
+        starts = offsets_of(self.extents(rows))
         tokens, bits = writable((int(starts[-1]),), self.dtype)
         self._fill(rows, bits, starts=starts, num_threads=num_threads)
         return tokens, starts
@@ -101,14 +144,6 @@ class TokenEncoder(SequenceEncoder):
     @abstractmethod
     def _spell(self, tokens: NDArray[np.int64]) -> bytes:
         """Turns one sequence's tokens into letters."""
-
-    def _kept(self, rows: Ragged) -> NDArray[np.int64]:
-        """Counts the letters of each sequence but for a stop that is taken as absent."""
-        lengths = rows.lengths
-        if not (self._letters.strips and rows.data.size):
-            return lengths
-        last = rows.data[np.maximum(rows.offsets[1:] - 1, 0)]
-        return lengths - ((last == STOP) & (lengths > 0))
 
     def _check_range(self) -> None:
         """Refuses tokens that the type cannot hold."""

@@ -12,7 +12,7 @@ import numpy as np
 from seqloom._files import write_atomic
 from seqloom._ragged import Ragged
 from seqloom._threads import thread_count
-from seqloom.errors import ArgumentError, IdError
+from seqloom.errors import ArgumentError, IdError, OutOfRangeError
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._index_file import open_index, reopen_index
 from seqloom.io._record import header_id, header_text
@@ -339,6 +339,7 @@ class SequenceIndex:
 
 
 _OF_PROCESS = frozenset({"_native", "_process", "_lengths", "_rows", "_kept"})
+_HUGE = 1 << 63
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.int64]:
@@ -346,9 +347,16 @@ def _numbers(values: ArrayLike) -> NDArray[np.int64]:
     found = np.asarray(values)
     if found.size == 0:
         return np.empty(0, np.int64)
-    if found.dtype.kind not in "iu":
+    if found.dtype.kind not in "iu" and not _are_huge(found):
         raise ArgumentError(f"expected whole numbers, got {found.dtype}")
+    if found.dtype.kind != "i" and not -_HUGE <= found.min() <= found.max() < _HUGE:
+        raise OutOfRangeError(f"no file has so much, got {found.min()} to {found.max()}")
     return np.ascontiguousarray(found.reshape(-1), np.int64)
+
+
+def _are_huge(values: NDArray[Any]) -> bool:
+    """Says whether these are whole numbers that NumPy has no type for."""
+    return values.dtype.kind == "O" and all(isinstance(value, int) for value in values.flat)
 
 
 def _encode(name: str | bytes) -> bytes:

@@ -63,33 +63,48 @@ def build_index(
     threads = thread_count(num_threads)
     progress = _native.IndexProgress()
 
-    def make() -> None:
-        _native.build_index(os.fspath(path), os.fspath(side), progress, threads)
+    def make() -> bytes | None:
+        return _native.build_index(os.fspath(path), os.fspath(side), progress, threads)
 
-    if on_progress is None:
-        make()
-    else:
-        _watch(make, lambda: on_progress(progress.bytes))
+    def look() -> None:
+        if on_progress is not None:
+            on_progress(progress.bytes)
+
+    _watch(make, look, stop=progress.stop)
     return side
 
 
-def _watch(work: Callable[[], None], look: Callable[[], object]) -> None:
-    """Does the work on a thread of its own, and looks at it now and then."""
+def _watch(
+    work: Callable[[], bytes | None],
+    look: Callable[[], None],
+    *,
+    stop: Callable[[], None],
+) -> bytes | None:
+    """Works on another thread: this one looks at it now and then, and hears Ctrl-C."""
+    made: list[bytes | None] = []
     failures: list[BaseException] = []
+    is_over = threading.Event()
 
     def run() -> None:
         try:
-            work()
+            made.append(work())
         except BaseException as failure:  # noqa: BLE001 - raised again below
             failures.append(failure)
+        finally:
+            is_over.set()
 
-    worker = threading.Thread(target=run, daemon=True)
-    worker.start()
-    while worker.is_alive():
-        worker.join(_OFTEN)
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        while not is_over.wait(_OFTEN):
+            look()
         look()
+    except BaseException:
+        stop()
+        is_over.wait()
+        raise
     if failures:
         raise failures[0]
+    return made[0]
 
 
 def open_index(
@@ -176,7 +191,12 @@ def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
 
 def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
     """Makes an index that is kept in memory."""
-    kept = _native.build_index(path, None, _native.IndexProgress(), threads) or b""
+    progress = _native.IndexProgress()
+
+    def make() -> bytes | None:
+        return _native.build_index(path, None, progress, threads)
+
+    kept = _watch(make, lambda: None, stop=progress.stop) or b""
     native = _native.SequenceIndex.from_bytes(path, kept, threads)
     return OpenedIndex(native, None, f"the index is kept in memory ({why})")
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from seqloom.io._origin import Origin
     from seqloom.io._settings import Comments, Format, OnError, Quality, Whitespace
 
+_TWO = 2
+
 
 class Options(TypedDict, total=False):
     """Names what a file is read with, as `open_sequences` describes it."""
@@ -118,6 +120,8 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
         num_threads=num_threads,
     )
     if isinstance(path, tuple):
+        if len(path) != _TWO:
+            raise ArgumentError(f"a pair is two files, got {len(path)}")
         return _open_two(path, settings, interleaved=interleaved)
     return _open_pairs(path, settings) if interleaved else SequenceReader(path, settings)
 

@@ -109,7 +109,8 @@ impl Augmentation {
     ) -> Result<()> {
         out.clear();
         let count = sequences.letters.len();
-        if threads < 2 || count < 2 {
+        // Outside a pool rayon would build its global one.
+        if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
             return self.part(sequences, (0, count), out);
         }
         let size = count.div_ceil(threads);

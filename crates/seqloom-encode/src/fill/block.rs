@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 use seqloom_core::{Error, Ragged, Result};
 
 use super::Kernel;
-use crate::letters::{Counts, Letters};
+use crate::letters::{Counts, Judge, Letters};
 
 /// Where the rows of an array lie.
 #[derive(Clone, Copy, Debug)]
@@ -130,22 +130,16 @@ impl<T: Send, K: Kernel<T> + ?Sized> WithSimd for Filling<'_, K, T> {
     fn with_simd<S: Simd>(self, _: S) -> Option<Counts> {
         let (kernel, table, block) = (self.kernel, self.table, self.block);
         let mut rest = block.out;
-        let mut sum = Counts::default();
+        let mut judge = Judge::new(table);
         for record in block.range.0..block.range.1 {
             let length = block.rows.length((record, record + 1), block.equal)?;
             let row = rest.split_off_mut(..length)?;
-            let sequence = block.sequences.get(record);
-            let letters = table.stripped(sequence);
+            let letters = judge.strip(block.sequences.get(record));
             if kernel.size(letters.len()) > row.len() {
                 return None;
             }
-            if let Some(counts) = kernel.fill(table, letters, row)?.counts {
-                sum = sum.plus(counts);
-            }
-            if letters.len() < sequence.len() {
-                sum.add_stop();
-            }
+            kernel.fill(&mut judge, letters, row)?;
         }
-        Some(sum)
+        Some(judge.counts())
     }
 }

@@ -74,11 +74,14 @@ fn words_that_have_no_number_are_an_error() {
 proptest! {
     #[test]
     fn words_are_numbered_like_one_by_one(
-        sequence in prop::collection::vec(prop::sample::select(b"ACGTN".to_vec()), 0..90),
-        k in 1_usize..12,
-        stride in 1_usize..14,
-        is_canonical: bool,
+        mut sequence in prop::collection::vec(prop::sample::select(b"ACGTN".to_vec()), 0..200),
+        k in 1_usize..20,
+        stride in prop_oneof![Just(1_usize), 1_usize..80],
+        (is_canonical, is_plain, is_lower) in any::<(bool, bool, bool)>(),
     ) {
+        if is_plain {
+            sequence.retain(|letter| *letter != b'N');
+        }
         let words = Words::new(&letters(), k, stride, is_canonical).unwrap();
         let count = words.count(sequence.len());
         let kernel = Kmers { words, first: 0, unknown: u64::MAX, frame: Frame { head: None, tail: None, pad: 0 } };
@@ -88,6 +91,9 @@ proptest! {
             Some(forward) => forward,
         }).collect();
         prop_assert_eq!(count, slow.len());
+        if is_lower {
+            sequence.make_ascii_lowercase();
+        }
         prop_assert_eq!(run(&kernel, &sequence, count), slow);
     }
 }

@@ -1,7 +1,7 @@
 //! Counting what is met, and finding what is refused.
 
 use super::Letters;
-use super::plain::{CHUNK, Seen};
+use super::plain::{CHUNK, Seen, count_lower};
 
 /// A verdict holds one byte for each kind, so that the verdicts of a chunk can be summed.
 pub(super) const AMBIGUOUS: u64 = 1;
@@ -36,12 +36,6 @@ impl Counts {
         Self(std::array::from_fn(|kind| self.0[kind] + other.0[kind]))
     }
 
-    /// Counts a stop that was taken as absent.
-    #[inline(always)]
-    pub(crate) fn add_stop(&mut self) {
-        self.0[STOPS] += 1;
-    }
-
     /// Adds the verdicts of at most [`CHUNK`] letters.
     #[inline(always)]
     fn add(&mut self, verdicts: u64) {
@@ -51,68 +45,65 @@ impl Counts {
     }
 }
 
-/// What the letters of a sequence are, beside plain members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
-    /// How many letters are not plain; nothing if none is.
-    pub counts: Option<Counts>,
-    /// Whether every letter is a member, but for its case.
-    pub is_plain: bool,
+/// What judges sequences by a table, and counts what is met. The counts stay in one place:
+/// handing them on from row to row would wait for the numbers to leave the processor.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    table: &'a Letters,
+    counts: Counts,
 }
 
-impl Met {
-    const NOTHING: Self = Self {
-        counts: None,
-        is_plain: true,
-    };
-}
+impl<'a> Judge<'a> {
+    pub(crate) fn new(table: &'a Letters) -> Self {
+        Self {
+            table,
+            counts: Counts::default(),
+        }
+    }
 
-impl Letters {
-    /// What a sequence is made of; nothing if a letter is refused.
+    /// How many letters were not plain.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The sequence without what is taken as absent.
     #[inline(always)]
-    pub(crate) fn judge(&self, letters: &[u8]) -> Option<Met> {
-        self.tell(letters, self.plain.look(letters))
+    pub(crate) fn strip<'b>(&mut self, sequence: &'b [u8]) -> &'b [u8] {
+        let letters = self.table.stripped(sequence);
+        if letters.len() < sequence.len() {
+            self.counts.0[STOPS] += 1;
+        }
+        letters
+    }
+
+    /// Whether every letter of a sequence is a member, but for its case; nothing if one is
+    /// refused.
+    #[inline(always)]
+    pub(crate) fn judge(&mut self, letters: &[u8]) -> Option<bool> {
+        let seen = self.table.plain.look(letters);
+        self.tell(letters, &seen)
     }
 
     /// The same, once a kernel has looked at every letter.
     #[inline(always)]
-    pub(crate) fn tell(&self, letters: &[u8], seen: Seen) -> Option<Met> {
+    pub(crate) fn tell(&mut self, letters: &[u8], seen: &Seen) -> Option<bool> {
         if seen.is_odd() {
-            return self.sum(letters);
+            return self.sum(letters).then_some(false);
         }
-        Some(if seen.is_lower() {
-            self.lower(letters)
-        } else {
-            Met::NOTHING
-        })
+        if seen.is_lower() {
+            self.counts.0[LOWERS] += count_lower(letters);
+        }
+        Some(true)
     }
 
-    /// Counts lower case where there is nothing else to count.
-    #[inline(always)]
-    fn lower(&self, letters: &[u8]) -> Met {
-        let mut counts = Counts::default();
-        counts.0[LOWERS] = self.plain.count_lower(letters);
-        Met {
-            counts: Some(counts),
-            is_plain: true,
-        }
-    }
-
-    /// Counts by the table, for what the vectors do not know.
+    /// Counts by the table, for what the vectors do not know; says whether all is taken.
     #[inline(never)]
-    fn sum(&self, letters: &[u8]) -> Option<Met> {
-        let mut counts = Counts::default();
-        for chunk in letters.chunks(CHUNK) {
-            let of = |letter: &u8| self.verdicts[usize::from(*letter)];
+    fn sum(&mut self, letters: &[u8]) -> bool {
+        letters.chunks(CHUNK).all(|chunk| {
+            let of = |letter: &u8| self.table.verdicts[usize::from(*letter)];
             let verdicts = chunk.iter().map(of).sum();
-            if is_foreign(verdicts) {
-                return None;
-            }
-            counts.add(verdicts);
-        }
-        Some(Met {
-            counts: Some(counts),
-            is_plain: false,
+            self.counts.add(verdicts);
+            !is_foreign(verdicts)
         })
     }
 }

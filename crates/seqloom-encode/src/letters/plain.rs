@@ -36,7 +36,6 @@ impl Seen {
     /// Adds a chunk: where its letters are plain, and what they are before and after
     /// raising.
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "the surest way to a vector")]
     fn add(&mut self, plain: &[u8; CHUNK], (letters, upper): (&[u8; CHUNK], &[u8; CHUNK])) {
         for at in 0..CHUNK {
             self.plain[at] &= plain[at];
@@ -111,13 +110,6 @@ impl Plain {
         self.runs.first().map_or(0, |runs| runs[0].0)
     }
 
-    /// How many letters are lower case.
-    #[inline(always)]
-    pub(super) fn count_lower(&self, letters: &[u8]) -> u64 {
-        let is_lower = |letter: &u8| u64::from(letter.is_ascii_lowercase());
-        letters.iter().map(is_lower).sum()
-    }
-
     /// What plain letters count as.
     #[inline(always)]
     pub(super) fn raised(&self, chunk: &[u8; CHUNK]) -> [u8; CHUNK] {
@@ -129,6 +121,13 @@ impl Plain {
         }
         upper
     }
+}
+
+/// How many letters are lower case.
+#[inline(always)]
+pub(super) fn count_lower(letters: &[u8]) -> u64 {
+    let is_lower = |letter: &u8| u64::from(letter.is_ascii_lowercase());
+    letters.iter().map(is_lower).sum()
 }
 
 /// 1 for a letter in one of the runs.

@@ -63,7 +63,6 @@ impl<T: Word + PartialEq> OneHot<T> {
 
     /// A one wherever the member stands.
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "the surest way to a vector")]
     fn compare(&self, letters: &[u8; CHUNK], member: u8, out: &mut [T; CHUNK]) {
         let (one, zero) = (self.one, T::cut(0));
         for at in 0..CHUNK {

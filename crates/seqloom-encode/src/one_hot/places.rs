@@ -9,6 +9,7 @@ impl<T: Word + PartialEq> OneHot<T> {
     pub(super) fn fill_places(&self, letters: &[u8], row: &mut [T]) {
         match self.width() {
             4 => self.copy_rows::<4>(letters, row),
+            20 => self.copy_rows::<20>(letters, row),
             width => {
                 let (used, rest) = row.split_at_mut(letters.len() * width);
                 for (place, letter) in used.chunks_exact_mut(width).zip(letters) {

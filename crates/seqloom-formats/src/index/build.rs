@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
@@ -33,11 +33,26 @@ pub struct Building {
     pub threads: usize,
     /// How many bytes of text were looked through so far.
     pub progress: Arc<AtomicU64>,
+    /// Set by whoever wants the index no more.
+    pub stopped: Arc<AtomicBool>,
 }
 
 impl Building {
-    fn advance(&self, bytes: u64) {
+    fn advance(&self, bytes: u64) -> io::Result<()> {
         self.progress.fetch_add(bytes, Ordering::Relaxed);
+        self.go_on()
+    }
+
+    /// An error once nobody wants the index.
+    pub(super) fn go_on(&self) -> io::Result<()> {
+        if !self.is_stopped() {
+            return Ok(());
+        }
+        Err(io::Error::other("was not indexed: that was stopped"))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 }
 
@@ -64,7 +79,7 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
     let trouble = |trouble| translate(path, trouble);
     let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
     let io = |error: io::Error| trouble(Trouble::Io(error));
-    let chunks = chunks(&disk, building.threads).map_err(io)?;
+    let chunks = chunks(&disk, building).map_err(io)?;
     let source = stamp(&disk, &chunks);
     let mut rows = Rows {
         writer: Writer::new(out, true).map_err(io)?,
@@ -74,7 +89,13 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
         _ => text_of(disk, compression)
             .and_then(|text| look_through(text, format, &mut rows, building)),
     };
-    let found = found.map_err(|found| accuse(path, found))?;
+    let found = found.map_err(|found| {
+        if building.is_stopped() {
+            translate(path, found)
+        } else {
+            accuse(path, found)
+        }
+    })?;
     check_unchanged(path, &source)?;
     let whole = Whole {
         format,
@@ -185,7 +206,7 @@ impl PartFile {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let mark = since.map_or(0, |since| since.as_nanos());
         let path = target.with_file_name(format!(".{name}.{}.{mark}.part", std::process::id()));
-        let file = File::create_new(&path).map_err(|error| Error::io(&path, &error))?;
+        let file = File::create_new(&path).map_err(|error| Error::io(target, &error))?;
         Ok(Self { file, path })
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use super::build::text_of;
+use super::build::{Building, text_of};
 use super::disk::Disk;
 use super::fai::{format_of, parse_fai, to_rows};
 use super::fetch::Cache;
@@ -135,7 +135,7 @@ impl Index {
             .try_for_each(|(row, name)| writer.put(*row, *name))
             .map_err(io)?;
         // A .fai says nothing of the content: what is kept is what it is now.
-        let chunks = super::stamp::chunks(&text.disk, 1).map_err(io)?;
+        let chunks = super::stamp::chunks(&text.disk, &Building::default()).map_err(io)?;
         let whole = Whole {
             format,
             compression,

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::build::Building;
 use super::disk::Disk;
 use super::head::Stamp;
 use super::row::hash;
@@ -34,10 +35,10 @@ pub(crate) enum Change {
 }
 
 /// Hashes a file chunk by chunk.
-pub(crate) fn chunks(disk: &Disk, threads: usize) -> io::Result<Vec<u64>> {
+pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
     let count = disk.size().div_ceil(CHUNK);
-    let one = |number: u64| chunk(disk, number);
-    if threads < 2 || rayon::current_thread_index().is_none() {
+    let one = |number: u64| building.go_on().and_then(|()| chunk(disk, number));
+    if building.threads < 2 || rayon::current_thread_index().is_none() {
         return (0..count).map(one).collect();
     }
     (0..count).into_par_iter().map(one).collect()

@@ -138,6 +138,19 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
+    /// How many letters the shortest and the longest sequence have; 0 and 0 if there is none.
+    #[staticmethod]
+    fn extremes(offsets: PyReadonlyArray1<'_, i64>) -> PyResult<(i64, i64)> {
+        let offsets = offsets.as_slice()?;
+        let pairs = offsets.iter().zip(offsets.iter().skip(1));
+        let lengths = pairs.map(|(start, stop)| stop.saturating_sub(*start));
+        let both = lengths.map(|length| (length, length));
+        let wider = |(least, most): (i64, i64), (length, _): (i64, i64)| {
+            (least.min(length), most.max(length))
+        };
+        Ok(both.reduce(wider).unwrap_or_default())
+    }
+
     /// Writes each sequence into its row of `out`: equal rows, or those between `starts`.
     ///
     /// Says how many letters were met that are not plain: ambiguous, lower case, rare,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -25,23 +25,32 @@ type Columns<'py> = (
 /// Bytes and offsets.
 type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
-/// How far the making of an index has come; another thread may ask.
+/// How far the making of an index has come; another thread may ask, and stop it.
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
 #[pyclass(module = "seqloom._rust._native", frozen)]
-pub(crate) struct IndexProgress(Arc<AtomicU64>);
+#[derive(Default)]
+pub(crate) struct IndexProgress {
+    bytes: Arc<AtomicU64>,
+    stopped: Arc<AtomicBool>,
+}
 
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
 #[pymethods]
 impl IndexProgress {
     #[new]
     fn new() -> Self {
-        Self(Arc::default())
+        Self::default()
     }
 
     /// How many bytes of text were looked through so far.
     #[getter]
     fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Ends the making with an error, soon.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 }
 
@@ -60,7 +69,8 @@ pub(crate) fn build_index<'py>(
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let building = Building {
         threads,
-        progress: Arc::clone(&progress.0),
+        progress: Arc::clone(&progress.bytes),
+        stopped: Arc::clone(&progress.stopped),
     };
     let made = pool::run(py, threads, || match &side {
         Some(side) => build(&path, side, &building).map(|()| None),

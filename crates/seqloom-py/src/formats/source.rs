@@ -71,20 +71,27 @@ impl Source {
         if answer.is_instance_of::<PyString>() {
             return Err(wrong(object, "gives text: open it in binary mode, \"rb\""));
         }
-        copy(object, answer.cast::<PyBytes>()?.as_bytes(), out)
+        let Ok(bytes) = answer.cast::<PyBytes>() else {
+            let kind = answer.get_type();
+            return Err(wrong(object, &format!("gives {kind}, expected bytes")));
+        };
+        copy(object, bytes.as_bytes(), out)
     }
 
     fn piece_into(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
         let room = PyByteArray::new(object.py(), &vec![0; out.len()]);
         let count = object.call_method1(self.method, (&room,))?;
-        let count: Option<usize> = count.extract()?;
-        let Some(count) = count else {
+        if count.is_none() {
             return Err(PyBlockingIOError::new_err(
                 "the file object has no data yet",
             ));
-        };
+        }
         let bytes = room.to_vec();
-        copy(object, bytes.get(..count).unwrap_or(&bytes), out)
+        let told: Option<usize> = count.extract().ok();
+        match told.and_then(|told| bytes.get(..told)) {
+            Some(bytes) => copy(object, bytes, out),
+            None => Err(wrong(object, &format!("says that it gave {count} bytes"))),
+        }
     }
 }
 

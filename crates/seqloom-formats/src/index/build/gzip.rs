@@ -98,7 +98,7 @@ impl<T: Take> Visitor for Look<'_, T> {
     fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
         self.sum.update(text);
         self.text += as_u64(text.len());
-        self.building.advance(as_u64(text.len()));
+        self.building.advance(as_u64(text.len()))?;
         self.judge.feed(text, u64::MAX)?;
         self.judge.deliver(self.rows)
     }

@@ -131,7 +131,7 @@ impl Part<'_> {
             self.text.read(at..end, &mut piece, &mut cache)?;
             let used = judge.feed(&piece, stop)?;
             judge.deliver(rows)?;
-            self.building.advance(size_of(&piece[..used]));
+            self.building.advance(size_of(&piece[..used]))?;
             at += size_of(&piece[..used]);
             if used < piece.len() {
                 break;

@@ -1,0 +1,25 @@
+//! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
+
+use seqloom_core::Ragged;
+use seqloom_encode::augment::{Augmentation, Augmented, Sequences};
+use seqloom_encode::{Letters, OneHot, Policy, Rows, fill};
+
+const COUNT: usize = 1 << 20;
+
+#[test]
+fn encoding_and_augmenting_outside_a_pool_leave_the_global_one_unbuilt() {
+    let data = vec![b'A'; COUNT];
+    let sequences = Ragged::new(&data, &[0, 1 << 19, 1 << 20]).unwrap();
+    let letters = Letters::new("dna", Policy::default()).unwrap();
+    let kernel = OneHot::new(&letters, vec![0_u32; 256 * 4], true).unwrap();
+    let mut out = vec![0; 4 * COUNT];
+    fill((&letters, &kernel), &sequences, &mut out, Rows::Equal).unwrap();
+
+    let mut changed = Augmented::default();
+    let each = Sequences::new(sequences, None, &[0; 4]).unwrap();
+    Augmentation::Compose(Vec::new())
+        .batch(&each, &mut changed, 4)
+        .unwrap();
+    assert_eq!(changed.letters, data);
+    rayon::ThreadPoolBuilder::new().build_global().unwrap();
+}

@@ -1,0 +1,34 @@
+//! Ctrl-C, while Rust waits for bytes.
+
+use std::cell::RefCell;
+use std::io;
+
+use pyo3::prelude::*;
+use seqloom_formats::patience::ask_while_waiting;
+
+thread_local! {
+    /// What Python's handler of a signal has raised on this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// From now on whoever waits for a pipe looks for signals.
+pub(crate) fn listen() {
+    ask_while_waiting(ask);
+}
+
+/// What a signal has raised since; it ends the call, whatever that has to say.
+pub(crate) fn take() -> Option<PyErr> {
+    RAISED.take()
+}
+
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method alone is of one lifetime"
+)]
+fn ask() -> io::Result<()> {
+    let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) else {
+        return Ok(());
+    };
+    RAISED.set(Some(error));
+    Err(io::Error::other("was not read to its end: a signal came"))
+}

@@ -1,0 +1,1 @@
+"""Items kept in files between runs."""

@@ -1,0 +1,1 @@
+"""From items to one batch: stacked, padded or packed."""

@@ -1,0 +1,255 @@
+"""Sequences of unequal length in one batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from seqloom.data._extent import mask_of
+from seqloom.data.collate._collate import default_collate, is_tensor
+from seqloom.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_INPUTS = "inputs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PadCollator:
+    """Puts items of unequal length together, and marks what is padding.
+
+    The batch has ``mask`` (items, places), 1 where a letter stands, and ``lengths``, beside
+    what ``default_collate`` gives. A further key whose lengths differ from the first one's
+    has ``KEY_mask`` and ``KEY_lengths`` of its own.
+
+    Args:
+        length: Places in the batch; None takes its longest item.
+        value: What padding holds; None takes the encoder's ``pad_value`` where an encoder
+            is known (``encoder``, or the dataset's where our ``DataLoader`` makes the
+            batch), otherwise 0. ``inputs`` that are rows of whole numbers, such as tokens,
+            need one of these, because 0 may be a token.
+        multiple: The longest item is rounded up to a multiple of this.
+        side: Where padding stands: ``"right"`` of the letters, or ``"left"``.
+        axis: The axis of places in an item's ``inputs``: -1, or 0 for channels last.
+        keys: What is padded: ``inputs``, or several, such as qualities beside them.
+        encoder: What made the inputs, for its ``pad_value``.
+
+    Raises:
+        ArgumentError: A length or a multiple below 1, another side, or no key; when called:
+            tokens need padding, and what it holds is not known.
+
+    Examples:
+        >>> items = [{"inputs": np.ones((4, 2))}, {"inputs": np.ones((4, 3))}]
+        >>> batch = PadCollator()(items)
+        >>> batch["inputs"].shape, batch["mask"].tolist(), batch["lengths"].tolist()
+        ((2, 4, 3), [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]], [2, 3])
+    """
+
+    length: int | None = None
+    value: float | None = None
+    multiple: int = 1
+    side: Literal["right", "left"] = "right"
+    axis: int = -1
+    keys: tuple[str, ...] = (_INPUTS,)
+    encoder: Any = None
+
+    def __post_init__(self) -> None:
+        if self.multiple < 1 or (self.length is not None and self.length < 1):
+            raise ArgumentError(
+                f"length and multiple must be 1 or more, got {self.length}, {self.multiple}"
+            )
+        if self.side not in {"right", "left"}:
+            raise ArgumentError(f'side must be "right" or "left", got {self.side!r}')
+        if isinstance(self.keys, str) or not self.keys:
+            raise ArgumentError(f"keys must name what is padded, got {self.keys!r}")
+
+    def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Puts items together.
+
+        Args:
+            items: Dicts with ``inputs``.
+
+        Returns:
+            The batch.
+
+        Raises:
+            ArgumentError: There is no item, or one lacks what is padded.
+            ShapeError: An item is longer than ``length``, or items differ elsewhere too.
+
+        Examples:
+            >>> PadCollator(length=4)([{"inputs": np.ones(3)}])["inputs"].tolist()
+            [[1.0, 1.0, 1.0, 0.0]]
+        """
+        if not items:
+            raise ArgumentError("a batch needs at least one item, got none")
+        padded = [dict(item) for item in items]
+        extents: dict[str, Any] = {}
+        for key in self.keys:
+            extent = self._pad_key(padded, key)
+            extents |= _named(key, extent, extents)
+        return default_collate(padded) | extents
+
+    def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
+        """Fetches the same batch from a dataset at once, without a Python object an item.
+
+        Args:
+            dataset: A ``SequenceDataset`` with an encoder, or a part of one.
+            indices: Which sequences.
+
+        Returns:
+            What calling the collator on the items would give.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> from seqloom.encode import OneHot
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> data = SequenceDataset("a.fa", encoder=OneHot("dna"))
+            >>> PadCollator().columns(data, np.arange(2))["mask"].sum()
+            np.float32(6.0)
+        """
+        batch = dataset.batch(indices, length=self.length, multiple=self.multiple)
+        inputs, lengths = batch[_INPUTS], batch.pop("lengths")
+        batch.pop("mask", None)
+        axis = self._batch_axis(inputs)
+        extent = self._extent(lengths, inputs.shape[axis])
+        self._fill(_places_first(inputs, axis), extent, getattr(dataset, "encoder", None))
+        return batch | extent
+
+    def takes_columns(self, encoder: Any) -> bool:
+        """Tells whether ``columns`` gives what the items would, for this encoder's output.
+
+        Args:
+            encoder: What makes the dataset's inputs.
+
+        Returns:
+            Whether nothing but inputs is padded, along the encoder's axis of places.
+
+        Examples:
+            >>> from seqloom.encode import OneHot
+            >>> PadCollator(axis=0).takes_columns(OneHot("dna"))
+            False
+        """
+        alone = self.keys == (_INPUTS,)
+        if encoder.channels is None:
+            return alone and self.axis in {0, -1}
+        return alone and self.axis % 2 == int(encoder.channels == "first")
+
+    def _pad_key(self, items: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        """Pads what all items have under one key; says where letters stand."""
+        if any(key not in item for item in items):
+            raise ArgumentError(
+                f"an item has no {key!r} to pad; it has {', '.join(map(str, items[0]))}"
+            )
+        arrays = [_as_array(item[key]) for item in items]
+        lengths = np.array([array.shape[self.axis] for array in arrays], np.int64)
+        places = self._places(int(lengths.max()))
+        if key == _INPUTS and (lengths != places).any():
+            self._check_tokens(arrays[0])
+        for item, array in zip(items, arrays, strict=True):
+            item[key] = self._padded(array, places)
+        return self._extent(lengths, places)
+
+    def _places(self, longest: int) -> int:
+        """Decides how many places the batch has."""
+        if self.length is None:
+            return -(-longest // self.multiple) * self.multiple
+        if longest > self.length:
+            raise ShapeError(f"an item has {longest:,} places, more than {self.length:,}")
+        return self.length
+
+    def _padded(self, inputs: Any, places: int) -> Any:
+        """Lengthens one item; a tensor stays one."""
+        axis = self.axis % inputs.ndim
+        shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
+        start = places - shape[axis] if self.side == "left" else 0
+        where[axis] = slice(start, start + shape[axis])
+        shape[axis] = places
+        padded = _full(inputs, shape, self._value(self.encoder))
+        padded[tuple(where)] = inputs
+        return padded
+
+    def _value(self, encoder: Any) -> float:
+        """Decides what padding holds."""
+        if self.value is not None:
+            return self.value
+        known = encoder if self.encoder is None else self.encoder
+        return getattr(known, "pad_value", 0)
+
+    def _check_tokens(self, inputs: Any) -> None:
+        """Refuses to guess what pads tokens."""
+        is_known = self.value is not None or self.encoder is not None
+        if not is_known and inputs.ndim == 1 and _is_whole(inputs):
+            raise ArgumentError(
+                "what pads rows of whole numbers is not known here, and 0 may be a token: "
+                "pass PadCollator(encoder=dataset.encoder) or PadCollator(value=...)"
+            )
+
+    def _batch_axis(self, inputs: NDArray[Any]) -> int:
+        """Finds the axis of places in a batch's inputs."""
+        return self.axis % (inputs.ndim - 1) + 1
+
+    def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
+        """Puts the padding of a batch on its side, and our value into it."""
+        is_padding = extent["mask"] == 0
+        if not is_padding.any():
+            return
+        if self.side == "left":
+            for row, length in zip(rows, extent["lengths"].tolist(), strict=True):
+                row[row.shape[0] - length :] = _copied(row[:length])
+        value = self._value(encoder)
+        if self.side == "left" or value != getattr(encoder, "pad_value", 0):
+            rows[is_padding] = value
+
+    def _extent(self, lengths: NDArray[np.int64], places: int) -> dict[str, Any]:
+        """Says where letters stand."""
+        mask = mask_of(lengths, places)
+        if self.side == "left":
+            mask = np.ascontiguousarray(mask[:, ::-1])
+        return {"lengths": lengths, "mask": mask}
+
+
+def _named(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Names where letters of a further key stand, unless the first's stand there."""
+    if not known:
+        return extent
+    same = np.array_equal(extent["mask"], known["mask"])
+    return {} if same else {f"{key}_{name}": value for name, value in extent.items()}
+
+
+def _as_array(thing: Any) -> Any:
+    """Takes what an item holds as an array; a tensor stays one, bytes are numbers."""
+    if is_tensor(thing):
+        return thing
+    return np.frombuffer(thing, np.uint8) if isinstance(thing, bytes) else np.asarray(thing)
+
+
+def _full(like: Any, shape: list[int], value: float) -> Any:
+    """Makes an array, or a tensor, of one value."""
+    return (
+        like.new_full(shape, value)
+        if is_tensor(like)
+        else np.full(shape, value, like.dtype)
+    )
+
+
+def _is_whole(array: Any) -> bool:
+    """Tells whether an array or a tensor holds whole numbers."""
+    if is_tensor(array):
+        return not (array.is_floating_point() or array.is_complex())
+    return array.dtype.kind in "iu"
+
+
+def _copied(array: Any) -> Any:
+    """Copies an array or a tensor."""
+    return array.clone() if is_tensor(array) else array.copy()
+
+
+def _places_first(batch: Any, axis: int) -> Any:
+    """Shows a batch with its places as second axis."""
+    return batch.movedim(axis, 1) if is_tensor(batch) else np.moveaxis(batch, axis, 1)

@@ -1,0 +1,235 @@
+"""Sequences of unequal length end to end in one row, without padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._ragged import Ragged, offsets_of
+from seqloom._rust import _native
+from seqloom.data.collate._collate import default_collate
+from seqloom.data.collate._pool import Pool
+from seqloom.errors import ArgumentError, LetterError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+_WINDOW = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarlenCollator:
+    """Packs sequences end to end in one row, as attention with ``cu_seqlens`` takes them.
+
+    It keeps nothing between calls. Called on items, it packs all of them into one batch;
+    ``stream`` chooses itself which go together, and our loaders call it. A batch has
+    ``input_ids``, ``position_ids`` (int64, one row), ``cu_seqlens`` (int32: where sequences
+    begin and end), ``max_seqlen``, ``sequence_ids`` (a list), ``ordinals`` (int64),
+    ``num_sequences``, and ``label`` where items have one.
+
+    Args:
+        tokens: Turns an item's ``sequence`` into tokens; None where items have ``inputs``
+            that are tokens already.
+        max_tokens: Tokens in a batch at most.
+        window: Among how many items at least ``stream`` looks for those that fill a batch.
+
+    Raises:
+        ArgumentError: ``max_tokens`` or ``window`` is below 1.
+
+    Examples:
+        >>> from seqloom.encode import Tokens
+        >>> items = [{"id": "a", "sequence": b"MK"}, {"id": "b", "sequence": b"M"}]
+        >>> batch = VarlenCollator(tokens=Tokens("esm2"))(items)
+        >>> batch["input_ids"].tolist(), batch["position_ids"].tolist()
+        ([0, 20, 15, 2, 0, 20, 2], [0, 1, 2, 3, 0, 1, 2])
+        >>> batch["cu_seqlens"].tolist(), batch["max_seqlen"], batch["sequence_ids"]
+        ([0, 4, 7], 4, ['a', 'b'])
+    """
+
+    tokens: Any = None
+    max_tokens: int = 4096
+    window: int = _WINDOW
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1 or self.window < 1:
+            raise ArgumentError(
+                f"max_tokens and window must be 1 or more, got {self.max_tokens}, "
+                f"{self.window}"
+            )
+
+    def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Packs all that it is given into one batch.
+
+        Args:
+            items: Dicts with ``sequence``, or with ``inputs``.
+
+        Returns:
+            The packed batch.
+
+        Raises:
+            ArgumentError: There is no item, or one has nothing to pack.
+            LetterError: A letter that ``tokens`` does not know.
+            ShapeError: The items have more than ``max_tokens`` tokens.
+
+        Examples:
+            >>> collate = VarlenCollator(max_tokens=4)
+            >>> collate([{"id": "a", "inputs": np.arange(3)}])["num_sequences"]
+            1
+        """
+        if not len(items):
+            raise ArgumentError("a batch needs at least one item, got none")
+        rows = self._tokens_of(items)
+        total = sum(row.size for row in rows)
+        self._check_each(items, rows)
+        if total > self.max_tokens:
+            raise ShapeError(
+                f"{len(items)} items have {total:,} tokens, more than max_tokens="
+                f"{self.max_tokens:,}: use .stream(items), our DataLoader, which calls it, "
+                "or sl.data.TokenBudgetSampler"
+            )
+        return _packed(list(enumerate(zip(items, rows, strict=True))))
+
+    def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Packs items as they come, each exactly once; what is left at the end comes too.
+
+        A batch begins with the item that has waited longest, and takes the longest that
+        still fit among ``window`` items; inside it, items stand in the order they came in.
+
+        Args:
+            items: Dicts with ``sequence``, or with ``inputs``.
+
+        Yields:
+            Packed batches.
+
+        Raises:
+            LetterError: A letter that ``tokens`` does not know.
+            ShapeError: An item alone has more than ``max_tokens`` tokens.
+
+        Examples:
+            >>> items = [{"id": str(n), "inputs": np.zeros(n)} for n in (3, 4, 1)]
+            >>> for batch in VarlenCollator(max_tokens=4).stream(items):
+            ...     batch["sequence_ids"]
+            ['3', '1']
+            ['4']
+        """
+        pool = Pool(self.max_tokens)
+        for number, item in self._numbered(items):
+            pool.add(number, item)
+            if pool.is_full(self.window):
+                yield _packed(pool.take())
+        while len(pool):
+            yield _packed(pool.take())
+
+    def _numbered(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
+        """Numbers items and turns them into tokens, some at a time."""
+        waiting: list[dict[str, Any]] = []
+        number = 0
+        for item in items:
+            waiting.append(item)
+            if len(waiting) == _AT_ONCE:
+                yield from self._ready(waiting, number)
+                number, waiting = number + len(waiting), []
+        yield from self._ready(waiting, number)
+
+    def _ready(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
+        """Turns some items into tokens and gives them their numbers."""
+        rows = self._tokens_of(items)
+        self._check_each(items, rows)
+        return enumerate(zip(items, rows, strict=True), first)
+
+    def _tokens_of(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
+        """Takes the tokens of each item, encoding letters all at once."""
+        if not items:
+            return []
+        if self.tokens is not None and "sequence" in items[0]:
+            return self._encoded(items)
+        return [_inputs_of(item) for item in items]
+
+    def _encoded(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
+        """Encodes letters; an error names the record."""
+        rows = Ragged.from_list([item["sequence"] for item in items])
+        try:
+            flat, offsets = self.tokens.flat(rows)
+        except LetterError as error:
+            raise _named(error, items) from None
+        flat = np.asarray(flat, np.int64)
+        return [flat[a:b] for a, b in pairwise(offsets.tolist())]
+
+    def _check_each(
+        self, items: Sequence[dict[str, Any]], rows: list[NDArray[np.int64]]
+    ) -> None:
+        """Refuses an item that no batch can hold."""
+        for item, row in zip(items, rows, strict=True):
+            if row.size > self.max_tokens:
+                raise ShapeError(
+                    f"sequence {_name(item)} has {row.size:,} tokens, more than max_tokens="
+                    f"{self.max_tokens:,}: raise it, or cut with sl.augment.Crop"
+                )
+
+
+# Items that are encoded by one call; a stream reads so many ahead.
+_AT_ONCE = 64
+
+
+def _packed(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
+    """Puts chosen items end to end."""
+    items = [item for _, (item, _) in chosen]
+    rows = [row for _, (_, row) in chosen]
+    lengths = np.array([row.size for row in rows], np.int64)
+    offsets = offsets_of(lengths)
+    positions = np.empty(int(offsets[-1]), np.int64)
+    _native.packed_positions(offsets, positions)
+    batch = {
+        "input_ids": np.concatenate(rows),
+        "position_ids": positions,
+        "cu_seqlens": offsets.astype(np.int32),
+        "max_seqlen": int(lengths.max()),
+        "sequence_ids": [str(item.get("id", number)) for number, (item, _) in chosen],
+        "ordinals": np.array([item.get("ordinal", n) for n, (item, _) in chosen], np.int64),
+        "num_sequences": len(items),
+    }
+    if "label" in items[0]:
+        batch["label"] = default_collate([item["label"] for item in items])
+    return batch
+
+
+def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
+    """Takes tokens that are there already."""
+    if "inputs" not in item:
+        raise ArgumentError(
+            "items have letters and no tokens: pass tokens=sl.encode.Tokens(...)"
+            if "sequence" in item
+            else f"an item has neither sequence nor inputs; it has {', '.join(item)}"
+        )
+    row = np.asarray(item["inputs"])
+    if row.ndim != 1:
+        raise ShapeError(
+            f"tokens of one sequence stand in one row, sequence {_name(item)} has shape "
+            f"{row.shape}"
+        )
+    return row.astype(np.int64)
+
+
+def _name(item: dict[str, Any]) -> str:
+    """Names an item in an error."""
+    place = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
+    return f"{item.get('id', '?')!r}{place}"
+
+
+def _named(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterError:
+    """Says which record a letter is of."""
+    if error.record is None:
+        return error
+    return LetterError(
+        f"sequence {_name(items[error.record])}, position {error.position}: "
+        f"expected {error.expected}, found {error.letter!r}",
+        record=items[error.record].get("ordinal", error.record),
+        position=error.position,
+        letter=error.letter,
+        expected=error.expected,
+    )

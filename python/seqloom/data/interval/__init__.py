@@ -1,0 +1,1 @@
+"""Parts of a genome: from a table of intervals to items."""

@@ -1,0 +1,101 @@
+"""BED, narrowPeak and tables with a header, line by line."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import TYPE_CHECKING
+
+from seqloom.data.label._table import open_text
+from seqloom.errors import FileError, FormatError, MissingFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+    Rows = tuple[dict[str, list[str]], list[int]]
+
+_BED = ("chrom", "start", "stop", "name", "score", "strand")
+_PEAK = (*_BED, "signal", "p_value", "q_value", "summit")
+_BESIDES = ("#", "track", "browser")
+_LEAST = 3
+
+
+def read_rows(path: str) -> Rows:
+    """Reads the columns of a file of intervals, and the number of each row's line."""
+    try:
+        with open_text(path) as file:
+            return _parse(path, file)
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: no such file") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(
+            f"{path}: the gzip stream is cut or damaged: {error}", path=path
+        ) from error
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _parse(path: str, file: TextIO) -> Rows:
+    """Reads line by line, the names of columns first where there are any."""
+    lines = _lines(file)
+    number, first = next(lines, (1, ""))
+    is_header = _is_header(first)
+    cells = _cells(first)
+    names = _header(cells) if is_header else _names(path, number, cells)
+    rows: list[list[str]] = [] if is_header else [cells]
+    numbers = [] if is_header else [number]
+    for number, line in lines:
+        cells = _cells(line)
+        if len(cells) != len(names):
+            raise FormatError(
+                f"{path}, line {number}: expected {len(names)} columns, found {len(cells)}",
+                path=path,
+                line=number,
+            )
+        rows.append(cells)
+        numbers.append(number)
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return columns, numbers
+
+
+def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
+    """Goes through lines that hold something; a comment may only name columns."""
+    for number, line in enumerate(file, 1):
+        text = line.rstrip("\r\n")
+        words = text.split(None, 1)
+        if words and (_is_header(text) or not words[0].startswith(_BESIDES)):
+            yield number, text
+
+
+def _is_header(line: str) -> bool:
+    """Tells a line that names columns."""
+    words = line.lstrip("#").lower().split()
+    return len(words) >= _LEAST and words[0] in {"chrom", "chr", "chromosome", "seqname"}
+
+
+def _header(cells: list[str]) -> list[str]:
+    """Takes the names of columns."""
+    return [cells[0].lstrip("#").strip(), *cells[1:]]
+
+
+def _cells(line: str) -> list[str]:
+    """Cuts a line at tabs; at blanks where there is no tab."""
+    parts = line.split("\t") if "\t" in line else line.split()
+    return [part.strip() for part in parts]
+
+
+def _names(path: str, number: int, cells: list[str]) -> list[str]:
+    """Names the columns of BED by their number."""
+    if len(cells) < _LEAST:
+        raise FormatError(
+            f"{path}, line {number}: expected chrom, start and stop between tabs, "
+            f"found {len(cells)} columns",
+            path=path,
+            line=number,
+        )
+    usual = _PEAK if len(cells) == len(_PEAK) else _BED
+    return [
+        *usual[: len(cells)],
+        *(f"column_{i + 1}" for i in range(len(usual), len(cells))),
+    ]

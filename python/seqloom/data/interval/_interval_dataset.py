@@ -1,0 +1,295 @@
+"""Parts of a genome, as a map from number to item."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.data._encoder import check_encoder
+from seqloom.data._items import SequenceItems
+from seqloom.data.interval._genome import Genome
+from seqloom.data.interval._intervals import read_intervals
+from seqloom.data.interval._spans import check_edges, shifts, spans_of
+from seqloom.data.interval._strand import alphabet_of, padded, turn
+from seqloom.data.label._interval_labels import label_intervals
+from seqloom.data.loader._state import whole_number
+from seqloom.errors import ArgumentError, LetterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.data._encoder import Encoder
+    from seqloom.data._store import Letters
+    from seqloom.data.interval._intervals import Intervals
+    from seqloom.data.interval._spans import Spans
+
+_SIGNS = {1: "+", -1: "-", 0: "."}
+_EXAMPLES = 3
+
+
+class IntervalDataset(SequenceItems):
+    """Parts of the sequences of one file, read where they lie, with their labels.
+
+    Positions are zero-based and half-open, as in BED. An item is a dict: ``id``
+    (``"chr1:100-200(+)"``, before jitter), ``inputs`` or ``sequence``, ``file``,
+    ``ordinal`` (the interval's number, dropped ones counted), ``chrom``, ``start``,
+    ``stop`` (what was read, jitter and all), ``strand`` and, with labels, ``label``.
+
+    Args:
+        genome: A FASTA or FASTQ file: plain, bgzip or gzip.
+        intervals: A BED3, BED6 or narrowPeak file, a table with a header (``chrom``,
+            ``start``, ``stop`` and, if it likes, ``strand`` and ``summit``), a dict of such
+            columns, or a data frame.
+        encoder: Turns letters into numbers.
+        augment: Changes letters before they are encoded.
+        width: Letters in each part, about the summit (narrowPeak) or else the middle; None
+            takes intervals as they are.
+        strand: Whether an interval on the minus strand is reverse-complemented.
+        alphabet: What faces A on the minus strand: T (``"dna"``) or U (``"rna"``); None
+            takes the encoder's alphabet, or else DNA, where a U is then an error.
+        jitter: Each part is moved by up to so many letters to either side, as seed, epoch
+            and ordinal say; it shows what really stands there.
+        edge: What happens where a part, jitter and all, leaves its sequence: ``"error"``;
+            ``"pad"`` puts N there; ``"drop"`` leaves the interval out and counts it in
+            ``report``.
+        labels: A column of the intervals by its name, one label for each interval, a dict
+            from id (or name, BED's fourth column) to label, or a table of labels.
+        classes: The order of the classes; None sorts them.
+        seed: Which of the many ways to move and to augment.
+        id_column: The labels' table's column of ids.
+        label_column: The labels' table's column of labels, or several of numbers.
+        unlabelled: ``"error"`` for an interval without a label, ``"skip"`` to leave it out.
+        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
+
+    Raises:
+        FileError: A file cannot be read.
+        FormatError: An interval is none, or leaves its sequence.
+        LabelError: Labels are missing or do not fit the task.
+        ArgumentError: Arguments that do not go together.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("g.fa").write_text(">chr1\\nAACCGGTTAC\\n")
+        >>> _ = Path("a.bed").write_text("chr1 0 4 a 0 +\\nchr1 2 6 b 0 -\\n")
+        >>> data = IntervalDataset("g.fa", "a.bed")
+        >>> [(item["id"], item["sequence"]) for item in data]
+        [('chr1:0-4(+)', b'AACC'), ('chr1:2-6(-)', b'CCGG')]
+    """
+
+    def __init__(
+        self,
+        genome: str | os.PathLike[str],
+        intervals: Any,
+        *,
+        encoder: Encoder | None = None,
+        augment: Any = None,
+        width: int | None = None,
+        strand: bool = True,
+        alphabet: Literal["dna", "rna"] | None = None,
+        jitter: int = 0,
+        edge: str = "error",
+        labels: Any = None,
+        classes: Iterable[str] | None = None,
+        seed: int = 0,
+        id_column: str = "id",
+        label_column: str | Sequence[str] = "label",
+        unlabelled: str = "error",
+        task: str = "auto",
+    ) -> None:
+        check_encoder(encoder)
+        whole_number("jitter", jitter)
+        if width is not None:
+            whole_number("width", width, least=1)
+        path: str = os.path.expanduser(os.fspath(genome))  # noqa: PTH111 - a path as text stays text
+        self.jitter, self.strand = jitter, strand
+        self._alphabet = alphabet_of(alphabet, encoder)
+        super().__init__((path,), encoder=encoder, augment=augment, seed=seed)
+        self._genome = Genome(path)
+        self._intervals: Intervals = read_intervals(intervals)
+        self._spans: Spans = spans_of(self._intervals, self._genome, width)
+        self._kept = check_edges(
+            self._intervals, self._spans, self._genome.lengths, jitter=jitter, edge=edge
+        )
+        self._report_dropped()
+        if labels is not None:
+            self._label(
+                labels,
+                columns=(id_column, label_column),
+                classes=classes,
+                unlabelled=unlabelled,
+                task=task,
+            )
+
+    @property
+    def _is_random(self) -> bool:
+        """Whether an item depends on its epoch."""
+        return self.augment is not None or self.jitter > 0
+
+    def plain(self) -> Self:
+        """Shows the same intervals without jitter and augmentation.
+
+        Returns:
+            A dataset of the same intervals; this one where nothing is random.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("g.fa").write_text(">chr1\\nAACCGGTTAC\\n")
+            >>> table = {"chrom": ["chr1"], "start": [2], "stop": [4]}
+            >>> IntervalDataset("g.fa", table, jitter=2).plain()[0]["sequence"]
+            b'CC'
+        """
+        other = super().plain()
+        other.jitter = 0
+        return other
+
+    def _report_dropped(self) -> None:
+        """Counts the intervals that leave their sequence."""
+        dropped = np.ones(len(self._intervals), np.bool_)
+        dropped[self._kept] = False
+        rows = np.flatnonzero(dropped)
+        self.report["dropped"] = int(rows.size)
+        self.report["dropped_examples"] = self._names(rows[:_EXAMPLES])
+
+    def _label(self, labels: Any, *, unlabelled: str, **options: Any) -> None:
+        """Gives intervals their labels, and leaves out those that have none."""
+        if unlabelled not in {"error", "skip"}:
+            raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
+        names = self._names(self._kept)
+        found, rows = label_intervals(
+            labels,
+            self._intervals,
+            self._kept,
+            ids=names,
+            skip=unlabelled == "skip",
+            **options,
+        )
+        self.report["unlabelled"] = int(self._kept.size - rows.size)
+        self._kept = self._kept[rows]
+        self.task, self.classes, self.labels = found.task, found.classes, found.values
+
+    def _names(self, ordinals: NDArray[np.int64]) -> list[str]:
+        """Names intervals by where they lie."""
+        spans, chroms = self._spans.take(ordinals), self._genome.names
+        signs = self._intervals.strands[ordinals].tolist()
+        places = (spans.chroms.tolist(), spans.starts.tolist(), spans.stops.tolist(), signs)
+        return [
+            f"{chroms[chrom]}:{start}-{stop}({_SIGNS[sign]})"
+            for chrom, start, stop, sign in zip(*places, strict=True)
+        ]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each part."""
+        return (self._spans.stops - self._spans.starts)[self._kept]
+
+    def __len__(self) -> int:
+        return self._kept.size
+
+    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of some intervals, by checked positions."""
+        return self._names(self._kept[rows])
+
+    def group(self, name: str) -> list[Any]:
+        """Lists what each interval has in a column, to split by.
+
+        Args:
+            name: ``"chrom"``, ``"strand"``, or a column of the intervals.
+
+        Returns:
+            One value for each.
+
+        Raises:
+            ArgumentError: There is no such column.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("g.fa").write_text(">chr1\\nAACCGGTTAC\\n")
+            >>> table = {"chrom": ["chr1"], "start": [0], "stop": [4]}
+            >>> IntervalDataset("g.fa", table).group("chrom")
+            ['chr1']
+        """
+        columns = {
+            **self._intervals.columns,
+            "chrom": self._intervals.chroms,
+            "strand": self._intervals.strands.tolist(),
+        }
+        if name not in columns:
+            known = ", ".join(sorted(columns))
+            raise ArgumentError(f"the intervals have no column {name!r}; they have {known}")
+        return [columns[name][row] for row in self._kept.tolist()]
+
+    def _spans_at(self, rows: NDArray[np.int64], epoch: int) -> Spans:
+        """Finds what is read in an epoch."""
+        ordinals = self._kept[rows]
+        spans = self._spans.take(ordinals)
+        if not self.jitter:
+            return spans
+        key = Key(self.seed).fold("jitter").fold(epoch)
+        return spans.moved(shifts(key, ordinals, self.jitter))
+
+    def _fetch(
+        self, rows: NDArray[np.int64], epoch: int, num_threads: int
+    ) -> tuple[list[str], Letters]:
+        """Reads parts, padded and turned as they must be."""
+        wanted = self._spans_at(rows, epoch)
+        real = wanted.clipped(self._genome.lengths)
+        letters = self._genome.fetch(
+            real.chroms, real.starts, real.stops, num_threads=num_threads
+        )
+        letters = padded(letters, real.starts - wanted.starts, wanted.stops - real.stops)
+        if self.strand:
+            turn(letters, self._intervals.strands[self._kept[rows]] < 0, self._alphabet)
+        return self._ids(rows), (letters, None)
+
+    def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:
+        """Says where parts lie."""
+        spans, ordinals = self._spans_at(rows, epoch), self._kept[rows]
+        names, signs = self._genome.names, self._intervals.strands[ordinals].tolist()
+        return {
+            "file": [self._genome.path] * rows.size,
+            "ordinal": ordinals,
+            "chrom": [names[number] for number in spans.chroms.tolist()],
+            "start": spans.starts,
+            "stop": spans.stops,
+            "strand": [_SIGNS[sign] for sign in signs],
+        }
+
+    def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:
+        """Adds to an error which part of which sequence the letter stands in."""
+        spans = self._spans_at(np.array([row]), epoch)
+        place = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
+        found = LetterError(
+            f"{place}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
+            f"expected {error.expected}, found {error.letter!r}",
+            record=int(spans.chroms[0]),
+            position=error.position,
+            letter=error.letter,
+            expected=error.expected,
+        )
+        found.path = self._genome.path
+        return found
+
+    def _digest(self) -> str:
+        """Hashes the content."""
+        choices = (
+            self.task,
+            self.classes,
+            self.jitter,
+            self.strand,
+            self._alphabet == "rna",
+        )
+        digest = hashlib.blake2b(repr(choices).encode(), digest_size=16)
+        digest.update(self._genome.digest())
+        spans = self._spans
+        columns = (spans.chroms, spans.starts, spans.stops, self._kept)
+        for column in (*columns, self._intervals.strands):
+            digest.update(column.tobytes())
+        if self.labels is not None:
+            digest.update(self.labels.tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,194 @@
+"""Intervals as columns, from files and from tables in memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data.interval._bed import read_rows
+from seqloom.errors import ArgumentError, FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# What the columns of a table are called elsewhere, in lower case.
+_NAMES = {
+    "chrom": ("chrom", "chr", "chromosome", "seqname", "seqnames", "contig"),
+    "start": ("start", "chromstart", "begin"),
+    "stop": ("stop", "end", "chromend"),
+    "strand": ("strand",),
+    "summit": ("summit", "peak"),
+}
+_STRANDS = {"+": 1, "-": -1, ".": 0, "": 0, "1": 1, "-1": -1, "0": 0, "*": 0}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Parts of chromosomes, zero-based and half-open.
+
+    Args:
+        what: What to call the place they come from.
+        chroms: The name of each one's chromosome.
+        starts: The first position of each.
+        stops: The position behind the last.
+        strands: 1, -1, or 0 where there is none.
+        summits: How far behind its start the summit of each is; -1 where there is none.
+        lines: Where each stands in its file; empty for a table in memory.
+        columns: All other columns, by name.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("a.bed").write_text("chr1\\t3\\t8\\n")
+        >>> found = read_intervals("a.bed")
+        >>> found.chroms, found.starts.tolist(), found.place(0)
+        (['chr1'], [3], 'a.bed, line 1')
+    """
+
+    what: str
+    chroms: list[str]
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    strands: NDArray[np.int64]
+    summits: NDArray[np.int64]
+    lines: list[int] = field(default_factory=list[int])
+    columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+
+    def __len__(self) -> int:
+        return len(self.chroms)
+
+    def place(self, row: int) -> str:
+        """Says where an interval stands."""
+        if self.lines:
+            return f"{self.what}, line {self.lines[row]}"
+        return f"{self.what}, row {row}"
+
+    def fault(self, row: int, message: str) -> FormatError:
+        """Says what is wrong with an interval."""
+        if not self.lines:
+            return FormatError(f"{self.place(row)}: {message}", record=row)
+        line = self.lines[row]
+        return FormatError(f"{self.place(row)}: {message}", path=self.what, line=line)
+
+
+def read_intervals(intervals: Any) -> Intervals:
+    """Takes intervals from a file, or from the columns of a table."""
+    if isinstance(intervals, Intervals):
+        return intervals
+    if isinstance(intervals, (str, os.PathLike)):
+        path: str = os.fspath(intervals)
+        columns, lines = read_rows(path)
+        return _checked(_from_columns(path, columns, lines))
+    return _checked(_from_columns("the table of intervals", _table(intervals), []))
+
+
+def _table(intervals: Any) -> dict[str, list[Any]]:
+    """Takes the columns of a dict or a data frame."""
+    names: Any = intervals.keys() if hasattr(intervals, "keys") else None
+    names = getattr(intervals, "columns", names)
+    if names is None:
+        raise ArgumentError(
+            "intervals must be a path, a dict of columns or a data frame, got "
+            f"{type(intervals).__name__}"
+        )
+    return {str(name): list(intervals[name]) for name in names}
+
+
+def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
+    """Finds the columns that there must be, and those that may be."""
+    found = {name: _find(columns, name) for name in _NAMES}
+    missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
+    if missing:
+        raise FormatError(
+            f"{what}: no column {missing[0]!r}; found {', '.join(columns) or 'none'}"
+        )
+    sizes = {len(column) for column in columns.values()}
+    if len(sizes) > 1:
+        raise FormatError(f"{what}: columns of {min(sizes)} to {max(sizes)} rows")
+    none = [-1] * sizes.pop()
+    reader = _Reader(what, columns, lines)
+    strand, summit = found["strand"], found["summit"]
+    return Intervals(
+        what,
+        [str(name) for name in columns[str(found["chrom"])]],
+        reader.whole_numbers(str(found["start"])),
+        reader.whole_numbers(str(found["stop"])),
+        reader.strands(strand) if strand else np.zeros(len(none), np.int64),
+        reader.whole_numbers(summit) if summit else np.array(none, np.int64),
+        lines,
+        {name: rows for name, rows in columns.items() if name not in found.values()},
+    )
+
+
+def _find(columns: dict[str, list[Any]], wanted: str) -> str | None:
+    """Finds a column by any of its names."""
+    by_name = {name.strip().lstrip("#").lower(): name for name in columns}
+    return next((by_name[name] for name in _NAMES[wanted] if name in by_name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads cells, and says where one is no good."""
+
+    what: str
+    columns: dict[str, list[Any]]
+    lines: list[int]
+
+    def whole_numbers(self, name: str) -> NDArray[np.int64]:
+        """Reads a column of whole numbers."""
+        cells = self.columns[name]
+        try:
+            return np.array([_whole(cell) for cell in cells], np.int64)
+        except (ValueError, OverflowError):
+            row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
+            raise self._fault(row, f"{name} must be a whole number", cells[row]) from None
+
+    def strands(self, name: str) -> NDArray[np.int64]:
+        """Reads a column of strands."""
+        cells = [str(cell).strip() for cell in self.columns[name]]
+        try:
+            return np.array([_STRANDS[cell] for cell in cells], np.int64)
+        except KeyError:
+            row = next(i for i, cell in enumerate(cells) if cell not in _STRANDS)
+            raise self._fault(row, "strand must be +, - or .", cells[row]) from None
+
+    def _fault(self, row: int, expected: str, found: Any) -> FormatError:
+        """Says where a cell stands."""
+        if not self.lines:
+            return FormatError(f"{self.what}, row {row}: {expected}, found {found!r}")
+        line = self.lines[row]
+        message = f"{self.what}, line {line}: {expected}, found {found!r}"
+        return FormatError(message, path=self.what, line=line)
+
+
+def _whole(cell: Any) -> int:
+    """Reads one whole number; one with a fraction is none."""
+    number = int(cell)
+    if not isinstance(cell, str) and number != cell:
+        raise ValueError
+    return number
+
+
+def _is_whole(cell: Any) -> bool:
+    """Tells whether a cell holds a whole number of 64 bits."""
+    try:
+        return abs(_whole(cell)) < 1 << 63
+    except (ValueError, OverflowError, TypeError):
+        return False
+
+
+def _checked(intervals: Intervals) -> Intervals:
+    """Refuses intervals that hold nothing, and none at all."""
+    if not len(intervals):
+        raise FormatError(f"{intervals.what}: expected intervals, found none")
+    wrong = np.flatnonzero((intervals.starts < 0) | (intervals.stops <= intervals.starts))
+    if wrong.size:
+        row = int(wrong[0])
+        raise intervals.fault(
+            row,
+            "expected 0 <= start < stop, found start "
+            f"{intervals.starts[row]} and stop {intervals.stops[row]}",
+        )
+    return intervals

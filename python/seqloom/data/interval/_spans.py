@@ -1,0 +1,127 @@
+"""Where intervals lie once they have a width, and what happens at the ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom._key import Key
+    from seqloom.data.interval._genome import Genome
+    from seqloom.data.interval._intervals import Intervals
+
+EDGES = ("error", "pad", "drop")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """What is read of which chromosome; a span may reach beyond its ends.
+
+    Args:
+        chroms: The number of each one's chromosome.
+        starts: The first position, below 0 where it is padding.
+        stops: The position behind the last.
+
+    Examples:
+        >>> one = np.array([0])
+        >>> Spans(one, one - 2, one + 3).clipped(np.array([2])).stops.tolist()
+        [2]
+    """
+
+    chroms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.int64]) -> Spans:
+        """Takes some of them."""
+        return Spans(self.chroms[rows], self.starts[rows], self.stops[rows])
+
+    def moved(self, shifts: NDArray[np.int64]) -> Spans:
+        """Moves each along its chromosome."""
+        return replace(self, starts=self.starts + shifts, stops=self.stops + shifts)
+
+    def clipped(self, lengths: NDArray[np.int64]) -> Spans:
+        """Takes the part of each that its chromosome has."""
+        ends = lengths[self.chroms]
+        starts = np.minimum(np.maximum(self.starts, 0), ends)
+        return replace(self, starts=starts, stops=np.clip(self.stops, starts, ends))
+
+
+def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
+    """Finds each interval's chromosome, and gives it its width about its centre."""
+    numbers = {name: number for number, name in enumerate(genome.names)}
+    if len(numbers) < len(genome.names):
+        _check_distinct(intervals, genome.names)
+    chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
+    if (chroms < 0).any():
+        row = int((chroms < 0).argmax())
+        known = ", ".join(genome.names[:3]) + (", ..." if len(genome.names) > 3 else "")  # noqa: PLR2004 - a few examples
+        raise intervals.fault(
+            row, f"{genome.path} has no sequence {intervals.chroms[row]!r}, it has {known}"
+        )
+    starts, stops = intervals.starts, intervals.stops
+    if width is not None:
+        middles = (starts + stops) // 2
+        has_summit = intervals.summits >= 0
+        middles = np.where(has_summit, starts + intervals.summits, middles)
+        starts = middles - width // 2
+        stops = starts + width
+    return Spans(chroms, starts, stops)
+
+
+def _check_distinct(intervals: Intervals, names: list[str]) -> None:
+    """Refuses a name that two sequences bear: which of them would an interval lie in."""
+    counts = Counter(names)
+    for row, name in enumerate(intervals.chroms):
+        if counts[name] > 1:
+            raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
+
+
+def check_edges(
+    intervals: Intervals,
+    spans: Spans,
+    lengths: NDArray[np.int64],
+    *,
+    jitter: int,
+    edge: str,
+) -> NDArray[np.int64]:
+    """Lists the spans that can be read; ``edge`` judges those that leave their sequence."""
+    if edge not in EDGES:
+        raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
+    ends = lengths[spans.chroms]
+    leaves = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
+    if edge == "drop":
+        return np.flatnonzero(~leaves)
+    if edge == "pad":
+        leaves = (intervals.starts >= ends) | (spans.starts >= ends) | (spans.stops <= 0)
+    if leaves.any():
+        row = int(leaves.argmax())
+        raise intervals.fault(row, _left(intervals, spans, row, int(ends[row]), jitter))
+    return np.arange(len(intervals))
+
+
+def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
+    """Says how an interval leaves its chromosome."""
+    end, jitter = rest
+    moved = f", {jitter} to either side" if jitter else ""
+    start, stop = int(spans.starts[row]), int(spans.stops[row])
+    is_outside = start >= end or stop <= 0
+    return (
+        f"{intervals.chroms[row]}:{start}-{stop}{moved} does not lie within the {end:,} "
+        f"letters of {intervals.chroms[row]}; "
+        + ('pass edge="drop"' if is_outside else 'pass edge="pad" or edge="drop"')
+    )
+
+
+def shifts(key: Key, ordinals: NDArray[np.int64], jitter: int) -> NDArray[np.int64]:
+    """Draws how far each interval is moved, up to ``jitter`` to either side."""
+    words = key.each(ordinals).astype(np.uint64)
+    drawn = (words[:, 0] << np.uint64(32) | words[:, 1]) % np.uint64(2 * jitter + 1)
+    return drawn.astype(np.int64) - jitter

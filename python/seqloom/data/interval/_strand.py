@@ -1,0 +1,68 @@
+"""The other strand, and padding beyond the ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._ragged import Ragged, offsets_of
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LETTERS = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
+_OTHERS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
+_PAD = ord("N")
+
+
+# What is no nucleotide stays what it is.
+_DNA = bytes.maketrans(_LETTERS, _OTHERS)
+_RNA = bytes.maketrans(b"Tt", b"Uu")
+_TABLES = {"dna": _DNA, "rna": _DNA.translate(_RNA)}
+_URACIL = np.frombuffer(b"Uu", np.uint8)
+
+
+def turn(letters: Ragged, is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
+    """Turns rows, in place, into what stands on the other strand, from its beginning.
+
+    What faces A depends on the alphabet; where that is not known, U is an error.
+    """
+    if alphabet is None and is_minus.any():
+        _refuse_uracil(letters, is_minus)
+    table = _TABLES[alphabet or "dna"]
+    _native.turn_rows(letters.data, letters.offsets, is_minus.view(np.uint8), table)
+
+
+def _refuse_uracil(letters: Ragged, is_minus: NDArray[np.bool_]) -> None:
+    """Refuses to guess whether A faces T or U."""
+    if (
+        np.isin(letters.data, _URACIL).any()
+        and np.isin(letters.take(np.flatnonzero(is_minus)).data, _URACIL).any()
+    ):
+        raise ArgumentError(
+            "there is U on a minus strand: say whether A faces T or U there by "
+            'alphabet="dna" or alphabet="rna", or by an encoder of that alphabet'
+        )
+
+
+def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
+    """Chooses what A faces: as the caller says, or as the encoder reads letters."""
+    if alphabet is not None and alphabet not in _TABLES:
+        raise ArgumentError(f'alphabet must be "dna" or "rna", got {alphabet!r}')
+    own = getattr(encoder, "alphabet", None)
+    return alphabet or (own if own in _TABLES else None)
+
+
+def padded(letters: Ragged, before: NDArray[np.int64], after: NDArray[np.int64]) -> Ragged:
+    """Puts N before and behind rows."""
+    if not (before.any() or after.any()):
+        return letters
+    offsets = offsets_of(letters.lengths + before + after)
+    data = np.full(int(offsets[-1]), _PAD, np.uint8)
+    starts: list[int] = (offsets[:-1] + before).tolist()
+    for start, row in zip(starts, letters, strict=True):
+        data[start : start + row.size] = row
+    return Ragged(data, offsets)

@@ -1,0 +1,1 @@
+"""Labels: where they come from, and which record has which."""

@@ -1,0 +1,100 @@
+"""Which sequence has which label, and what is left over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import LabelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data._records import Records
+    from seqloom.data.label._source import Source
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Which sequences have a label.
+
+    Args:
+        kept: Their positions, in order.
+        unmatched: The ids of labels that no sequence bears.
+        report: What was left out, in numbers with up to three examples.
+
+    Examples:
+        >>> Joined(np.array([0, 2]), (), {"unlabelled": 1}).kept.tolist()
+        [0, 2]
+    """
+
+    kept: NDArray[np.int64]
+    unmatched: tuple[str, ...]
+    report: dict[str, Any]
+
+
+def join(
+    records: Records, ids: list[str], source: Source, *, task: str, skip: bool
+) -> Joined:
+    """Finds the sequences that have a label."""
+    _check_distinct(records, ids)
+    empty = task == "multilabel" and len(source.names) == 1
+    cells = map(source.cells.get, ids)
+    has_label = np.array([row is not None and (empty or "" not in row) for row in cells])
+    bare: list[int] = np.flatnonzero(~has_label).tolist()
+    if bare and not (skip and has_label.any()):
+        raise _unlabelled(records, ids, source, bare=bare)
+    known = set(ids)
+    left = tuple([name for name in source.cells if name not in known])
+    report = {
+        "unlabelled": len(bare),
+        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
+        "labels_without_sequence": len(left),
+        "labels_without_sequence_examples": list(left[:_EXAMPLES]),
+    }
+    return Joined(np.flatnonzero(has_label), left, report)
+
+
+def join_each(
+    records: Records, ids: list[str], source: Source, *, skip: bool
+) -> tuple[Joined, list[str]]:
+    """Finds the sequences that a function gave a label, and names each by its number."""
+    keys = list(map(str, range(len(ids))))
+    bare = [i for i, key in enumerate(keys) if key not in source.cells]
+    if bare and not (skip and len(bare) < len(ids)):
+        raise _unlabelled(records, ids, source, bare=bare)
+    report = {
+        "unlabelled": len(bare),
+        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
+    }
+    kept = np.array([i for i, key in enumerate(keys) if key in source.cells], np.int64)
+    return Joined(kept, (), report), keys
+
+
+def _check_distinct(records: Records, ids: list[str]) -> None:
+    """Refuses an id that two sequences bear: which of them would a label be for."""
+    if len(set(ids)) == len(ids):
+        return
+    first: dict[str, int] = {}
+    for i, name in enumerate(ids):
+        if (before := first.setdefault(name, i)) != i:
+            places = [records.place(at) for at in (before, i)]
+            where = " and ".join(f"record {record} of {path}" for path, record in places)
+            raise LabelError(f"id {name!r} stands twice: {where}; labels need distinct ids")
+
+
+def _unlabelled(
+    records: Records, ids: list[str], source: Source, *, bare: list[int]
+) -> LabelError:
+    """Says which sequences have no label."""
+    names = ", ".join(ids[i] for i in bare[:_EXAMPLES])
+    more = ", ..." if len(bare) > _EXAMPLES else ""
+    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    return LabelError(
+        f"{records.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
+        f"label in {source.what}: {names}{more}{'' if len(bare) == len(ids) else way_out}"
+    )

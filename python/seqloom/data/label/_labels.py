@@ -1,0 +1,232 @@
+"""From labels as text to numbers: classes, values, or zeros and ones."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.label._source import Cells, Source
+
+TASKS = ("classify", "regress", "multilabel")
+_INTEGER = re.compile(r"[+-]?\d+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_BETWEEN_NAMES = re.compile(r"[,;|]")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Labels as numbers.
+
+    Args:
+        task: ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        classes: Names of classes, of values, or of labels.
+        values: int64 indices into ``classes``; float32 values; or float32 zeros and ones.
+
+    Examples:
+        >>> Labels("classify", ("no", "yes"), np.array([1, 0])).classes
+        ('no', 'yes')
+    """
+
+    task: str
+    classes: Cells
+    values: NDArray[Any]
+
+
+def number_labels(
+    source: Source, ids: list[str], *, task: str, classes: Iterable[str] | None
+) -> Labels:
+    """Turns the labels of some ids into numbers."""
+    if task not in {"auto", *TASKS}:
+        raise ArgumentError(f"task must be auto, {', '.join(TASKS)}; got {task!r}")
+    if task == "auto":
+        task = _task(source, ids)
+    given = None if classes is None else tuple(classes)
+    _check_distinct(given or ())
+    labels = _MAKERS[task](source, ids, given)
+    _check_names(source, ids, labels.classes)
+    return labels
+
+
+def _check_distinct(classes: Cells) -> None:
+    """Refuses a class that is given twice."""
+    if double := [name for i, name in enumerate(classes) if name in classes[:i]]:
+        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
+
+
+def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
+    """Refuses names that would break the lines and columns of what is written later."""
+    bad = next(filter(_CONTROL.search, classes), None)
+    if bad is None:
+        return
+    holders = (name for name in ids if any(bad in cell for cell in source.cells[name]))
+    holder = next(holders, None)
+    where = source.what if holder is None else source.place(holder)
+    raise LabelError(
+        f"{where}: the name {bad!r} holds a tab, a line break or another control "
+        "character; rename it"
+    )
+
+
+def _task(source: Source, ids: list[str]) -> str:
+    """Decides what labels are for; a number with a fraction is never guessed about."""
+    cells = {cell for name in ids for cell in source.cells[name]}
+    if fractions := set(filter(_is_fractional, cells)):
+        name = next(name for name in ids if not fractions.isdisjoint(source.cells[name]))
+        raise LabelError(
+            f"{source.place(name)}: label {' '.join(source.cells[name])!r} has a fraction: "
+            'say --task regress (in Python task="regress") to learn numbers'
+        )
+    if len(source.names) == 1:
+        return "classify"
+    if cells <= {"0", "1"}:
+        return "multilabel"
+    raise LabelError(
+        f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
+        "name the task: --task regress for numbers"
+    )
+
+
+def _is_fractional(cell: str) -> bool:
+    """Tells whether a text is a number with something behind the point."""
+    if _INTEGER.fullmatch(cell):
+        return False
+    try:
+        number = float(cell)
+    except ValueError:
+        return False
+    return math.isfinite(number) and not number.is_integer()
+
+
+def _classify(source: Source, ids: list[str], classes: Cells | None) -> Labels:
+    """Numbers class names."""
+    if len(source.names) > 1:
+        raise LabelError(
+            f"task classify takes one label column, got {', '.join(source.names)}"
+        )
+    names = [source.cells[name][0] for name in ids]
+    if classes is None:
+        classes = _sorted(set(names))
+        _check_several(source, classes, len(ids))
+    number = {name: i for i, name in enumerate(classes)}
+    stranger = next((i for i, name in enumerate(names) if name not in number), None)
+    if stranger is not None:
+        raise _unknown(source, ids[stranger], classes, label=names[stranger])
+    values = np.fromiter((number[name] for name in names), np.int64, len(names))
+    return Labels("classify", classes, values)
+
+
+def _sorted(names: set[str]) -> Cells:
+    """Sorts names; whole numbers by their value."""
+    if all(_INTEGER.fullmatch(name) for name in names):
+        return tuple(sorted(names, key=lambda name: (int(name), name)))
+    return tuple(sorted(names))
+
+
+def _check_several(source: Source, classes: Cells, n: int) -> None:
+    """Refuses to learn one class."""
+    if len(classes) == 1:
+        raise LabelError(
+            f"{source.what}: all {n:,} sequences have the label {classes[0]!r}; "
+            "a classifier needs two classes or more"
+        )
+
+
+def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
+    """Says that a label is none of the classes."""
+    return LabelError(
+        f"{source.place(name)}: label {label!r} is none of the classes {', '.join(classes)}"
+    )
+
+
+def _regress(source: Source, ids: list[str], classes: Cells | None) -> Labels:
+    """Reads values."""
+    names = source.names if classes is None else classes
+    if len(names) != len(source.names):
+        raise LabelError(
+            f"{source.what}: expected values for {', '.join(names)}, "
+            f"found {', '.join(source.names)}"
+        )
+    rows = [[_number(source, name, cell) for cell in source.cells[name]] for name in ids]
+    with np.errstate(over="ignore"):
+        values = np.array(rows, np.float32).reshape(len(ids), len(names))
+    _check_range(source, ids, values)
+    return Labels("regress", names, values[:, 0].copy() if len(names) == 1 else values)
+
+
+def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) -> None:
+    """Refuses numbers that 32 bits cannot hold."""
+    wrong = np.argwhere(~np.isfinite(values))
+    if wrong.size:
+        name = ids[int(wrong[0, 0])]
+        cell = source.cells[name][int(wrong[0, 1])]
+        raise LabelError(
+            f"{source.place(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
+            "scale the values"
+        )
+
+
+def _number(source: Source, name: str, cell: str) -> float:
+    """Reads one value."""
+    try:
+        number = float(cell)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise LabelError(f"{source.place(name)}: label {cell!r} is no finite number")
+    return number
+
+
+def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Labels:
+    """Reads which labels hold: names in one column, or zeros and ones in several."""
+    one_column = len(source.names) == 1
+    held = {name: (_named if one_column else _marked)(source, name) for name in ids}
+    known = _sorted({label for labels in held.values() for label in labels})
+    order = classes or (known if one_column else source.names)
+    if not order:
+        raise LabelError(
+            f"{source.what}: no sequence has a label, {source.names[0]!r} is always empty"
+        )
+    if not one_column and set(order) != set(source.names):
+        raise LabelError(
+            f"{source.what}: expected {', '.join(order)}, found {', '.join(source.names)}"
+        )
+    number = {label: i for i, label in enumerate(order)}
+    values = np.zeros((len(ids), len(order)), np.float32)
+    for i, name in enumerate(ids):
+        for label in held[name]:
+            if label not in number:
+                raise _unknown(source, name, order, label=label)
+            values[i, number[label]] = 1
+    return Labels("multilabel", order, values)
+
+
+def _named(source: Source, name: str) -> list[str]:
+    """Reads names between commas, semicolons or bars."""
+    parts = _BETWEEN_NAMES.split(source.cells[name][0])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _marked(source: Source, name: str) -> list[str]:
+    """Reads zeros and ones."""
+    cells = source.cells[name]
+    if wrong := [cell for cell in cells if cell not in {"0", "1"}]:
+        raise LabelError(f"{source.place(name)}: expected 0 or 1, found {wrong[0]!r}")
+    return [label for label, cell in zip(source.names, cells, strict=True) if cell == "1"]
+
+
+_MAKERS: dict[str, Callable[[Source, list[str], Cells | None], Labels]] = {
+    "classify": _classify,
+    "regress": _regress,
+    "multilabel": _multilabel,
+}

@@ -1,0 +1,210 @@
+"""Where labels come from: tables, a dict, or the headers themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from seqloom.data._path import expand
+from seqloom.data.label._table import read_table
+from seqloom.errors import ArgumentError, LabelError
+from seqloom.io._record import header_id, header_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.data._records import Records
+    from seqloom.data.label._table import Table
+    from seqloom.io import SequenceRecord
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Labels as text, by id.
+
+    Args:
+        what: What to call the place they come from.
+        names: What the cells of a label are called.
+        cells: Id to label.
+        tables: The tables that were read, to name lines in errors.
+        is_each: Whether labels are by the number of the record, not by id.
+
+    Examples:
+        >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
+        "a dict, id 'x'"
+    """
+
+    what: str
+    names: Cells
+    cells: dict[str, Cells]
+    tables: list[Table] = field(default_factory=list["Table"])
+    is_each: bool = False
+
+    def place(self, name: str) -> str:
+        """Says where the label of an id stands."""
+        if self.is_each:
+            return f"{self.what}, record {name}"
+        for table in self.tables:
+            if name in table.ids:
+                line = table.lines[table.ids.index(name)]
+                return f"{table.path}, line {line}, id {name!r}"
+        return f"{self.what}, id {name!r}"
+
+
+def choose_source(
+    records: Records,
+    labels: Any,
+    label_from_header: str | re.Pattern[str] | None,
+    *,
+    id_column: str,
+    label_column: str | Sequence[str],
+) -> Source | None:
+    """Takes labels from where the caller says."""
+    names = _names(label_column)
+    if label_from_header is not None:
+        if labels is not None:
+            raise ArgumentError("give labels or label_from_header, not both")
+        return header_source(label_from_header, records, names)
+    return None if labels is None else _source_of(labels, records, id_column, names=names)
+
+
+def _names(label_column: str | Sequence[str]) -> Cells:
+    """Takes one column of labels or several."""
+    names = (label_column,) if isinstance(label_column, str) else tuple(label_column)
+    if not names:
+        raise ArgumentError("label_column names no column")
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"label_column names a column twice: {', '.join(names)}")
+    return names
+
+
+def labels_by_id(
+    labels: Any, id_column: str, label_column: str | Sequence[str], *, task: str
+) -> tuple[Source, list[str]]:
+    """Takes labels from tables or a dict, and lists the ids that have one."""
+    names = _names(label_column)
+    if isinstance(labels, Mapping):
+        source = dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    else:
+        source = table_source(_as_paths(labels), id_column, names)
+    empty = task == "multilabel" and len(source.names) == 1
+    return source, [name for name, row in source.cells.items() if empty or "" not in row]
+
+
+def _source_of(labels: Any, records: Records, id_column: str, *, names: Cells) -> Source:
+    """Tells a dict, a function and tables apart."""
+    if isinstance(labels, Mapping):
+        return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    if callable(labels):
+        return call_source(labels, records, names)
+    return table_source(_as_paths(labels), id_column, names)
+
+
+def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
+    """Takes one path or several; labels alone do not say which sequence they are for."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        labels = [labels]
+    rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
+    if strange := [row for row in rows if not isinstance(row, (str, os.PathLike))]:
+        raise ArgumentError(
+            "labels must be a table's path, several of them, a dict from id to label, or a "
+            f"function of the record; got {strange[0]!r}: pass dict(zip(ids, labels))"
+        )
+    return rows
+
+
+def table_source(
+    labels: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    id_column: str,
+    columns: Cells,
+) -> Source:
+    """Reads labels from tables."""
+    tables = [read_table(path, id_column, columns) for path in expand(labels)]
+    cells: dict[str, Cells] = {}
+    for table in tables:
+        cells.update(zip(table.ids, table.rows, strict=True))
+    if len(cells) < sum(len(table.ids) for table in tables):
+        _check_agreement(tables)
+    return Source(", ".join(table.path for table in tables), columns, cells, tables)
+
+
+def _check_agreement(tables: list[Table]) -> None:
+    """Finds an id that stands twice with two values; the same value twice is no harm."""
+    seen: dict[str, tuple[Cells, str, int]] = {}
+    for table in tables:
+        for name, row, line in zip(table.ids, table.rows, table.lines, strict=True):
+            first, path, where = seen.setdefault(name, (row, table.path, line))
+            if first != row:
+                raise LabelError(
+                    f"{table.path}, line {line}: id {name!r} has the label {_shown(row)}, "
+                    f"but {path}, line {where} says {_shown(first)}"
+                )
+
+
+def _shown(cells: Cells) -> str:
+    """Quotes a label."""
+    return repr(", ".join(cells))
+
+
+def dict_source(labels: Mapping[str, Any], columns: Cells) -> Source:
+    """Takes labels from a dict."""
+    cells = {name: _as_cells(value) for name, value in labels.items()}
+    widths = {len(row) for row in cells.values()} or {1}
+    if len(widths) > 1:
+        raise LabelError(
+            f"labels have {min(widths)} to {max(widths)} values; give all as many"
+        )
+    width = widths.pop()
+    if width != len(columns):
+        columns = tuple(f"{columns[0]}_{i}" for i in range(width))
+    return Source("the dict of labels", columns, cells)
+
+
+def call_source(
+    label: Callable[[SequenceRecord], Any], records: Records, columns: Cells
+) -> Source:
+    """Asks a function for the label of each record; None is no label."""
+    values = {str(i): label(record) for i, record in enumerate(records.each())}
+    found = {key: value for key, value in values.items() if value is not None}
+    what = f"the function {getattr(label, '__name__', label)!s}"
+    return replace(dict_source(found, columns), what=what, is_each=True)
+
+
+def cells_of(values: list[Any]) -> list[Cells]:
+    """Writes labels as text; None is no label."""
+    return [("",) if value is None else _as_cells(value) for value in values]
+
+
+def _as_cells(value: Any) -> Cells:
+    """Writes one label as text; several names are one cell, several numbers several."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (str(int(value)) if isinstance(value, bool) else str(value),)
+    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    if all(isinstance(item, str) for item in items):
+        return (";".join(items),)
+    return tuple(str(item) for item in items)
+
+
+def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:
+    """Takes labels out of the headers of the sequences."""
+    shown = pattern if isinstance(pattern, str) else pattern.pattern
+    try:
+        search = re.compile(pattern).search
+    except re.error as error:
+        raise ArgumentError(f"'{shown}' is no regular expression: {error}") from error
+    headers = list(records.headers())
+    ids = (header_text(header_id(header)) for header in headers)
+    found = zip(ids, map(search, map(header_text, headers)), strict=True)
+    cells = {name: (_group(match),) for name, match in found if match}
+    return Source(f"headers searched for '{shown}'", names[:1], cells)
+
+
+def _group(match: re.Match[str]) -> str:
+    """Picks the part of a match that is the label."""
+    named = match.groupdict().get("label")
+    return named or next((group for group in match.groups() if group), match[0])

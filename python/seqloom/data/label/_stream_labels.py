@@ -1,0 +1,145 @@
+"""Labels of records that come by once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom.data._ids import ids_of
+from seqloom.data.label._labels import number_labels
+from seqloom.data.label._source import labels_by_id
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.stream._chunk import Chunk
+    from seqloom.io import SequenceBatch, SequenceRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLabels:
+    """Where labels come from: numbers by id, or a function of the record.
+
+    Args:
+        task: What they are; None where a function decides.
+        classes: The names of classes, of values, or of labels.
+        rows: Id to row of ``values``.
+        values: Labels as numbers.
+        function: Gives a record its label.
+        skip: Whether records without a label are left out.
+
+    Examples:
+        >>> labels = StreamLabels.make(
+        ...     {"x": "no", "y": "yes"},
+        ...     classes=None,
+        ...     columns=("id", "label"),
+        ...     task="auto",
+        ...     unlabelled="error",
+        ... )
+        >>> labels.classes
+        ('no', 'yes')
+    """
+
+    task: str | None
+    classes: tuple[str, ...]
+    rows: dict[str, int]
+    values: NDArray[Any]
+    function: Callable[[SequenceRecord], Any] | None = None
+    skip: bool = False
+
+    @classmethod
+    def make(
+        cls,
+        labels: Any,
+        *,
+        classes: Iterable[str] | None,
+        columns: tuple[str, Any],
+        task: str,
+        unlabelled: str,
+    ) -> Self | None:
+        """Takes labels from where the caller says; None where there are none."""
+        if unlabelled not in {"error", "skip"}:
+            raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
+        if labels is None:
+            return None
+        skip, names = unlabelled == "skip", None if classes is None else tuple(classes)
+        if callable(labels):
+            kind = None if names is None else "classify"
+            none: NDArray[Any] = np.zeros(0)
+            return cls(
+                task=kind,
+                classes=names or (),
+                rows={},
+                values=none,
+                function=labels,
+                skip=skip,
+            )
+        source, ids = labels_by_id(labels, *columns, task=task)
+        found = number_labels(source, ids, task=task, classes=names)
+        rows = {name: row for row, name in enumerate(ids)}
+        return cls(
+            task=found.task,
+            classes=found.classes,
+            rows=rows,
+            values=found.values,
+            skip=skip,
+        )
+
+    def give(
+        self, chunks: Iterator[Chunk], paths: tuple[str, ...], report: dict[str, Any]
+    ) -> Iterator[Chunk]:
+        """Gives records their labels; those without one are an error, or left out."""
+        for chunk in chunks:
+            labels, has_label = self._of(chunk.batch)
+            kept = np.flatnonzero(has_label)
+            if kept.size < len(chunk):
+                self._check(chunk, paths, int((~has_label).argmax()))
+                report["unlabelled"] += len(chunk) - kept.size
+            part = chunk if kept.size == len(chunk) else chunk.take(kept)
+            if kept.size:
+                yield replace(part, labels=labels)
+
+    def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Finds labels, and which records have one."""
+        if self.function is None:
+            rows = np.array(
+                [self.rows.get(name, -1) for name in ids_of(batch.headers)], np.int64
+            )
+            return self.values[rows[rows >= 0]], rows >= 0
+        found = [self.function(record) for record in batch]
+        has_label = np.array([value is not None for value in found], np.bool_)
+        return self._numbers([value for value in found if value is not None]), has_label
+
+    def _numbers(self, found: list[Any]) -> NDArray[Any]:
+        """Turns what a function gave into numbers."""
+        if any(isinstance(value, str) for value in found):
+            return np.array([self._class(value) for value in found], np.int64)
+        values = np.asarray(found)
+        if values.dtype.kind not in "biuf":
+            raise LabelError(
+                f"the function of labels must give numbers or names, got {found[0]!r}"
+            )
+        return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
+
+    def _class(self, name: Any) -> int:
+        """Numbers one class."""
+        if name in self.classes:
+            return self.classes.index(name)
+        known = ", ".join(self.classes) or "none is given; pass classes="
+        raise LabelError(
+            f"the function of labels gave {name!r}, which is none of the classes ({known})"
+        )
+
+    def _check(self, chunk: Chunk, paths: tuple[str, ...], row: int) -> None:
+        """Refuses a record that has no label, unless it is to be left out."""
+        if not self.skip:
+            path, record = paths[int(chunk.files[row])], int(chunk.records[row])
+            raise LabelError(
+                f"{path}: record {record} ({chunk.batch[row].id}) has no label; leave such "
+                'records out with unlabelled="skip"'
+            )

@@ -1,0 +1,124 @@
+"""Tables of labels: TSV, CSV or columns between white space; Parquet."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from seqloom.data.label._header_line import column_position
+from seqloom.data.label._parquet import is_parquet, read_parquet
+from seqloom.errors import FileError, FormatError, MissingFileError
+
+if TYPE_CHECKING:
+    from _csv import Reader
+    from collections.abc import Generator
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An id and some cells a line.
+
+    Args:
+        path: The file.
+        ids: The id column.
+        rows: The wanted cells of each line.
+        lines: The number of each line in the file, counted from 1.
+
+    Examples:
+        >>> _ = Path("a.tsv").write_text("id\\tlabel\\nx\\tyes\\n")
+        >>> read_table("a.tsv", "id", ("label",))
+        Table(path='a.tsv', ids=['x'], rows=[('yes',)], lines=[2])
+    """
+
+    path: str
+    ids: list[str]
+    rows: list[tuple[str, ...]]
+    lines: list[int]
+
+
+def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
+    """Reads some columns of a table whose first line names them."""
+    try:
+        if is_parquet(path):
+            return Table(path, *read_parquet(path, (id_column, *columns)))
+        with open_text(path) as file:
+            return _parse(path, file, (id_column, *columns))
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: no such file") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(
+            f"{path}: the gzip stream is cut or damaged: {error}", path=path
+        ) from error
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def open_text(path: str) -> Generator[TextIO]:
+    """Opens plain or compressed text; a byte that is no UTF-8 reads as its number."""
+    with Path(path).open("rb") as file:
+        packed = file.peek(2).startswith(_GZIP)
+        raw = gzip.GzipFile(fileobj=file) if packed else file
+        yield io.TextIOWrapper(raw, "utf-8-sig", "backslashreplace", newline="")
+
+
+def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> Table:
+    """Reads line by line, and says in which one something is wrong."""
+    reader = _csv_reader(path, file)
+    try:
+        return _pick(path, reader, columns)
+    except csv.Error as error:
+        raise _fault(path, reader.line_num, str(error)) from error
+
+
+def _csv_reader(path: str, file: TextIO) -> Reader:
+    """Cuts lines at tabs, commas or semicolons, quotes respected; else at white space."""
+    blank, first = _first_line(file)
+    if not first.strip() or "\0" in first:
+        found = "data that is no text" if first.strip() else "nothing"
+        raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
+    lines = itertools.chain(itertools.repeat("\n", blank), [first], file)
+    if separator := next((mark for mark in "\t,;" if mark in first), None):
+        return csv.reader(lines, delimiter=separator, strict=True)
+    return csv.reader(
+        (" ".join(line.split()) for line in lines), delimiter=" ", strict=True
+    )
+
+
+def _first_line(file: TextIO) -> tuple[int, str]:
+    """Reads up to a line that is not blank; counts those before."""
+    for blank, line in enumerate(file):
+        if line.strip():
+            return blank, line
+    return 0, ""
+
+
+def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
+    """Picks the wanted cells of each line."""
+    names = [name.strip() for name in next(filter(any, reader))]
+    names[0] = names[0].lstrip("#").strip()
+    key, *wanted = [column_position(path, names, name) for name in columns]
+    table = Table(path, [], [], [])
+    for row in reader:
+        if len(row) == len(names):
+            table.ids.append(row[key].strip())
+            table.rows.append(tuple([row[i].strip() for i in wanted]))
+            table.lines.append(reader.line_num)
+        elif any(row):
+            message = f"expected {len(names)} cells, found {len(row)}"
+            raise _fault(path, reader.line_num, message)
+    return table
+
+
+def _fault(path: str, line: int, message: str) -> FormatError:
+    """Says in which line something is wrong."""
+    return FormatError(f"{path}, line {line}: {message}", path=path, line=line)

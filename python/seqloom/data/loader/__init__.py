@@ -1,0 +1,1 @@
+"""From a dataset to batches: the order, the threads and processes, and going on."""

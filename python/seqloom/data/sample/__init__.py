@@ -1,0 +1,1 @@
+"""Orders of one's own: by length, by budget, by weight."""

@@ -1,0 +1,1 @@
+"""Files of any size, read once from start to end, in shards."""

@@ -1,0 +1,118 @@
+"""A shard's part of a file that can be read from any record on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._ragged import offsets_of
+from seqloom.data._indexed import index_of
+from seqloom.data.stream._shard import Shard, WholeFile
+from seqloom.errors import FileError, FormatError
+from seqloom.io import SequenceIndex, open_sequences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.stream._shard import FilePart, Piece
+    from seqloom.io import ReadReport
+
+_SEEKABLE = frozenset({"none", "bgzip", "gzip"})
+_RECORDS = 4096
+_LETTERS = 1 << 22
+# Beyond so many records their lengths are not looked at: shards are of equally many.
+_FEW = 1 << 23
+# What a record takes beside its letters.
+_BESIDES = 32
+
+
+@dataclass(slots=True)
+class FileRange:
+    """Neighbouring records of a file, about as many bytes for each shard.
+
+    Args:
+        index: The file's index.
+        shard: Which part.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
+        >>> part = FileRange(index_of("a.fa"), Shard(1, 2))
+        >>> [numbers.tolist() for _, numbers in part.read(0)], part.total
+        ([[1]], 2)
+    """
+
+    index: SequenceIndex
+    shard: Shard
+    size: int = field(init=False)
+    total: int = field(init=False)
+    _first: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = len(self.index)
+        count = self.shard.count
+        self._first = _border(self.index, self.shard.index, count)
+        self.size = _border(self.index, self.shard.index + 1, count) - self._first
+
+    def read(self, start: int) -> Iterator[Piece]:
+        """Reads the part from its ``start``-th record on."""
+        stop = self._first + self.size
+        step = self._at_once()
+        for first in range(self._first + start, stop, step):
+            numbers: NDArray[np.int64] = np.arange(first, min(first + step, stop))
+            yield self.index.fetch_many(numbers), numbers
+
+    def _at_once(self) -> int:
+        """Decides how many records are read at once."""
+        mean = max(self.index.letters // max(self.total, 1), 1)
+        return min(max(_LETTERS // mean, 1), _RECORDS)
+
+
+def _border(index: SequenceIndex, part: int, count: int) -> int:
+    """Finds the first record of one of several parts of a file."""
+    if part in {0, count}:
+        return len(index) if part else 0
+    if len(index) > _FEW:
+        return len(index) * part // count
+    starts = offsets_of(index.lengths + _BESIDES)
+    twice_middles = starts[:-1] + starts[1:]
+    return int(np.searchsorted(twice_middles, 2 * int(starts[-1]) * part / count))
+
+
+def part_of(
+    path: str,
+    shard: Shard,
+    options: dict[str, Any],
+    *,
+    start: int,
+    tell: Callable[[ReadReport], None],
+) -> FilePart:
+    """Chooses how a shard's part of a file is read; all shards choose the same."""
+    whole = WholeFile(path, shard, options, tell)
+    # What may be left out, or is judged by its qualities, must be read from the start.
+    if options.keys() & {"on_error", "quality"}:
+        return whole
+    if shard.count == 1:
+        index = _ready_index(path) if start else None
+        return whole if index is None else FileRange(index, shard)
+    if compression_of(path) not in _SEEKABLE:
+        return whole
+    return FileRange(index_of(path, options.get("num_threads")), shard)
+
+
+def _ready_index(path: str) -> SequenceIndex | None:
+    """Takes an index that is there already; to go on reading, none needs to be made."""
+    try:
+        return SequenceIndex(path, build=False)
+    except (FileError, FormatError):
+        return None  # what is wrong with the file itself, its reader says
+
+
+def compression_of(path: str) -> str:
+    """Asks what a file is packed in."""
+    with open_sequences(path, num_threads=1) as reader:
+        return reader.compression

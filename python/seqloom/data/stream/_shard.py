@@ -1,0 +1,134 @@
+"""Which records of which files are one shard's, and reading them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from seqloom.data._store import opened
+from seqloom.data.loader._state import whole_number
+from seqloom.data.stream._chunk import Chunk, sliced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.io import ReadReport, SequenceBatch
+
+    Piece = tuple[SequenceBatch, NDArray[np.int64]]
+
+# Of a file that can only be read from its start, a shard takes blocks of so many records.
+BLOCK = 64
+_RECORDS = 4096
+_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several parts of the same files that have no record in common.
+
+    Args:
+        index: Which one, from 0.
+        count: How many there are.
+
+    Examples:
+        >>> Shard(1, 2).mine(np.array([0, 64, 128, 192])).tolist()
+        [1, 3]
+    """
+
+    index: int = 0
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("count", self.count, least=1)
+        whole_number("index", self.index, most=self.count - 1)
+
+    def mine(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tells which records of a file are this part's, in blocks that are dealt out."""
+        return np.flatnonzero(numbers // BLOCK % self.count == self.index)
+
+    def part(self, index: int, count: int) -> Shard:
+        """Cuts this part into parts."""
+        inner = Shard(index, count)
+        return Shard(self.index + self.count * inner.index, self.count * inner.count)
+
+
+class FilePart(Protocol):
+    """One shard's part of one file.
+
+    Examples:
+        >>> part: FilePart = WholeFile("a.fa", Shard(), {}, lambda report: None)
+    """
+
+    size: int
+    total: int
+
+    def read(self, start: int) -> Iterator[Piece]:
+        """Reads the part from its ``start``-th record on; then size and total are known."""
+        ...
+
+
+@dataclass(slots=True)
+class WholeFile:
+    """A part of a file that is read from its start: blocks of records.
+
+    Args:
+        path: The file.
+        shard: Which part.
+        options: How ``open_sequences`` reads it.
+        tell: Is told what was left out.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
+        >>> part = WholeFile("a.fa", Shard(), {}, lambda report: None)
+        >>> [numbers.tolist() for _, numbers in part.read(1)], part.total
+        ([[1]], 2)
+    """
+
+    path: str
+    shard: Shard
+    options: dict[str, Any]
+    tell: Callable[[ReadReport], None]
+    size: int = field(default=0, init=False)
+    total: int = field(default=0, init=False)
+
+    def read(self, start: int) -> Iterator[Piece]:
+        """Reads the part from its ``start``-th record on."""
+        self.size = self.total = 0
+        with opened(self.path, self.options) as reader:
+            for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
+                numbers = np.arange(self.total, self.total + len(batch))
+                rows = self.shard.mine(numbers)
+                rest = rows[max(start - self.size, 0) :]
+                self.size += rows.size
+                self.total += len(batch)
+                if rest.size:
+                    yield _picked(batch, rest), numbers[rest]
+            self.tell(reader.report)
+
+
+def _picked(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
+    """Takes records of a batch, without a copy where they are neighbours."""
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first + 1 == rows.size:
+        return batch if rows.size == len(batch) else sliced(batch, slice(first, last + 1))
+    return batch.take(rows)
+
+
+def read_shard(parts: Iterable[FilePart], start: int) -> Iterator[Chunk]:
+    """Reads parts of files one after the other, from the ``start``-th record on."""
+    place = ordinal = 0
+    for file, part in enumerate(parts):
+        at = max(start, place)
+        for batch, numbers in part.read(at - place):
+            stop = at + len(batch)
+            files = np.full(len(batch), file)
+            places = np.arange(at, stop)
+            yield Chunk(batch, numbers + ordinal, files, numbers, places)
+            at = stop
+        place += part.size
+        ordinal += part.total

@@ -1,0 +1,400 @@
+"""Sequence files of any size as a stream: read once from start to end, in parts."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seqloom._key import Key
+from seqloom.data._encoder import check_encoder, checked_augment
+from seqloom.data._epoch import Epoch
+from seqloom.data._path import expand
+from seqloom.data.label._stream_labels import StreamLabels
+from seqloom.data.loader._state import whole_number
+from seqloom.data.stream._chunk import in_sizes
+from seqloom.data.stream._piece import Piece
+from seqloom.data.stream._ranges import part_of
+from seqloom.data.stream._shard import Shard, read_shard
+from seqloom.data.stream._stream_state import VERSION, check_stream_state, mark_of
+from seqloom.data.stream._window import Windows
+from seqloom.io._regular import check_regular
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from seqloom.data._encoder import Encoder
+    from seqloom.data.stream._chunk import Chunk
+    from seqloom.data.stream._shard import FilePart
+    from seqloom.io import ReadReport, SequenceRecord
+
+    Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+    LabelSource = Paths | Mapping[str, Any] | Callable[[SequenceRecord], Any]
+
+_AT_ONCE = 256
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """How far an epoch has been handed out."""
+
+    epoch: int = 0
+    place: int = 0
+    is_done: bool = False
+
+
+class SequenceStream:
+    """Sequences of files of any size, one after the other; nothing is held but a window.
+
+    Items are those of ``SequenceDataset``, labels and all. The k-th ``iter(stream)`` is
+    epoch k. Epoch and seed alone decide how the window shuffles and what augmentation
+    does; each record comes exactly once, whatever the number of shards.
+
+    Args:
+        paths: A file, a pattern, or several of them.
+        encoder: Turns letters into numbers.
+        augment: Changes letters before they are encoded.
+        labels: Tables, a dict from id to label, or a function of the record that gives a
+            number, an array, or a class's name.
+        classes: The order of the classes; None sorts those of the tables.
+        shuffle_window: Records that are shuffled among themselves; 0 keeps the order.
+        seed: Which of the many ways to shuffle and to augment.
+        id_column: The tables' column of ids.
+        label_column: The tables' column of labels, or several of numbers.
+        unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
+        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"``.
+        on_error: ``"raise"`` at a faulty record, or leave it out: ``"skip"`` counts in
+            ``report``, ``"collect"`` keeps the faults there too.
+        num_threads: How many threads read and encode.
+
+    Raises:
+        FileError: A file cannot be read.
+        ArgumentError: Arguments that do not go together.
+        LabelError: Labels are double or do not fit the task.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n>z\\nTT\\n")
+        >>> stream = SequenceStream("a.fa")
+        >>> [item["id"] for item in stream]
+        ['x', 'y', 'z']
+        >>> [batch["ordinal"].tolist() for batch in stream.batches(2)]
+        [[0, 1], [2]]
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        encoder: Encoder | None = None,
+        augment: Any = None,
+        labels: LabelSource | None = None,
+        classes: Iterable[str] | None = None,
+        shuffle_window: int = 0,
+        seed: int = 0,
+        id_column: str = "id",
+        label_column: str | Sequence[str] = "label",
+        unlabelled: str = "error",
+        task: str = "auto",
+        quality: str = "phred33",
+        on_error: str = "raise",
+        num_threads: int | None = None,
+    ) -> None:
+        check_encoder(encoder)
+        whole_number("shuffle_window", shuffle_window)
+        self.paths = expand(paths)
+        self.encoder = encoder
+        self.augment = checked_augment(augment)
+        self.shuffle_window = shuffle_window
+        self.seed = seed
+        self.num_threads = num_threads
+        self.report: dict[str, Any] = _empty_report()
+        self._labels = StreamLabels.make(
+            labels,
+            classes=classes,
+            columns=(id_column, label_column),
+            task=task,
+            unlabelled=unlabelled,
+        )
+        self._options = _given(quality=quality, on_error=on_error, num_threads=num_threads)
+        self._shard = Shard()
+        self._epoch = Epoch()
+        self._cursor = _Cursor()
+        self._resume = 0
+
+    @property
+    def task(self) -> str | None:
+        """What the labels are."""
+        return None if self._labels is None else self._labels.task
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of classes, of values, or of labels."""
+        return () if self._labels is None else self._labels.classes
+
+    def shard(self, index: int, count: int) -> SequenceStream:
+        """Makes a stream of one of several parts; together they have each record once.
+
+        Args:
+            index: Which part, from 0.
+            count: How many parts.
+
+        Returns:
+            A new stream; of a part too there are parts.
+
+        Raises:
+            ArgumentError: There is no such part.
+            FileError: A file is a pipe, which only one reader can read.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("three.fa").write_text(">x\\nACGT\\n>y\\nGG\\n>z\\nTT\\n")
+            >>> parts = [SequenceStream("three.fa").shard(i, 2) for i in range(2)]
+            >>> sorted(item["id"] for part in parts for item in part)
+            ['x', 'y', 'z']
+        """
+        for path in self.paths:
+            check_regular(path)
+        part = copy.copy(self)
+        vars(part).update(
+            _shard=self._shard.part(index, count),
+            _epoch=self._epoch.apart(),
+            _cursor=_Cursor(),
+            _resume=0,
+            report=_empty_report(),
+        )
+        return part
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._items(self._begin())
+
+    def _items(self, cursor: _Cursor) -> Iterator[dict[str, Any]]:
+        """Hands out items one by one."""
+        for piece in self._pieces(cursor, _AT_ONCE):
+            places = piece.chunk.places.tolist()
+            for place, item in zip(places, piece.items(), strict=True):
+                cursor.place = place + 1
+                yield item
+        cursor.is_done = True
+
+    def batches(
+        self, n: int, *, length: int | None = None, multiple: int = 1
+    ) -> Iterator[dict[str, Any]]:
+        """Hands out columns, as ``SequenceDataset.batch`` gives them.
+
+        Args:
+            n: Records in a batch; the last one is the rest.
+            length: Places in ``inputs``; None takes the longest sequence of each batch.
+            multiple: The longest is rounded up to a multiple of this.
+
+        Returns:
+            Batches up to the end of the epoch.
+
+        Raises:
+            ArgumentError: ``n`` is below 1.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> [batch["id"] for batch in SequenceStream("a.fa").batches(1)]
+            [['x'], ['y']]
+        """
+        whole_number("n", n, least=1)
+        cursor = self._begin()
+        return self._columns(cursor, n, length=length, multiple=multiple)
+
+    def _columns(self, cursor: _Cursor, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
+        """Hands out batch after batch."""
+        for piece in self._pieces(cursor, n):
+            batch = piece.batch(**shape, num_threads=self.num_threads or 1)
+            cursor.place = piece.stop
+            yield batch
+        cursor.is_done = True
+
+    def pieces(self, n: int) -> Iterator[Piece]:
+        """Hands out what becomes batches, to be encoded by any thread, in any order.
+
+        Args:
+            n: Records in a batch; the last one is the rest.
+
+        Returns:
+            Pieces up to the end of the epoch; ``piece.batch()`` makes the batch, and
+            ``piece.state`` is the state of a stream that has handed it out.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> [piece.batch()["id"] for piece in SequenceStream("a.fa").pieces(1)]
+            [['x'], ['y']]
+        """
+        whole_number("n", n, least=1)
+        return self._pieces(self._begin(), n)
+
+    def _begin(self) -> _Cursor:
+        """Begins an epoch, or goes on with the one that was loaded."""
+        self._cursor = _Cursor(self._epoch.next(), self._resume)
+        self._resume = 0
+        return self._cursor
+
+    def _pieces(self, cursor: _Cursor, n: int) -> Iterator[Piece]:
+        """Reads, shuffles and cuts what is left of an epoch."""
+        windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
+        start = windows.start(cursor.place)
+        chunks = read_shard(self._parts(start), start)
+        labelled = self._labelled(windows.shuffle(chunks, cursor.place))
+        for chunk in in_sizes(labelled, _always(n)):
+            yield Piece(self, chunk, cursor.epoch)
+
+    def _parts(self, start: int) -> Iterator[FilePart]:
+        """Finds this shard's part of each file, one after the other."""
+        for path in self.paths:
+            yield part_of(path, self._shard, self._options, start=start, tell=self._tell)
+
+    def _tell(self, report: ReadReport) -> None:
+        """Adds up what was left out."""
+        counts: dict[str, int] = self.report["left_out"]
+        for kind, count in report.left_out.items():
+            counts[kind] = counts.get(kind, 0) + count
+        self.report["faults"].extend(report.faults)
+
+    def _labelled(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """Gives records their labels, where there are any."""
+        if self._labels is None:
+            return chunks
+        return self._labels.give(chunks, self.paths, self.report)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next ``iter`` this epoch, in all worker processes too.
+
+        Args:
+            epoch: Its number, from 0.
+
+        Raises:
+            ArgumentError: The number is below 0.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
+            >>> SequenceStream("a.fa").set_epoch(2)
+        """
+        self._epoch.set(epoch)
+        self._cursor, self._resume = _Cursor(epoch), 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Says which record comes next, in numbers that JSON can hold.
+
+        Returns:
+            What ``load_state_dict`` takes.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> stream = SequenceStream("a.fa")
+            >>> _ = next(iter(stream))
+            >>> state = stream.state_dict()
+            >>> state["epoch"], state["position"]
+            (0, 1)
+        """
+        cursor = self._cursor
+        if cursor.is_done:
+            return self.state_at(cursor.epoch + 1, 0)
+        return self.state_at(cursor.epoch, cursor.place)
+
+    def state_at(self, epoch: int, place: int) -> dict[str, Any]:
+        """Writes the state of a stream that has handed out so many records of an epoch.
+
+        Args:
+            epoch: The epoch.
+            place: The number of records.
+
+        Returns:
+            What ``load_state_dict`` takes.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> SequenceStream("a.fa").state_at(3, 1)["epoch"]
+            3
+        """
+        return {"version": VERSION, "epoch": epoch, "position": place, **self._identity()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Makes the next ``iter`` go on where a state was taken.
+
+        Args:
+            state: What ``state_dict`` gave, here or in another process.
+
+        Raises:
+            ArgumentError: It is no whole state, or of other files, another seed, another
+                window or another shard.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> stream = SequenceStream("a.fa")
+            >>> stream.load_state_dict({**stream.state_dict(), "position": 1})
+            >>> [item["id"] for item in stream]
+            ['y']
+        """
+        check_stream_state(state, self._identity())
+        self._epoch.set(int(state["epoch"]))
+        self._resume = int(state["position"])
+        self._cursor = _Cursor(int(state["epoch"]), self._resume)
+
+    def _identity(self) -> dict[str, Any]:
+        """Names what a state belongs to."""
+        return {
+            "files": [mark_of(path) for path in self.paths],
+            "seed": self.seed,
+            "shuffle_window": self.shuffle_window,
+            "shard": [self._shard.index, self._shard.count],
+        }
+
+    def to_torch(self, *, rank: int | None = None, world_size: int | None = None) -> Any:
+        """Makes a ``torch.utils.data.IterableDataset`` of the stream.
+
+        Each worker of torch's loader, on each rank, has a shard of its own, so an epoch
+        has each record once. Call ``set_epoch`` before each epoch; it reaches the workers.
+
+        Args:
+            rank: Which of several training processes this is; asks torch.distributed if
+                None.
+            world_size: How many there are.
+
+        Returns:
+            The dataset; its items are the stream's.
+
+        Raises:
+            MissingExtraError: torch is not installed.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from torch.utils.data import DataLoader
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> loader = DataLoader(SequenceStream("a.fa").to_torch(), batch_size=2)
+            >>> [batch["id"] for batch in loader]
+            [['x', 'y']]
+        """
+        from seqloom.data.stream._torch_stream import to_torch
+
+        return to_torch(self, rank, world_size)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Leaves out what is as the reader has it anyway."""
+    usual = {"quality": "phred33", "on_error": "raise", "num_threads": None}
+    return {name: value for name, value in options.items() if value != usual[name]}
+
+
+def _empty_report() -> dict[str, Any]:
+    """Begins to count what is left out."""
+    return {"left_out": {}, "faults": [], "unlabelled": 0}
+
+
+def _always(n: int) -> Iterator[int]:
+    """Repeats a size without end."""
+    while True:
+        yield n
