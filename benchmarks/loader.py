@@ -154,13 +154,15 @@ def _shuffled(path: str, few: int) -> str:
     small = write(folder, few)
     import_module("pyfastx").Fastq(small)  # makes its index, which is not timed
     data = SequenceDataset(small, encoder=OneHot("dna"))
-    theirs = Indexed(small, few)
     sides: dict[str, Epoch] = {
         "seqloom, shuffled": partial(
             drain, DataLoader(data, BATCH, shuffle=True, num_workers=2)
         ),
-        "DataLoader over pyfastx, 0 workers": _torch(theirs, shuffle=True),
-        "DataLoader over pyfastx, 2 workers": _torch(theirs, shuffle=True, num_workers=2),
+        # One object each: workers that share an open file would move its position.
+        "DataLoader over pyfastx, 0 workers": _torch(Indexed(small, few), shuffle=True),
+        "DataLoader over pyfastx, 2 workers": _torch(
+            Indexed(small, few), shuffle=True, num_workers=2
+        ),
     }
     drain_all(sides)
     return f"In random order, {few:,} reads:\n\n{_table(sides, few)}"

@@ -10,6 +10,10 @@ fn main() -> pyo3_stub_gen::Result<()> {
     let info = _native::stub_info()?;
     let stub = info.modules[&info.default_module_name].format_with_config(false);
     // A strict type checker asks what the path gives.
-    fs::write(path, stub.replace("os.PathLike ", "os.PathLike[str] "))?;
+    let stub = stub.replace("os.PathLike ", "os.PathLike[str] ");
+    // A slot takes its argument by position; the generator does not say so.
+    let by_name = "__getitem__(self, index: builtins.int)";
+    let by_position = "__getitem__(self, index: builtins.int, /)";
+    fs::write(path, stub.replace(by_name, by_position))?;
     Ok(())
 }
