@@ -101,6 +101,15 @@ def test_a_folder_that_is_not_there_is_said_to_be_unwritable(reads, call):
     assert said.err == "error: none/b.fq: cannot be written: No such file or directory\n"
 
 
+def test_a_file_that_is_there_is_replaced_only_where_asked(reads, call):
+    (reads / "mates.fq").write_text("@a\nAC\n+\nII\n")
+    said = call("convert", "reads.fq", "mates.fq")
+    assert (said.code, "--overwrite" in said.err) == (2, True)
+    assert (reads / "mates.fq").read_text() == "@a\nAC\n+\nII\n"
+    assert call("convert", "reads.fq", "mates.fq", "--overwrite").code == 0
+    assert (reads / "mates.fq").read_bytes() == (reads / "reads.fq").read_bytes()
+
+
 def watched(change=None):
     """Reads a file behind a bar, changes it, and gives what a terminal showed."""
     shown = io.StringIO()

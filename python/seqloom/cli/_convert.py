@@ -1,6 +1,7 @@
 """``seqloom convert``: another container, another format, a selection."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
@@ -9,6 +10,7 @@ from rich.console import Console
 from seqloom.cli._meter import metered
 from seqloom.cli._options import Count, Threads
 from seqloom.cli._selection import Encoding, KeepOptions, Selection
+from seqloom.errors import FileError
 
 Level = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=9))]
 
@@ -57,6 +59,7 @@ def convert(
     line_width: Count = 60,
     level: Level = 6,
     threads: Threads | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Write a sequence file anew: another container or format, or some of its records.
 
@@ -72,9 +75,12 @@ def convert(
         line_width: Letters a line of FASTA.
         level: How hard to compress, from 0 to 9.
         threads: Threads to use; otherwise as many as the machine allows.
+        overwrite: Replace OUT where it is there already.
     """
     from seqloom.io import write_sequences
 
+    if not overwrite:
+        _check_free(target)
     selection = Selection(keep, read.quality)
     progress = Console(stderr=True)
     with metered(source, progress, num_threads=threads, **asdict(read)) as reader:
@@ -90,3 +96,9 @@ def convert(
     console = Console(stderr=target == "-", markup=False, highlight=False, emoji=False)
     for line in selection.report(written, reader):
         console.print(line)
+
+
+def _check_free(target: str) -> None:
+    """Refuses to replace a file: two mates given as IN and OUT would lose the second."""
+    if target != "-" and Path(target).is_file():
+        raise FileError(f"{target}: is there already; --overwrite replaces it")
