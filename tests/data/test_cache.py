@@ -80,7 +80,12 @@ def test_what_is_found_is_not_made_again(files, tmp_path, monkeypatch):
     sl.data.cached(sl.data.SequenceDataset(files, encoder=ONEHOT), tmp_path / "cache")
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     monkeypatch.setattr(type(data), "items_at", lambda *_: pytest.fail("made again"))
-    sl.data.cached(data, tmp_path / "cache").batch([0, 1])
+    assert sl.data.cached(data, tmp_path / "cache").batch([0, 1])["ordinal"].tolist() == [
+        0,
+        1,
+    ]
+    with pytest.raises(pytest.fail.Exception, match="made again"):
+        sl.data.cached(data, tmp_path / "empty")
 
 
 def test_other_content_and_other_settings_have_entries_of_their_own(files, tmp_path):
