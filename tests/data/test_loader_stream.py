@@ -10,6 +10,7 @@ import loader_user as user
 from seqloom.augment import Mutate
 from seqloom.data import DataLoader, PadCollator, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
+from seqloom.errors import FormatError, LetterError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 PAD = PadCollator()
@@ -108,3 +109,27 @@ def test_leaving_a_stream_early_ends_its_thread(stream):
     next(batches)
     batches.close()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+def test_what_stands_before_a_fault_is_handed_out_first(tmp_path, workers):
+    path = tmp_path / "a.fq"
+    good = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(40))
+    path.write_text(f"{good}@bad\nACGT\n+\nIII\n")
+    loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 4, num_workers=workers)
+    found = []
+    with pytest.raises(FormatError, match="record 40"):
+        found.extend(batch["id"][0] for batch in loader)
+    assert found == [f"r{i}" for i in range(0, 40, 4)]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+def test_what_stands_before_a_foreign_letter_is_handed_out_first(tmp_path, workers):
+    path = tmp_path / "a.fa"
+    good = "".join(f">r{i}\nACGT\n" for i in range(40))
+    path.write_text(f"{good}>bad\nACJT\n")
+    loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 4, num_workers=workers)
+    found = []
+    with pytest.raises(LetterError, match=r"record 40 \(bad\), line 82, byte .*: expected"):
+        found.extend(batch["id"][0] for batch in loader)
+    assert found == [f"r{i}" for i in range(0, 40, 4)]

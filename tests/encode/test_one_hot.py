@@ -174,3 +174,11 @@ def test_refused_letters_are_told_without_being_counted():
     encode = OneHot("dna")
     assert encode.refuses(bytes(range(65, 91))) == b"EFIJLOPQUXZ"
     assert encode.counts["ambiguous"] == 0
+
+
+def test_a_stop_that_is_left_out_takes_no_place():
+    encode = OneHot("protein")
+    assert encode("MK*").tolist() == encode("MK").tolist()
+    assert encode.batch(["MK*", "MKV"], length=3)[0].sum() == 2
+    with pytest.raises(ShapeError, match="2 to 3 letters long"):
+        encode.batch(["MK*", "MKV"])

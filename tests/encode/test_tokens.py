@@ -50,7 +50,8 @@ def test_gaps_have_tokens_if_symbols_are_kept():
 def test_a_stop_at_the_end_is_left_out_before_eos():
     encode = Tokens("esm2")
     assert encode("MK*").tolist() == [0, 20, 15, 2]
-    assert encode.batch(["MK*"]).tolist() == [[0, 20, 15, 2, 1]]
+    assert encode.batch(["MK*"]).tolist() == [[0, 20, 15, 2]]
+    assert encode.batch(["MK*"], length=5).tolist() == [[0, 20, 15, 2, 1]]
     tokens, offsets = encode.flat(["MK*", "A"])
     assert (tokens.tolist(), offsets.tolist()) == ([0, 20, 15, 2, 0, 5, 2], [0, 4, 7])
 

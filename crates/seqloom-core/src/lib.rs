@@ -1,7 +1,9 @@
 //! The nouns of sequence data: alphabets, errors, ragged batches and
-//! counter-based random keys. No input or output, no arrays, no threads.
+//! counter-based random keys; and threads that do jobs in order, for whoever
+//! may not use a pool. No input or output, no arrays.
 
 pub mod alphabet;
+pub mod crew;
 pub mod error;
 pub mod key;
 pub mod ragged;

@@ -5,12 +5,23 @@ use crate::{Error, Result};
 /// Many sequences: one buffer of letters, and where each begins.
 ///
 /// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`; that the offsets rise
-/// and stay inside the buffer is checked once, at the door.
+/// and stay inside the buffer is checked once, at the door. Or only some of
+/// them, in any order: then `i` counts those.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     data: &'a [u8],
     offsets: &'a [i64],
+    picked: Option<&'a [i64]>,
 }
+
+/// So much earlier than its letters a sequence's offset is asked for.
+const AHEAD: usize = 8;
+
+/// A line of the cache.
+const LINE: usize = 64;
+
+/// As many lines of a sequence are asked for; the processor guesses the rest.
+const LINES: usize = 4;
 
 impl<'a> Ragged<'a> {
     /// Checks the offsets against the data.
@@ -26,12 +37,37 @@ impl<'a> Ragged<'a> {
                 data.len()
             )));
         }
-        Ok(Self { data, offsets })
+        Ok(Self {
+            data,
+            offsets,
+            picked: None,
+        })
+    }
+
+    /// Some of the sequences, of which alone the offsets are checked: a batch
+    /// must not cost what the whole file does.
+    pub fn picked(data: &'a [u8], offsets: &'a [i64], rows: &'a [i64]) -> Result<Self> {
+        let all = Self {
+            data,
+            offsets,
+            picked: Some(rows),
+        };
+        match (0..rows.len()).find(|row| all.find(*row).is_none()) {
+            None => Ok(all),
+            Some(row) => Err(Error::OutOfRange {
+                message: format!(
+                    "sequence {} of {}",
+                    rows[row],
+                    offsets.len().saturating_sub(1)
+                ),
+            }),
+        }
     }
 
     /// The number of sequences.
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        self.picked
+            .map_or(self.offsets.len().saturating_sub(1), <[i64]>::len)
     }
 
     /// Whether there is no sequence.
@@ -40,12 +76,39 @@ impl<'a> Ragged<'a> {
     }
 
     /// The letters of sequence `index`; nothing beyond the last.
+    #[inline]
     pub fn get(&self, index: usize) -> &'a [u8] {
+        self.find(index).unwrap_or_default()
+    }
+
+    /// Tells the processor that sequence `index` is needed soon: picked sequences lie
+    /// anywhere, and waiting for each in turn costs more than the work.
+    #[inline]
+    pub fn expect(&self, index: usize) {
+        let Some(rows) = self.picked else { return };
+        let offset = |ahead: usize| {
+            let row = usize::try_from(*rows.get(index + ahead)?).ok()?;
+            self.offsets.get(row)
+        };
+        if let Some(offset) = offset(AHEAD) {
+            fetch(offset);
+        }
+        let start = offset(0).and_then(|start| usize::try_from(*start).ok());
+        let letters = start.and_then(|start| self.data.get(start..));
+        for line in letters.unwrap_or_default().chunks(LINE).take(LINES) {
+            fetch(&line[0]);
+        }
+    }
+
+    #[inline]
+    fn find(&self, index: usize) -> Option<&'a [u8]> {
+        let row = match self.picked {
+            None => index,
+            Some(rows) => usize::try_from(*rows.get(index)?).ok()?,
+        };
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
-        bound(index)
-            .zip(bound(index + 1))
-            .and_then(|(start, stop)| self.data.get(start..stop))
-            .unwrap_or_default()
+        let (start, stop) = (bound(row)?, bound(row.checked_add(1)?)?);
+        self.data.get(start..stop)
     }
 
     /// Every sequence in order.
@@ -58,6 +121,20 @@ impl<'a> Ragged<'a> {
     pub fn longest(&self) -> usize {
         self.iter().map(<[u8]>::len).max().unwrap_or(0)
     }
+}
+
+/// Asks for what a reference points to, and does not wait.
+#[inline]
+fn fetch<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "the instruction takes a pointer")]
+    // SAFETY: the pointer is that of a reference, and nothing is read through it.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch(std::ptr::from_ref(place).cast(), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 #[cfg(test)]
@@ -77,5 +154,23 @@ mod tests {
         for offsets in [&[][..], &[0, 6], &[-1, 2], &[0, 3, 2]] {
             assert!(Ragged::new(b"ACGTA", offsets).is_err(), "{offsets:?}");
         }
+    }
+
+    #[test]
+    fn picked_sequences_come_in_the_order_asked_for() {
+        let some = Ragged::picked(b"ACGTA", &[0, 2, 2, 5], &[2, 0, 2]).unwrap();
+        let found: Vec<&[u8]> = some.iter().collect();
+        assert_eq!(found, [b"GTA".as_slice(), b"AC", b"GTA"]);
+        assert_eq!((some.len(), some.get(3)), (3, b"".as_slice()));
+    }
+
+    #[test]
+    fn what_is_picked_beyond_the_end_is_an_error_that_names_the_size() {
+        for row in [3, -1, i64::MAX] {
+            let error = Ragged::picked(b"ACGTA", &[0, 2, 2, 5], &[0, row]).unwrap_err();
+            assert_eq!(error.to_string(), format!("sequence {row} of 3"));
+        }
+        assert!(Ragged::picked(b"A", &[0, 9], &[0]).is_err());
+        assert!(Ragged::picked(b"A", &[], &[0]).is_err());
     }
 }

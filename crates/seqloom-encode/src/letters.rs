@@ -10,9 +10,10 @@ pub(crate) use plain::{CHUNK, Seen};
 
 use expected::Expected;
 use plain::Plain;
+use pulp::{Simd, WithSimd};
 use seqloom_core::{Error, Ragged, Result};
 
-use crate::Policy;
+use crate::{Policy, machine};
 
 /// One verdict for each of the 256 bytes, made once.
 #[derive(Clone, Debug)]
@@ -77,14 +78,19 @@ impl Letters {
 
     /// What plain letters count as, whatever their case.
     #[inline(always)]
-    pub(crate) fn raised(&self, chunk: &[u8; CHUNK]) -> [u8; CHUNK] {
+    pub(crate) fn raised<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
         self.plain.raised(chunk)
     }
 
-    /// Looks at a chunk, and tells what its letters count as if they are plain.
+    /// Looks at every letter.
     #[inline(always)]
-    pub(crate) fn look_at(&self, chunk: &[u8; CHUNK], seen: &mut Seen) -> [u8; CHUNK] {
-        self.plain.look_at(chunk, seen)
+    pub(crate) fn look(&self, letters: &[u8]) -> Seen {
+        self.plain.look(letters)
+    }
+
+    /// The first sequence with a letter that is refused.
+    pub fn refused_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
+        machine::dispatch(Looking(self, sequences))
     }
 
     /// The error of the first letter that is refused: looked for in order, so that every
@@ -107,6 +113,21 @@ impl Letters {
             letter,
             expected: self.expected.but_found(letter).into(),
         }
+    }
+}
+
+/// A search for what is refused, on the widest registers.
+struct Looking<'a>(&'a Letters, &'a Ragged<'a>);
+
+impl WithSimd for Looking<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
+        let Self(table, sequences) = self;
+        let mut judge = Judge::new(table);
+        let mut rows = sequences.iter();
+        rows.position(|row| judge.judge(table.stripped(row)).is_none())
     }
 }
 

@@ -14,7 +14,6 @@
 pub mod batch;
 mod bytes;
 pub mod compression;
-mod crew;
 mod cursor;
 pub mod fasta;
 pub mod fastq;

@@ -5,6 +5,9 @@ use seqloom_core::{Error, Result};
 /// Below so many bytes a second thread costs more than it brings.
 const WORTH_SHARING: usize = 1 << 20;
 
+/// The length of most ids, at most.
+const NAME: usize = 32;
+
 /// Rows end to end, and where each begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -12,6 +15,37 @@ pub struct Rows {
     pub data: Vec<u8>,
     /// One more than there are rows.
     pub offsets: Vec<i64>,
+}
+
+impl Rows {
+    /// Adds rows behind the others.
+    pub fn append(&mut self, rows: &Columns<'_>) -> Result<()> {
+        let full = |_| Error::argument("the records do not fit into memory");
+        let (first, last) = match rows.offsets {
+            [first, .., last] => (*first, *last),
+            _ => return Ok(()),
+        };
+        if self.offsets.is_empty() {
+            self.offsets.push(0);
+        }
+        let range = usize::try_from(first).ok().zip(usize::try_from(last).ok());
+        let data = range.and_then(|(first, last)| rows.data.get(first..last));
+        let data = data.ok_or_else(|| Error::argument("offsets do not fit the data"))?;
+        let shift = i64::try_from(self.data.len()).unwrap_or(i64::MAX) - first;
+        self.data.try_reserve(data.len()).map_err(full)?;
+        self.data.extend_from_slice(data);
+        let ends = rows.offsets.iter().skip(1).map(|end| end + shift);
+        self.offsets.try_reserve(rows.len()).map_err(full)?;
+        self.offsets.extend(ends);
+        Ok(())
+    }
+
+    /// Every row in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let end = |end: i64| usize::try_from(end).unwrap_or(usize::MAX);
+        let pairs = self.offsets.iter().zip(self.offsets.iter().skip(1));
+        pairs.map(move |(start, stop)| self.data.get(end(*start)..end(*stop)).unwrap_or_default())
+    }
 }
 
 /// Columns to pick from: rows end to end, and where each begins.
@@ -71,13 +105,18 @@ impl<'a> Columns<'a> {
 
     /// Each row up to its first blank: the ids, where rows are headers.
     pub fn first_words(&self) -> Result<Rows> {
+        self.first_words_of((0..self.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX)))
+    }
+
+    /// The same of some rows, in the order asked for.
+    pub fn first_words_of(&self, rows: impl ExactSizeIterator<Item = i64>) -> Result<Rows> {
         let mut words = Rows {
-            data: Vec::with_capacity(self.data.len().min(32 * self.len())),
-            offsets: vec![0],
+            data: Vec::with_capacity(self.data.len().min(NAME * rows.len())),
+            offsets: Vec::with_capacity(rows.len() + 1),
         };
-        for row in 0..self.len() {
-            let row = self.get(i64::try_from(row).unwrap_or(i64::MAX))?;
-            words.data.extend(first_word(row));
+        words.offsets.push(0);
+        for row in rows {
+            words.data.extend_from_slice(first_word(self.get(row)?));
             let end = i64::try_from(words.data.len()).unwrap_or(i64::MAX);
             words.offsets.push(end);
         }
@@ -179,6 +218,19 @@ mod tests {
             pool.install(|| found.gather(&picked)).unwrap(),
             found.gather(&picked).unwrap()
         );
+    }
+
+    #[test]
+    fn rows_are_added_behind_the_others() {
+        let parts = [&[b"AC".to_vec(), b"".to_vec()][..], &[], &[b"GGT".to_vec()]];
+        let mut all = Rows::default();
+        for part in parts {
+            let part = columns(part);
+            let part = Columns::new(&part.data, &part.offsets);
+            all.append(&part).unwrap();
+        }
+        assert_eq!(all, columns(&parts.concat()));
+        assert!(all.append(&Columns::new(b"A", &[0, 2])).is_err());
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //! view of it (or tensor that shares it), has died.
 
 use std::any::Any;
-use std::mem;
+use std::{mem, slice};
 
 use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1};
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use seqloom_core::Shelf;
+use seqloom_core::{Error, Result, Shelf};
+use seqloom_encode::Word;
+
+use crate::error;
 
 /// What owns the memory of an array, and outlives every view of it.
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
@@ -63,12 +66,38 @@ fn own<T: Element, O: Send + Sync + 'static>(
     Ok(lent)
 }
 
-/// One cache line, written and read through the array; vector instructions and torch like arrays to begin on one.
+/// One cache line; vector instructions and torch like arrays to begin on one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "Python reads it")] [u8; LINE]);
+struct Line(#[expect(dead_code, reason = "read as other numbers")] [u8; LINE]);
 
 const LINE: usize = 64;
+
+/// Some bytes that begin on a cache line, on their way through a ring.
+pub(crate) struct Memory {
+    lent: Lent<Line>,
+    size: usize,
+}
+
+impl Memory {
+    /// The same bytes as numbers, which any bits are.
+    pub(crate) fn numbers<T: Word>(&mut self) -> &mut [T] {
+        let count = self.size / size_of::<T>();
+        let start = self.lent.vector.as_mut_ptr().cast::<T>();
+        // SAFETY: the vector has at least `size` initialised bytes, it begins on a cache
+        // line, every pattern of bits is a `T`, and `self` is borrowed for as long.
+        #[expect(unsafe_code, reason = "one memory for numbers of any size")]
+        unsafe {
+            slice::from_raw_parts_mut(start, count)
+        }
+    }
+
+    /// An array of bytes over them, which go back to the ring when its last view has died.
+    pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Bound<'_, PyArray1<u8>>> {
+        let start = self.lent.vector.as_ptr().cast::<u8>();
+        own(py, self.lent, start, self.size)
+    }
+}
 
 /// Memory for batches, lent again and again.
 ///
@@ -93,17 +122,10 @@ impl Ring {
     /// An array of `size` bytes that begins on a cache line; its content is
     /// whatever stood there before.
     fn take<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let mut vector = self.shelf.take();
-        let lines = size.div_ceil(LINE).max(1);
-        if vector.len() < lines {
-            vector.resize(lines, Line([0; LINE]));
-        }
-        let lent = Lent {
-            vector,
-            shelf: self.shelf.clone(),
-        };
-        let start = lent.vector.as_ptr().cast::<u8>();
-        own(py, lent, start, size)
+        let memory = self.memory(size);
+        memory
+            .map_err(|failure| error::raised(py, &failure))?
+            .into_array(py)
     }
 
     /// How many pieces wait to be lent.
@@ -111,3 +133,59 @@ impl Ring {
         self.shelf.len()
     }
 }
+
+impl Ring {
+    /// Memory that holds whatever stood there before.
+    pub(crate) fn memory(&self, size: usize) -> Result<Memory> {
+        let mut vector = self.shelf.take();
+        let lines = size.div_ceil(LINE).max(1);
+        let more = lines.saturating_sub(vector.len());
+        vector
+            .try_reserve_exact(more)
+            .map_err(|_| Error::argument(format!("a batch of {size} bytes does not fit")))?;
+        if more > 0 {
+            vector.resize(lines, Line([0; LINE]));
+        }
+        let shelf = self.shelf.clone();
+        let lent = Lent { vector, shelf };
+        Ok(Memory { lent, size })
+    }
+}
+
+/// An array that threads read without the interpreter; it lives as long as this.
+pub(crate) struct Shared<T> {
+    _array: Py<PyArray1<T>>,
+    start: *const T,
+    size: usize,
+}
+
+impl<T: Element> Shared<T> {
+    /// The array must be contiguous.
+    pub(crate) fn new(array: &Bound<'_, PyArray1<T>>) -> PyResult<Self> {
+        let read = array.try_readonly()?;
+        let numbers = read.as_slice()?;
+        Ok(Self {
+            start: numbers.as_ptr(),
+            size: numbers.len(),
+            _array: array.clone().unbind(),
+        })
+    }
+
+    /// All of it.
+    pub(crate) fn as_slice(&self) -> &[T] {
+        // SAFETY: the array is held, was found contiguous, and cannot grow while it is
+        // held; nobody writes to it, as to no array that a call without the interpreter
+        // reads.
+        #[expect(unsafe_code, reason = "an array that outlives a call")]
+        unsafe {
+            slice::from_raw_parts(self.start, self.size)
+        }
+    }
+}
+
+// SAFETY: what is read through the pointer is plain numbers that nobody writes.
+#[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
+unsafe impl<T: Sync> Send for Shared<T> {}
+// SAFETY: the same.
+#[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
+unsafe impl<T: Sync> Sync for Shared<T> {}

@@ -79,9 +79,11 @@ mod _native {
     #[pymodule_export]
     use super::lend::{Loan, Ring};
     #[pymodule_export]
+    use super::load::maker::{BatchMaker, Names};
+    #[pymodule_export]
     use super::load::order::{permutation, permuted, permuted_at};
     #[pymodule_export]
-    use super::load::store::{RecordStore, first_words, header_ids, turn_rows};
+    use super::load::store::{ColumnBuilder, RecordStore, first_words, header_ids, turn_rows};
     #[pymodule_export]
     use super::pool::claim_global_pool;
 }

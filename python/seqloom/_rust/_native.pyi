@@ -9,9 +9,12 @@ import pathlib
 import typing
 __all__ = [
     "Augmenter",
+    "BatchMaker",
+    "ColumnBuilder",
     "IndexProgress",
     "Letters",
     "Loan",
+    "Names",
     "RecordStore",
     "Ring",
     "SequenceIndex",
@@ -116,6 +119,45 @@ class Augmenter:
         """
 
 @typing.final
+class BatchMaker:
+    r"""
+    Makes batches of records that are held as columns.
+    
+    Its threads end when it dies, and never wait for the interpreter.
+    """
+    def __new__(cls, ring: Ring, threads: builtins.int) -> BatchMaker:
+        r"""
+        Batches' memory comes from `ring`.
+        """
+    def push(self, kernel: SequenceKernel, store: RecordStore, rows: typing.Optional[numpy.typing.NDArray[numpy.int64]], size: builtins.int, with_names: builtins.bool) -> None:
+        r"""
+        Asks for a batch: `size` bytes, into which the kernel writes some rows, or all.
+        """
+    def pop(self) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
+        r"""
+        The next of the batches that were asked for, in that order.
+        """
+    def make(self, kernel: SequenceKernel, store: RecordStore, rows: typing.Optional[numpy.typing.NDArray[numpy.int64]], size: builtins.int, with_names: builtins.bool, threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
+        r"""
+        A batch made at once, its rows shared out among so many threads.
+        """
+
+@typing.final
+class ColumnBuilder:
+    r"""
+    A column that grows, batch by batch.
+    """
+    def __new__(cls) -> ColumnBuilder: ...
+    def append(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
+        r"""
+        Adds rows behind the others.
+        """
+    def finish(self) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
+        r"""
+        All rows; the builder begins anew.
+        """
+
+@typing.final
 class IndexProgress:
     r"""
     How far the making of an index has come; another thread may ask, and stop it.
@@ -170,6 +212,10 @@ class Letters:
         r"""
         Every byte from `first` to `last`, and no other.
         """
+    def refused_row(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
+        r"""
+        The first sequence with a letter that is refused; None where there is none.
+        """
     def decode(self, array: numpy.typing.NDArray[numpy.float32], channels_first: builtins.bool) -> builtins.list[bytes]:
         r"""
         The letters of each row of a one-hot array.
@@ -183,16 +229,29 @@ class Loan:
     ...
 
 @typing.final
+class Names:
+    r"""
+    Ids that are made into texts when somebody asks for them.
+    """
+    def to_list(self) -> builtins.list[str]:
+        r"""
+        All of them.
+        """
+
+@typing.final
 class RecordStore:
     r"""
     Sequence records as columns, which stay where they are.
     """
-    def __new__(cls, names: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], sequences: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]) -> RecordStore: ...
+    def __new__(cls, names: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], sequences: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]) -> RecordStore:
+        r"""
+        Names are headers, or their first words.
+        """
     def __len__(self) -> builtins.int: ...
     def __getitem__(self, index: builtins.int, /) -> tuple[str, bytes, typing.Optional[bytes]]: ...
-    def ids(self, rows: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
+    def ids(self, rows: typing.Optional[numpy.typing.NDArray[numpy.int64]] = None) -> builtins.list[str]:
         r"""
-        The ids of some rows.
+        The ids of some rows, or of all.
         """
     def take(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]]:
         r"""

@@ -2,6 +2,7 @@
 
 from seqloom.data._alphabet import guess_alphabet
 from seqloom.data._encoder import Encoder
+from seqloom.data._ids import Ids
 from seqloom.data._sequence_dataset import SequenceDataset
 from seqloom.data._split import folds, split
 from seqloom.data._subset import Subset
@@ -22,6 +23,7 @@ __all__ = [
     "DataLoader",
     "Encoder",
     "EpochSampler",
+    "Ids",
     "IntervalDataset",
     "LengthBucketSampler",
     "PadCollator",

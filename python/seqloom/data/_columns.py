@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from seqloom.data._encoded import encode
-from seqloom.data._extent import extents_of, mask_of, padded_length, place_axis, places_of
-from seqloom.data.collate._collate import is_tensor
+from seqloom.data._extent import extents_of, mask_of, padded_length, place_axis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,24 +52,9 @@ def encoded_columns(
     """Encodes sequences, and says where letters stand in the array."""
     lengths = extents_of(encoder, sequences)
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
-    # A stop that is left out needs a place while it is encoded.
-    most = int(places_of(encoder, sequences.lengths).max(initial=0))
-    if most > length:
-        inputs = encode(encoder, sequences, length=most, out=None, num_threads=num_threads)
-        inputs = _narrowed(inputs, encoder, length=length, out=out)
-    else:
-        inputs = encode(encoder, sequences, length=length, out=out, num_threads=num_threads)
+    inputs = encode(encoder, sequences, length=length, out=out, num_threads=num_threads)
     columns = {"inputs": inputs, "lengths": lengths}
     places = inputs.shape[place_axis(encoder)]
     if not (lengths == places).all():
         columns["mask"] = mask_of(lengths, places)
     return columns
-
-
-def _narrowed(inputs: Any, encoder: Any, *, length: int, out: Any) -> Any:
-    """Leaves out the last places of a batch."""
-    cut = inputs[..., :length] if place_axis(encoder) > 1 else inputs[:, :length]
-    if out is not None:
-        out[...] = cut
-        return out
-    return cut.contiguous() if is_tensor(cut) else np.ascontiguousarray(cut)

@@ -12,6 +12,7 @@ from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.data.loader._ring import empty
+from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import LetterError
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def in_file(
 
 def first_refused(encoder: Any, letters: Ragged) -> int | None:
     """Finds the first sequence with a letter that the encoder would refuse."""
+    if isinstance(encoder, SequenceEncoder):
+        return encoder.first_refused(letters)
     data = letters.data
     met = np.flatnonzero(_native.count_letters(data)).astype(np.uint8)
     bad = encoder.refuses(met.tobytes())

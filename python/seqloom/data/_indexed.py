@@ -87,6 +87,11 @@ class IndexedStore:
             return names
         return [names[row] for row in rows.tolist()]
 
+    @property
+    def native(self) -> None:
+        """Records stay in their files."""
+        return
+
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:

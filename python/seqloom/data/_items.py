@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from seqloom._key import Key
-from seqloom.data._columns import encoded_columns, items_of, plain
+from seqloom.data._batched import SequenceBatches
+from seqloom.data._columns import items_of
 from seqloom.data._describe import class_counts, describe
-from seqloom.data._encoded import augmented
-from seqloom.data._encoder import checked_augment
 from seqloom.data._epoch import Epoch
 from seqloom.data._position import epoch_of, position, positions
 from seqloom.data._subset import Subset
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._store import Letters
-
 _AT_ONCE = 256
 
 
-class SequenceItems(ABC):
+class SequenceItems(SequenceBatches):
     """Sequences by number, augmented and encoded when asked for, with their labels.
 
     Args:
@@ -48,45 +44,11 @@ class SequenceItems(ABC):
     def __init__(
         self, paths: tuple[str, ...], *, encoder: Any, augment: Any, seed: int
     ) -> None:
-        self.paths: tuple[str, ...] = paths
-        self.encoder = encoder
-        self.augment = checked_augment(augment)
-        self.seed = seed
+        super().__init__(paths, encoder=encoder, augment=augment, seed=seed)
         self.task: str | None = None
         self.classes: tuple[str, ...] = ()
-        self.labels: NDArray[Any] | None = None
         self.report: dict[str, Any] = {}
-        # What no random number enters is the same in every epoch.
-        self._epoch = Epoch() if self._is_random else None
         self._fingerprint: str | None = None
-
-    @property
-    def _is_random(self) -> bool:
-        """Whether an item depends on its epoch."""
-        return self.augment is not None
-
-    @property
-    @abstractmethod
-    def lengths(self) -> NDArray[np.int64]:
-        """The length of each sequence."""
-
-    @abstractmethod
-    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of some sequences, by checked positions."""
-
-    @abstractmethod
-    def _fetch(
-        self, rows: NDArray[np.int64], epoch: int, num_threads: int
-    ) -> tuple[list[str], Letters]:
-        """Fetches ids, and letters as they are before augmentation."""
-
-    @abstractmethod
-    def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:
-        """Lists what else an item has: file, ordinal and the like."""
-
-    @abstractmethod
-    def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:
-        """Adds to an error where the letter stands."""
 
     @abstractmethod
     def _digest(self) -> str:
@@ -122,9 +84,6 @@ class SequenceItems(ABC):
     def class_counts(self) -> dict[str, int]:
         """How many sequences each class (or each of several labels) has."""
         return class_counts(self.labels, self.task, self.classes)
-
-    def __len__(self) -> int:
-        return self.lengths.size
 
     def __str__(self) -> str:
         return describe(self.lengths, self.labels, task=self.task, classes=self.classes)
@@ -170,12 +129,6 @@ class SequenceItems(ABC):
             b'GG'
         """
         return items_of(self._columns(rows, self._current(epoch)), self.encoder)
-
-    def _current(self, epoch: int | None) -> int:
-        """Takes the epoch that was asked for, or the one that was set last."""
-        if epoch is not None:
-            return epoch
-        return 0 if self._epoch is None else self._epoch.get()
 
     def plain(self) -> Self:
         """Shows the same items without augmentation.
@@ -239,104 +192,6 @@ class SequenceItems(ABC):
             >>> SequenceDataset("a.fa").set_epoch(3)
         """
         (self._epoch or Epoch()).set(epoch)
-
-    def batch(
-        self,
-        indices: ArrayLike,
-        *,
-        epoch: int | None = None,
-        length: int | None = None,
-        multiple: int = 1,
-        out: NDArray[Any] | None = None,
-        num_threads: int = 1,
-    ) -> dict[str, Any]:
-        """Fetches several sequences at once, as columns.
-
-        Args:
-            indices: Which ones: positions, or a mask of True and False.
-            epoch: The epoch that augmentation is for; None takes the one that was set
-                last.
-            length: Places in ``inputs``; None takes the longest sequence of the batch.
-            multiple: The longest is rounded up to a multiple of this.
-            out: Where ``inputs`` are written; memory of its own if None.
-            num_threads: How many threads may work.
-
-        Returns:
-            ``id`` (a list), ``inputs`` (sequences, channels, places) or ``sequence`` (a
-            list; with ``quality`` where files are FASTQ), ``file`` (a list), ``ordinal``,
-            ``label`` where there are labels, and ``lengths``; ``mask`` (sequences, places),
-            1 where a letter stands and 0 where there is padding, if there is padding.
-
-        Raises:
-            ArgumentError: Indices are no whole numbers.
-            OutOfRangeError: There is no such sequence.
-            ShapeError: A sequence is longer than ``length``.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceDataset
-            >>> from seqloom.encode import OneHot
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
-            >>> batch = SequenceDataset("a.fa", encoder=OneHot("dna")).batch([0, 1])
-            >>> batch["inputs"].shape, batch["mask"].tolist()[1]
-            ((2, 4, 4), [1.0, 1.0, 0.0, 0.0])
-        """
-        return self._columns(
-            positions(indices, len(self)),
-            self._current(epoch),
-            length=length,
-            multiple=multiple,
-            out=out,
-            num_threads=num_threads,
-        )
-
-    def _columns(
-        self, rows: NDArray[np.int64], epoch: int, *, num_threads: int = 1, **shape: Any
-    ) -> dict[str, Any]:
-        """Puts the columns of a batch together."""
-        about = self._about(rows, epoch)
-        names, letters = self._fetch(rows, epoch, num_threads)
-        if self.augment is not None:
-            keys = Key(self.seed, epoch).each(about["ordinal"])
-            letters = augmented(self.augment, letters, keys, num_threads=num_threads)
-        batch: dict[str, Any] = {"id": names}
-        if self.encoder is None:
-            return batch | plain(letters) | about | self._labels_of(rows)
-        try:
-            encoded = encoded_columns(
-                self.encoder, letters[0], names, num_threads=num_threads, **shape
-            )
-        except LetterError as error:
-            if error.record is None or error.position is None:
-                raise
-            raise self._located(error, int(rows[error.record]), epoch) from None
-        return (
-            batch
-            | {"inputs": encoded.pop("inputs")}
-            | about
-            | self._labels_of(rows)
-            | encoded
-        )
-
-    def _labels_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        """Takes labels, where there are any."""
-        return {} if self.labels is None else {"label": self.labels[rows]}
-
-    def to_numpy(self) -> dict[str, Any]:
-        """Fetches everything at once.
-
-        Returns:
-            What ``batch`` gives for all sequences, in order.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceDataset
-            >>> from seqloom.encode import OneHot
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGGCC\\n")
-            >>> SequenceDataset("a.fa", encoder=OneHot("dna")).to_numpy()["inputs"].shape
-            (2, 4, 4)
-        """
-        return self._columns(np.arange(len(self)), self._current(None))
 
     def fingerprint(self) -> str:
         """Names the content by 32 hexadecimal digits: ids, letters, labels and classes.

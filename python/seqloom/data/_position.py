@@ -80,6 +80,8 @@ def position(index: Any, size: int) -> int:
 def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
     """Checks positions, of which those below 0 count from the end, or takes a mask's."""
     rows = np.array(indices, ndmin=1)
+    if rows.dtype == np.int64 and _are_all_there(rows, size):
+        return rows
     if rows.dtype == np.bool_:
         return _masked(np.asarray(indices), size)
     if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
@@ -92,6 +94,12 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
         raise OutOfRangeError(f"sequence {wrong[0]} of {size}")
     rows = rows.reshape(-1).astype(np.int64)
     return np.where(rows < 0, rows + size, rows)
+
+
+def _are_all_there(rows: NDArray[np.int64], size: int) -> bool:
+    """Tells whether positions are one row of those from 0 on: a loader's always are."""
+    # Read as unsigned, a number below 0 is beyond any size.
+    return rows.ndim == 1 and rows.size > 0 and int(rows.view(np.uint64).max()) < size
 
 
 def _masked(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:

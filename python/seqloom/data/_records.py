@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._ragged import offsets_of
+from seqloom.data._extent import Extents, extents_of
 from seqloom.data._store import LIMIT, MemoryStore, read_store
 from seqloom.errors import FileError
 from seqloom.io._regular import check_regular
@@ -50,6 +51,7 @@ class Records:
         self._stamp: bytes | None = None
         self.starts: NDArray[np.int64] = offsets_of(self._store.counts)
         self.kept: NDArray[np.int64] | None = None
+        self._extents: Extents | None = None
 
     @property
     def store(self) -> Store:
@@ -90,6 +92,14 @@ class Records:
         """The number of letters of each record."""
         lengths = self.store.lengths
         return lengths if self.kept is None else lengths[self.kept]
+
+    def extents(self, encoder: Any) -> Extents:
+        """Tells how many places the dataset's encoder makes of each record of all files."""
+        if self._extents is None:
+            batches = self.store.batches()
+            places = [extents_of(encoder, batch.sequences) for batch in batches]
+            self._extents = Extents.of(np.concatenate(places))
+        return self._extents
 
     def ids(self, indices: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some records."""
@@ -135,7 +145,7 @@ class Records:
     def __getstate__(self) -> dict[str, Any]:
         if self._stamp is None:
             self._stamp = self.store.stamp()
-        return {**self.__dict__, "_store": None}
+        return {**self.__dict__, "_store": None, "_extents": None}
 
 
 def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:

@@ -187,6 +187,10 @@ class SequenceDataset(SequenceItems):
     def __len__(self) -> int:
         return len(self._records)
 
+    def _held(self) -> Records | None:
+        """Gives the records, if they are held in memory."""
+        return self._records if self._records.in_memory else None
+
     def _fetch(
         self,
         rows: NDArray[np.int64],

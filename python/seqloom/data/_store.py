@@ -13,7 +13,6 @@ from seqloom._rust import _native
 from seqloom.data._content import content_digest
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch, open_sequences
-from seqloom.io._rows import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from seqloom.io import SequenceReader
 
 LIMIT = 1 << 30
-_RECORDS = 1 << 20
-_BYTES = 64 << 20
+# A batch that stays in the processor's cache while it is copied.
+_RECORDS = 1 << 13
+_BYTES = 4 << 20
 
 Letters = tuple[Ragged, Ragged | None]
 
@@ -77,6 +77,11 @@ class Store(Protocol):
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some records."""
+        ...
+
+    @property
+    def native(self) -> _native.RecordStore | None:
+        """The records where threads read them without the interpreter; None elsewhere."""
         ...
 
     def fetch(
@@ -133,6 +138,11 @@ class MemoryStore:
         """Lists the ids of some records."""
         return self._native.ids(rows)
 
+    @property
+    def native(self) -> _native.RecordStore | None:
+        """The records where threads read them without the interpreter."""
+        return self._native
+
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:
@@ -169,16 +179,48 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
     """Reads files into memory, one after the other; None where they pass the limit."""
     if limit is not None and sum(map(_size, inputs.paths)) > limit:
         return None
-    files: list[list[SequenceBatch]] = []
-    for path in inputs.paths:
-        files.append([])
+    columns, counts, kinds = _Growing(), [0] * len(inputs.paths), list[bool]()
+    for number, path in enumerate(inputs.paths):
         for batch in inputs.batches(path):
-            files[-1].append(batch)
+            if not counts[number]:
+                kinds.append(batch.qualities is not None)
+                check_one_kind(inputs.paths[: number + 1], kinds)
+            counts[number] += len(batch)
+            columns.append(batch)
             if limit is not None and (limit := limit - _held(batch)) < 0:
                 return None
-    _check_kinds(inputs, files)
-    counts = np.array([sum(map(len, batches)) for batches in files], np.int64)
-    return MemoryStore(join([batch for file in files for batch in file]), counts)
+    return MemoryStore(columns.finish(), np.array(counts, np.int64))
+
+
+class _Growing:
+    """All records of several files as columns, which batch after batch is added to.
+
+    Batches whose memory is used again, and one copy of each into memory that grows: fewer
+    fresh pages than to keep them all and join them at the end.
+    """
+
+    def __init__(self) -> None:
+        self._headers = _native.ColumnBuilder()
+        self._sequences = _native.ColumnBuilder()
+        self._qualities = _native.ColumnBuilder()
+        self._has_qualities = False
+
+    def append(self, batch: SequenceBatch) -> None:
+        """Adds the records of a batch."""
+        self._headers.append(*_pair(batch.headers))
+        self._sequences.append(*_pair(batch.sequences))
+        if batch.qualities is not None:
+            self._qualities.append(*_pair(batch.qualities))
+            self._has_qualities = True
+
+    def finish(self) -> SequenceBatch:
+        """Gives all of them."""
+        qualities = Ragged(*self._qualities.finish())
+        return SequenceBatch(
+            Ragged(*self._headers.finish()),
+            Ragged(*self._sequences.finish()),
+            qualities if self._has_qualities else None,
+        )
 
 
 def _size(path: str) -> int:
@@ -193,12 +235,6 @@ def _held(batch: SequenceBatch) -> int:
     """Counts the bytes that a batch takes."""
     letters = batch.sequences.data.size * (1 + (batch.qualities is not None))
     return letters + batch.headers.data.size + 16 * len(batch)
-
-
-def _check_kinds(inputs: Inputs, files: list[list[SequenceBatch]]) -> None:
-    """Refuses a file with qualities beside one without."""
-    kinds = [{batch.qualities is not None for batch in file} for file in files]
-    check_one_kind(inputs.paths, [True in kind for kind in kinds if kind])
 
 
 def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:

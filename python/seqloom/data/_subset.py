@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from seqloom.data._drafter import Drafter
     from seqloom.data._encoder import Encoder
     from seqloom.data._items import SequenceItems
 
@@ -187,6 +188,31 @@ class Subset:
         """
         rows = self.indices[positions(indices, len(self))]
         return self.dataset.batch(rows, **options)
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        return self.dataset.can_draft
+
+    def drafter(self, **shape: Any) -> Drafter:
+        """Prepares for batches, as ``SequenceDataset.drafter`` does.
+
+        Args:
+            **shape: The same as there: ``length``, ``multiple``.
+
+        Returns:
+            The same, for positions in this part.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> from seqloom.encode import OneHot
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGGCC\\n")
+            >>> data = SequenceDataset("a.fa", encoder=OneHot("dna"))
+            >>> Subset(data, [1]).drafter().make(np.array([0]))["id"]
+            ['y']
+        """
+        return self.dataset.drafter(**shape).among(self.indices)
 
     def to_numpy(self) -> dict[str, Any]:
         """Fetches the whole part at once.

@@ -14,6 +14,7 @@ from seqloom._ragged import Ragged
 from seqloom._threads import thread_count
 from seqloom.encode._output import writable
 from seqloom.encode._policy import check_choices
+from seqloom.encode._stops import kept_lengths
 from seqloom.errors import LetterError, ShapeError
 
 if TYPE_CHECKING:
@@ -69,6 +70,27 @@ class SequenceEncoder(Config):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @property
+    def kernel(self) -> _native.SequenceKernel:
+        """What writes the numbers, for whoever does so without the interpreter."""
+        return self._kernel
+
+    def note(self, met: Any) -> None:
+        """Counts what a kernel has met.
+
+        Args:
+            met: How many letters of each kind.
+
+        Examples:
+            >>> from seqloom.encode import OneHot
+            >>> encode = OneHot("dna")
+            >>> encode.note([2, 0, 0, 0, 0, 0, 0])
+            >>> encode.counts["ambiguous"]
+            2
+        """
+        # One call, so that no other thread comes between.
+        np.add(self._met, met, out=self._met)
+
+    @property
     def pad_value(self) -> float:
         """What stands in places beyond a sequence's end."""
         return 0
@@ -98,6 +120,26 @@ class SequenceEncoder(Config):
             [3, 5]
         """
         return np.asarray(lengths, np.int64)
+
+    def extents(self, sequences: Ragged) -> NDArray[np.int64]:
+        """Says how many places sequences fill: a stop that is left out fills none.
+
+        Args:
+            sequences: Their letters.
+
+        Returns:
+            The number of places of each.
+
+        Examples:
+            >>> from seqloom._ragged import Ragged
+            >>> from seqloom.encode import OneHot, Tokens
+            >>> proteins = Ragged.from_list(["MK", "MK*"])
+            >>> OneHot("protein").extents(proteins).tolist()
+            [2, 2]
+            >>> Tokens("esm2").extents(proteins).tolist()
+            [4, 4]
+        """
+        return self.places(kept_lengths(self._letters, sequences))
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
         """Says what shape a batch has.
@@ -191,31 +233,44 @@ class SequenceEncoder(Config):
     ) -> None:
         """Writes the numbers, and counts what is met."""
         threads = _threads(rows, num_threads)
-        met = self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
-        # One call, so that no other thread comes between.
-        np.add(self._met, met, out=self._met)
+        self.note(self._kernel.fill(rows.data, rows.offsets, bits, starts, threads))
 
     def _common(self, rows: Ragged, length: int | None) -> int:
         """Decides how many places a batch has."""
         if not len(rows):
             return length or 0
+        least, most = self._extremes(rows)
+        if length is None and least != most:
+            raise _unequal(kept_lengths(self._letters, rows), self.pad_value)
+        if length is not None and most > length:
+            raise _too_long(int(rows.lengths.max()), most, length)
+        return most if length is None else length
+
+    def _extremes(self, rows: Ragged) -> tuple[int, int]:
+        """Counts the places of the shortest and of the longest sequence."""
+        if self._letters.strips:
+            places = self.extents(rows)
+            return int(places.min()), int(places.max())
         # A loader calls this for every batch, and each of NumPy's sums costs as much.
         shortest, longest = self._kernel.extremes(rows.offsets)
-        if length is not None:
-            most = int(self.places(longest))
-            if most > length:
-                raise _too_long(longest, most, length)
-            return length
-        most = int(self.places(longest))
-        if shortest == longest:
-            return most
-        least = int(self.places(shortest))
-        if least != most:
-            raise ShapeError(
-                f"sequences are {shortest} to {longest} letters long: give length= to "
-                f"follow the shorter ones with padding ({self.pad_value})"
-            )
-        return most
+        return int(self.places(shortest)), int(self.places(longest))
+
+    def first_refused(self, sequences: Ragged) -> int | None:
+        """Finds the first sequence with a letter that would be an error.
+
+        Args:
+            sequences: Their letters.
+
+        Returns:
+            Its number; None where all can be encoded.
+
+        Examples:
+            >>> from seqloom._ragged import Ragged
+            >>> from seqloom.encode import OneHot
+            >>> OneHot("dna").first_refused(Ragged.from_list(["ACGT", "ACJT"]))
+            1
+        """
+        return self._letters.refused_row(sequences.data, sequences.offsets)
 
     def refuses(self, letters: bytes) -> bytes:
         """Tells which letters would be an error.
@@ -241,6 +296,14 @@ def _threads(rows: Ragged, num_threads: int | None) -> int:
         return thread_count(num_threads)
     worth = 1 + rows.data.size // _LETTERS_PER_THREAD
     return 1 if worth == 1 else min(thread_count(), worth)
+
+
+def _unequal(lengths: NDArray[np.int64], pad_value: float) -> ShapeError:
+    """Says what unequal lengths need."""
+    return ShapeError(
+        f"sequences are {lengths.min()} to {lengths.max()} letters long: give length= to "
+        f"follow the shorter ones with padding ({pad_value})"
+    )
 
 
 def _too_long(letters: int, places: int, length: int) -> ShapeError:

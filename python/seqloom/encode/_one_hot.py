@@ -19,15 +19,12 @@ from seqloom.encode._policy import (
     Symbols,
     letters_of,
 )
-from seqloom.encode._stops import kept_lengths
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
-
-    from seqloom._ragged import Ragged
 
 _AXES = 3
 
@@ -110,22 +107,6 @@ class OneHot(SequenceEncoder):
         """
         width = self.width
         return (n, width, places) if self.channels == "first" else (n, places, width)
-
-    def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Says how many places sequences fill: a stop that is left out fills none.
-
-        Args:
-            sequences: Their letters.
-
-        Returns:
-            The number of letters of each.
-
-        Examples:
-            >>> from seqloom._ragged import Ragged
-            >>> OneHot("protein").extents(Ragged.from_list(["MK", "MK*"])).tolist()
-            [2, 2]
-        """
-        return kept_lengths(self._letters, sequences)
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
         """Turns encoded sequences back into letters.

@@ -11,7 +11,6 @@ from seqloom._ragged import Ragged, offsets_of
 from seqloom.encode._base import SequenceEncoder, joined
 from seqloom.encode._output import bits_of, numbers_of, writable
 from seqloom.encode._policy import LIMITS
-from seqloom.encode._stops import kept_lengths
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -43,23 +42,6 @@ class TokenEncoder(SequenceEncoder):
     @abstractmethod
     def mask_value(self) -> int:
         """The token of what is masked."""
-
-    def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Says how many places sequences fill: a stop that is left out fills none.
-
-        Args:
-            sequences: Their letters.
-
-        Returns:
-            The number of tokens of each.
-
-        Examples:
-            >>> from seqloom._ragged import Ragged
-            >>> from seqloom.encode import Tokens
-            >>> Tokens("esm2").extents(Ragged.from_list(["MK", "MK*"])).tolist()
-            [4, 4]
-        """
-        return self.places(kept_lengths(self._letters, sequences))
 
     def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
         """Encodes one sequence.

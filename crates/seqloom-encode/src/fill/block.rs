@@ -6,6 +6,9 @@ use seqloom_core::{Error, Ragged, Result};
 use super::Kernel;
 use crate::letters::{Counts, Judge, Letters};
 
+/// So many sequences ahead are asked for.
+const AHEAD: usize = 4;
+
 /// Where the rows of an array lie.
 #[derive(Clone, Copy, Debug)]
 pub enum Rows<'a> {
@@ -134,6 +137,7 @@ impl<T: Send, K: Kernel<T> + ?Sized> WithSimd for Filling<'_, K, T> {
         for record in block.range.0..block.range.1 {
             let length = block.rows.length((record, record + 1), block.equal)?;
             let row = rest.split_off_mut(..length)?;
+            block.sequences.expect(record + AHEAD);
             let letters = judge.strip(block.sequences.get(record));
             if kernel.size(letters.len()) > row.len() {
                 return None;

@@ -112,7 +112,7 @@ impl Plain {
 
     /// What plain letters count as.
     #[inline(always)]
-    pub(super) fn raised(&self, chunk: &[u8; CHUNK]) -> [u8; CHUNK] {
+    pub(super) fn raised<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
         let mut upper = *chunk;
         if self.folds {
             for letter in &mut upper {

@@ -1,28 +1,29 @@
 //! Channel by channel: one comparison for each number.
 
+use std::array;
+
 use super::OneHot;
 use crate::Word;
 use crate::letters::{CHUNK, Seen};
+
+/// Numbers that are written together: a line of the cache, where they have four bytes.
+const RUN: usize = 16;
+
+/// What a line of the cache begins on.
+const LINE: usize = 64;
 
 impl<T: Word + PartialEq> OneHot<T> {
     /// Writes a row as a comparison with each member gives it, and tells what was seen.
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> Seen {
-        let mut seen = Seen::NOTHING;
+        let seen = self.letters.look(letters);
         let places = self.places(row);
-        let (chunks, rest) = letters.as_chunks::<CHUNK>();
-        for (number, chunk) in chunks.iter().enumerate() {
-            self.fill_chunk(chunk, (&mut row[number * CHUNK..], places), &mut seen);
-        }
-        match letters.last_chunk::<CHUNK>() {
-            _ if rest.is_empty() => {}
-            // The last letters again with some before them: a whole chunk is faster than a
-            // part.
-            Some(last) => {
-                let part = &mut row[letters.len() - CHUNK..];
-                self.fill_chunk(last, (part, places), &mut seen);
-            }
-            None => self.fill_part(rest, (row, places), &mut seen),
+        for (channel, member) in self.letters.members().iter().enumerate() {
+            self.fill_channel(
+                letters,
+                *member,
+                &mut row[channel * places..][..letters.len()],
+            );
         }
         self.fill_padding((letters.len(), places), row);
         seen
@@ -37,36 +38,46 @@ impl<T: Word + PartialEq> OneHot<T> {
         }
     }
 
-    /// A chunk of letters into the first places of each channel.
+    /// A one wherever the member stands. All but the ends is written by whole lines of the
+    /// cache: what crosses their borders costs twice as much.
     #[inline(always)]
-    fn fill_chunk(&self, letters: &[u8; CHUNK], (row, places): (&mut [T], usize), seen: &mut Seen) {
-        let upper = self.letters.look_at(letters, seen);
-        for (channel, member) in self.letters.members().iter().enumerate() {
-            if let Some(part) = row[channel * places..].first_chunk_mut::<CHUNK>() {
-                self.compare(&upper, *member, part);
+    fn fill_channel(&self, letters: &[u8], member: u8, out: &mut [T]) {
+        let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) else {
+            for (number, letter) in out.iter_mut().zip(letters) {
+                self.compare(&[*letter], member, array::from_mut(number));
             }
+            return;
+        };
+        if let Some(part) = out.first_chunk_mut() {
+            self.compare::<RUN>(first, member, part);
+        }
+        let skipped = out.as_ptr().align_offset(LINE).min(RUN);
+        self.fill_lines(&letters[skipped..], member, &mut out[skipped..]);
+        if let Some(part) = out.last_chunk_mut() {
+            self.compare::<RUN>(last, member, part);
         }
     }
 
-    /// Fewer letters than a chunk.
+    /// As many whole runs as there are.
     #[inline(always)]
-    fn fill_part(&self, letters: &[u8], (row, places): (&mut [T], usize), seen: &mut Seen) {
-        let mut chunk = [self.letters.members()[0]; CHUNK];
-        chunk[..letters.len()].copy_from_slice(letters);
-        let upper = self.letters.look_at(&chunk, seen);
-        for (channel, member) in self.letters.members().iter().enumerate() {
-            let mut part = [T::cut(0); CHUNK];
-            self.compare(&upper, *member, &mut part);
-            row[channel * places..][..letters.len()].copy_from_slice(&part[..letters.len()]);
+    fn fill_lines(&self, letters: &[u8], member: u8, out: &mut [T]) {
+        let (chunks, rest) = letters.as_chunks::<CHUNK>();
+        let (parts, others) = out.as_chunks_mut::<CHUNK>();
+        for (chunk, part) in chunks.iter().zip(parts) {
+            self.compare(chunk, member, part);
+        }
+        let (runs, parts) = (rest.as_chunks::<RUN>().0, others.as_chunks_mut::<RUN>().0);
+        for (run, part) in runs.iter().zip(parts) {
+            self.compare(run, member, part);
         }
     }
 
-    /// A one wherever the member stands.
     #[inline(always)]
-    fn compare(&self, letters: &[u8; CHUNK], member: u8, out: &mut [T; CHUNK]) {
+    fn compare<const N: usize>(&self, letters: &[u8; N], member: u8, out: &mut [T; N]) {
         let (one, zero) = (self.one, T::cut(0));
-        for at in 0..CHUNK {
-            out[at] = if letters[at] == member { one } else { zero };
+        let upper = self.letters.raised(letters);
+        for at in 0..N {
+            out[at] = if upper[at] == member { one } else { zero };
         }
     }
 

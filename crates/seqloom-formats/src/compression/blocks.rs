@@ -11,8 +11,8 @@ use seqloom_core::error::Fault;
 use super::bgzip::{BlockDecoder, SMALLEST_HEADER, block_size};
 use super::run::{BLOCKS, Run, damaged};
 use super::{Options, Text, Trouble, gone};
-use crate::crew::Crew;
 use crate::input::{Input, forked};
+use seqloom_core::crew::Crew;
 
 /// Unpacks bgzip run by run. The reader is one of the threads.
 pub(super) struct Blocks {
@@ -45,7 +45,7 @@ impl Blocks {
             decoder: BlockDecoder::new(),
             run: Run::new()?,
             spare: Vec::new(),
-            crew: Crew::start(0),
+            crew: Crew::start("seqloom-blocks", 0),
             options: options.clone(),
             end: End::Open,
         })
@@ -71,7 +71,7 @@ impl Blocks {
     fn push_runs(&mut self) -> io::Result<()> {
         let threads = self.options.threads;
         if threads > 1 && self.crew.is_alone() && self.input.used() > 0 {
-            self.crew = Crew::start(threads - 1);
+            self.crew = Crew::start("seqloom-blocks", threads - 1);
         }
         let enough = if self.crew.is_alone() { 1 } else { 2 * threads };
         while matches!(self.end, End::Open) && self.crew.pending() < enough && self.may_read() {

@@ -5,8 +5,8 @@ use std::io;
 use seqloom_core::error::Fault;
 
 use super::bgzip::{BlockDecoder, LARGEST, block_size};
-use crate::crew::Job;
 use crate::input::{as_u64, zeroed};
+use seqloom_core::crew::Job;
 
 /// How many blocks a run has at most.
 pub(super) const BLOCKS: usize = 8;

@@ -6,8 +6,8 @@ use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
 use super::Target;
-use crate::crew::{Crew, Job};
 use crate::input::as_u64;
+use seqloom_core::crew::{Crew, Job};
 
 /// The text of a block: what `bgzip` takes too, so that even text that cannot
 /// be packed stays below 64 KiB.
@@ -47,7 +47,7 @@ impl Writer {
         let run = Run::new(level);
         Self {
             target,
-            crew: Crew::start(others),
+            crew: Crew::start("seqloom-blocks", others),
             tool: run.tool(),
             level,
             enough: if others == 0 { 1 } else { 2 * threads },

@@ -7,9 +7,12 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use seqloom_core::{Ragged, Result};
-use seqloom_encode::{Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill};
+use seqloom_encode::{
+    Counts, Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill,
+};
 
 use super::letters::Letters;
+use crate::lend::Memory;
 use crate::{error, pool};
 
 /// A kernel for numbers of one, two, four or eight bytes.
@@ -187,6 +190,21 @@ impl SequenceKernel {
 }
 
 impl SequenceKernel {
+    /// Writes all sequences into equal rows of numbers, without the interpreter.
+    pub(crate) fn write(&self, sequences: &Ragged<'_>, out: &mut Memory) -> Result<Counts> {
+        let letters = &self.letters.get().inner;
+        match &self.typed {
+            Typed::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal),
+            Typed::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal),
+            Typed::Four(kernel) => {
+                fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal)
+            }
+            Typed::Eight(kernel) => {
+                fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal)
+            }
+        }
+    }
+
     fn new(letters: Py<Letters>, typed: PyResult<Typed>) -> PyResult<Self> {
         typed.map(|typed| Self { letters, typed })
     }
@@ -214,7 +232,7 @@ impl Call<'_> {
         let mut out = out.try_readwrite()?;
         let numbers = out.as_slice_mut()?;
         let work = || fill((self.letters, kernel), &self.sequences, numbers, self.rows);
-        pool::run(py, self.threads, work).map(seqloom_encode::Counts::to_array)
+        pool::run(py, self.threads, work).map(Counts::to_array)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What each byte means to an encoder.
 
-use numpy::{PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use seqloom_core::Ragged;
 use seqloom_encode::one_hot::{self, Layout};
 use seqloom_encode::{self as encode, Policy};
 
@@ -84,6 +85,19 @@ impl Letters {
     #[getter]
     fn strips(&self) -> bool {
         self.inner.strips()
+    }
+
+    /// The first sequence with a letter that is refused; None where there is none.
+    fn refused_row(
+        &self,
+        py: Python<'_>,
+        data: PyReadonlyArray1<'_, u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<Option<usize>> {
+        let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
+        pool::run(py, 1, || {
+            Ok(self.inner.refused_row(&Ragged::new(data, offsets)?))
+        })
     }
 
     /// The letters of each row of a one-hot array.

@@ -1,4 +1,5 @@
 //! The border of `seqloom-load`.
 
+pub(crate) mod maker;
 pub(crate) mod order;
 pub(crate) mod store;

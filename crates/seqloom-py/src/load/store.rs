@@ -1,12 +1,16 @@
 //! Sequence records held as columns, and picking some of them.
 
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
+use std::mem;
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use seqloom_core::Result;
-use seqloom_load::gather::{Columns, Rows, first_word};
+use seqloom_core::{Ragged, Result};
+use seqloom_load::gather::{self, Rows, first_word};
 use seqloom_load::strand;
 
+use crate::lend::Shared;
 use crate::{error, pool};
 
 /// Bytes, and where rows begin.
@@ -26,9 +30,7 @@ type Record<'py> = (
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
 #[pyclass(frozen, sequence, module = "seqloom._rust._native")]
 pub(crate) struct RecordStore {
-    names: Held,
-    sequences: Held,
-    qualities: Option<Held>,
+    pub(super) columns: Arc<Columns>,
 }
 
 /// Headers up to their first blanks.
@@ -42,7 +44,7 @@ pub(crate) fn first_words<'py>(
     data: PyReadonlyArray1<'py, u8>,
     offsets: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Column<'py>> {
-    let headers = Columns::new(data.as_slice()?, offsets.as_slice()?);
+    let headers = gather::Columns::new(data.as_slice()?, offsets.as_slice()?);
     let Rows { data, offsets } = pool::run(py, 1, || headers.first_words())?;
     Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
 }
@@ -58,7 +60,7 @@ pub(crate) fn header_ids<'py>(
     data: PyReadonlyArray1<'py, u8>,
     offsets: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Vec<Bound<'py, PyString>>> {
-    let headers = Columns::new(data.as_slice()?, offsets.as_slice()?);
+    let headers = gather::Columns::new(data.as_slice()?, offsets.as_slice()?);
     let rows = (0..headers.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX));
     rows.map(|row| text(py, first_word(raised(py, headers.get(row))?)))
         .collect()
@@ -83,57 +85,100 @@ pub(crate) fn turn_rows<'py>(
     pool::run(py, 1, || strand::turn(data, offsets, marked, &other))
 }
 
-/// One column, kept alive.
-struct Held {
-    data: Py<PyArray1<u8>>,
-    offsets: Py<PyArray1<i64>>,
+/// A column that grows, batch by batch.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(module = "seqloom._rust._native")]
+#[derive(Default)]
+pub(crate) struct ColumnBuilder {
+    rows: Rows,
 }
 
-/// One column, to be read for as long as a call lasts.
-struct Read<'py> {
-    data: PyReadonlyArray1<'py, u8>,
-    offsets: PyReadonlyArray1<'py, i64>,
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl ColumnBuilder {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds rows behind the others.
+    fn append(
+        &mut self,
+        py: Python<'_>,
+        data: PyReadonlyArray1<'_, u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<()> {
+        let rows = gather::Columns::new(data.as_slice()?, offsets.as_slice()?);
+        pool::run(py, 1, || self.rows.append(&rows))
+    }
+
+    /// All rows; the builder begins anew.
+    fn finish<'py>(&mut self, py: Python<'py>) -> Column<'py> {
+        let Rows { data, mut offsets } = mem::take(&mut self.rows);
+        if offsets.is_empty() {
+            offsets.push(0);
+        }
+        (data.into_pyarray(py), offsets.into_pyarray(py))
+    }
+}
+
+/// What a store holds, for threads too.
+pub(super) struct Columns {
+    names: Held,
+    sequences: Held,
+    qualities: Option<Held>,
+}
+
+/// One column: bytes, and where rows begin.
+struct Held {
+    data: Shared<u8>,
+    offsets: Shared<i64>,
 }
 
 #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
 #[pymethods]
 impl RecordStore {
+    /// Names are headers, or their first words.
     #[new]
-    fn new(names: Column<'_>, sequences: Column<'_>, qualities: Option<Column<'_>>) -> Self {
-        Self {
-            names: Held::new(names),
-            sequences: Held::new(sequences),
-            qualities: qualities.map(Held::new),
-        }
+    fn new(
+        names: Column<'_>,
+        sequences: Column<'_>,
+        qualities: Option<Column<'_>>,
+    ) -> PyResult<Self> {
+        let columns = Columns {
+            names: Held::new(&names)?,
+            sequences: Held::new(&sequences)?,
+            qualities: qualities.as_ref().map(Held::new).transpose()?,
+        };
+        let columns = Arc::new(columns);
+        Ok(Self { columns })
     }
 
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.names.read(py)?.columns()?.len())
+    fn __len__(&self) -> usize {
+        self.columns.names.columns().len()
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Record<'py>> {
         let row = i64::try_from(index).unwrap_or(i64::MAX);
-        let qualities = self.qualities.as_ref();
+        let held = &self.columns;
+        let bytes = |column: &Held| PyResult::Ok(PyBytes::new(py, column.row(py, row)?));
         Ok((
-            text(py, self.names.read(py)?.row(py, row)?)?,
-            PyBytes::new(py, self.sequences.read(py)?.row(py, row)?),
-            qualities
-                .map(|held| PyResult::Ok(PyBytes::new(py, held.read(py)?.row(py, row)?)))
-                .transpose()?,
+            text(py, first_word(held.names.row(py, row)?))?,
+            bytes(&held.sequences)?,
+            held.qualities.as_ref().map(bytes).transpose()?,
         ))
     }
 
-    /// The ids of some rows.
+    /// The ids of some rows, or of all.
+    #[pyo3(signature = (rows=None))]
     fn ids<'py>(
         &self,
         py: Python<'py>,
-        rows: PyReadonlyArray1<'py, i64>,
+        rows: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Vec<Bound<'py, PyString>>> {
-        let read = self.names.read(py)?;
-        let names = read.columns()?;
-        let rows = rows.as_slice()?.iter();
-        rows.map(|&row| text(py, raised(py, names.get(row))?))
-            .collect()
+        let rows = rows.as_ref().map(|rows| rows.as_slice()).transpose()?;
+        let names = raised(py, self.columns.names(rows))?;
+        names.iter().map(|name| text(py, name)).collect()
     }
 
     /// Letters and qualities of some rows, copied end to end.
@@ -144,9 +189,9 @@ impl RecordStore {
         threads: usize,
     ) -> PyResult<Picked<'py>> {
         let rows = rows.as_slice()?;
-        let qualities = self.qualities.as_ref();
+        let qualities = self.columns.qualities.as_ref();
         Ok((
-            self.sequences.take(py, rows, threads)?,
+            self.columns.sequences.take(py, rows, threads)?,
             qualities
                 .map(|held| held.take(py, rows, threads))
                 .transpose()?,
@@ -154,48 +199,56 @@ impl RecordStore {
     }
 }
 
-impl Held {
-    fn new((data, offsets): Column<'_>) -> Self {
-        Self {
-            data: data.unbind(),
-            offsets: offsets.unbind(),
+impl Columns {
+    /// The ids of some rows, or of all.
+    pub(super) fn names(&self, rows: Option<&[i64]>) -> Result<Rows> {
+        let names = self.names.columns();
+        match rows {
+            Some(rows) => names.first_words_of(rows.iter().copied()),
+            None => names.first_words(),
         }
     }
 
-    fn read<'py>(&self, py: Python<'py>) -> PyResult<Read<'py>> {
-        Ok(Read {
-            data: self.data.bind(py).try_readonly()?,
-            offsets: self.offsets.bind(py).try_readonly()?,
+    /// The letters of some rows, or of all.
+    pub(super) fn sequences<'a>(&'a self, rows: Option<&'a [i64]>) -> Result<Ragged<'a>> {
+        let Held { data, offsets } = &self.sequences;
+        let (data, offsets) = (data.as_slice(), offsets.as_slice());
+        match rows {
+            Some(rows) => Ragged::picked(data, offsets, rows),
+            None => Ragged::new(data, offsets),
+        }
+    }
+}
+
+impl Held {
+    fn new((data, offsets): &Column<'_>) -> PyResult<Self> {
+        Ok(Self {
+            data: Shared::new(data)?,
+            offsets: Shared::new(offsets)?,
         })
     }
 
+    fn columns(&self) -> gather::Columns<'_> {
+        gather::Columns::new(self.data.as_slice(), self.offsets.as_slice())
+    }
+
     fn take<'py>(&self, py: Python<'py>, rows: &[i64], threads: usize) -> PyResult<Column<'py>> {
-        let read = self.read(py)?;
-        let columns = read.columns()?;
+        let columns = self.columns();
         let Rows { data, offsets } = pool::run(py, threads, || columns.gather(rows))?;
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
     }
-}
-
-impl Read<'_> {
-    fn columns(&self) -> PyResult<Columns<'_>> {
-        Ok(Columns::new(
-            self.data.as_slice()?,
-            self.offsets.as_slice()?,
-        ))
-    }
 
     fn row(&self, py: Python<'_>, row: i64) -> PyResult<&[u8]> {
-        raised(py, self.columns()?.get(row))
+        raised(py, self.columns().get(row))
     }
 }
 
-fn raised<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
+pub(super) fn raised<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
     outcome.map_err(|failure| error::raised(py, &failure))
 }
 
 /// A header's bytes as text, whatever they are.
-fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub(super) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(PyString::new(py, text));
     }

@@ -113,12 +113,39 @@ class PadCollator:
             >>> PadCollator().columns(data, np.arange(2))["mask"].sum()
             np.float32(6.0)
         """
-        batch = dataset.batch(indices, length=self.length, multiple=self.multiple)
+        encoder = getattr(dataset, "encoder", None)
+        return self.finish(dataset.batch(indices, **self.options), encoder)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a dataset's ``batch`` must be told."""
+        return {"length": self.length, "multiple": self.multiple}
+
+    def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
+        """Puts the padding of a dataset's columns where this collator wants it.
+
+        Args:
+            batch: What the dataset's ``batch`` gave, told the ``options``.
+            encoder: The dataset's.
+
+        Returns:
+            What calling the collator on the items would give.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> from seqloom.encode import OneHot
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> data = SequenceDataset("a.fa", encoder=OneHot("dna"))
+            >>> left = PadCollator(side="left")
+            >>> left.finish(data.batch([0, 1]), data.encoder)["mask"].tolist()[1]
+            [0.0, 0.0, 1.0, 1.0]
+        """
         inputs, lengths = batch[_INPUTS], batch.pop("lengths")
         batch.pop("mask", None)
         axis = self._batch_axis(inputs)
         extent = self._extent(lengths, inputs.shape[axis])
-        self._fill(_places_first(inputs, axis), extent, getattr(dataset, "encoder", None))
+        self._fill(_places_first(inputs, axis), extent, encoder)
         return batch | extent
 
     def takes_columns(self, encoder: Any) -> bool:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from seqloom.data._position import Position, epoch_of
+from seqloom.data._position import Position, epoch_of, positions
 from seqloom.data.collate._collate import default_collate, unequal
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.loader._ours import is_ours
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    ColumnMaker = Callable[[Any, Any], Any]
+    from seqloom._rust import _native
 
 
 _Array: Any = np.ndarray
@@ -25,7 +25,7 @@ _Whole: Any = np.integer
 _SEVERAL: Any = (list, tuple)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """Which items a batch is made of.
 
@@ -84,7 +84,9 @@ class Fetch:
     def __call__(self, request: Request) -> Any:
         """Makes one batch."""
         if self._columns is not None:
-            return self._columns(request)
+            options = self._options(request) | {"num_threads": self.num_threads}
+            batch = self.dataset.batch(_numbers(request.rows), **options)
+            return self._columns.finish(batch, self.dataset.encoder)
         places = request.places()
         if not self.is_batched:
             item = self.dataset[places]
@@ -92,19 +94,60 @@ class Fetch:
         items = fetch_items(self.dataset, places)
         return items if self.collate is None else self.collate(items)
 
-    def _fast(self) -> Callable[[Request], Any] | None:
+    @property
+    def can_draft(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        return self._columns is not None and getattr(self.dataset, "can_draft", False)
+
+    def beginner(self, maker: _native.BatchMaker) -> Callable[[Request], Callable[[], Any]]:
+        """Gives what lets such threads begin with a batch, and then waits for it."""
+        begin = self.dataset.drafter(**self._columns.options).begin
+        size = len(self.dataset)
+
+        def started(request: Request) -> Callable[[], Any]:
+            rows = request.rows
+            # The loader's own order needs no check.
+            checked = rows if isinstance(rows, _Array) else positions(rows, size)
+            wait = begin(maker, checked)
+            return lambda: self.finish(wait())
+
+        return started
+
+    def finish(self, batch: dict[str, Any]) -> Any:
+        """Makes of a draft's batch what the collator would."""
+        return self._columns.finish(batch, self.dataset.encoder)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        """Says which epoch, and what the collator wants."""
+        carried = epoch_of(request.rows)
+        epoch = request.epoch if carried is None else carried
+        return {"epoch": epoch, **self._columns.options}
+
+    def _fast(self) -> ColumnMaker | None:
         """Chooses to make a batch as columns, where dataset and collator can."""
         is_columnar = callable(getattr(self.dataset, "batch", None))
         if not self.is_batched or not is_columnar or not is_ours(self.dataset):
             return None
-        make = column_maker(getattr(self.dataset, "encoder", None), self.collate)
-        return None if make is None else partial(self._made, make)
+        return column_maker(getattr(self.dataset, "encoder", None), self.collate)
 
-    def _made(self, make: ColumnMaker, request: Request) -> Any:
-        """Makes a batch as columns."""
-        carried = epoch_of(request.rows)
-        epoch = request.epoch if carried is None else carried
-        return make(_Epoch(self.dataset, epoch, self.num_threads), _numbers(request.rows))
+
+class ColumnMaker(Protocol):
+    """Makes whole columns what a collator makes of items.
+
+    Examples:
+        >>> maker: ColumnMaker = PadCollator(multiple=8)
+        >>> maker.options
+        {'length': None, 'multiple': 8}
+    """
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What a dataset's ``batch`` is told."""
+        ...
+
+    def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
+        """Makes of the columns what the items would have given."""
+        ...
 
 
 def column_maker(encoder: Any, collate: Any) -> ColumnMaker | None:
@@ -112,10 +155,10 @@ def column_maker(encoder: Any, collate: Any) -> ColumnMaker | None:
     if encoder is None:
         return None
     if collate is default_collate:
-        return _equal_columns
+        return _EQUAL
     # Encoder and collator must agree about which axis is the place.
     if type(collate) is PadCollator and collate.takes_columns(encoder):
-        return collate.columns
+        return collate
     return None
 
 
@@ -126,28 +169,21 @@ def knowing(collate: Any, encoder: Any) -> Any:
     return collate
 
 
-def _equal_columns(dataset: Any, rows: Any) -> Any:
-    """Fetches sequences of one length."""
-    batch = dataset.batch(rows)
-    lengths = batch.pop("lengths")
-    if "mask" in batch:
-        raise unequal(lengths.min(), lengths.max())
-    return batch
+class _Equal:
+    """Columns of sequences of one length, as ``default_collate`` wants them."""
+
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
+        """Refuses padding, and leaves out what there is without it."""
+        del encoder
+        lengths = batch.pop("lengths")
+        if "mask" in batch:
+            raise unequal(lengths.min(), lengths.max())
+        return batch
 
 
-class _Epoch:
-    """A dataset in one epoch."""
-
-    def __init__(self, dataset: Any, epoch: int, num_threads: int) -> None:
-        self._dataset = dataset
-        self._options = {"epoch": epoch, "num_threads": num_threads}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._dataset, name)
-
-    def batch(self, indices: Any, **options: Any) -> dict[str, Any]:
-        """Fetches several sequences at once."""
-        return self._dataset.batch(indices, **options, **self._options)
+_EQUAL = _Equal()
 
 
 def _numbers(rows: Any) -> Any:

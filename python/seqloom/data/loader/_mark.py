@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+_NONE: Any = object()  # behind the last
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Mark:
     """A place in an epoch.
 
@@ -31,11 +33,12 @@ class Mark:
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
     """Tells of each item whether it is the last, which takes one item ahead."""
     rest = iter(items)
-    try:
-        held = next(rest)
-    except StopIteration:
-        return
-    for item in rest:
-        yield held, False
-        held = item
-    yield held, True
+    held = next(rest, _NONE)
+    while held is not _NONE:
+        try:
+            following = next(rest, _NONE)
+        except Exception as error:
+            yield held, False
+            raise error  # noqa: TRY201 - the block it came from has been left meanwhile
+        yield held, following is _NONE
+        held = following

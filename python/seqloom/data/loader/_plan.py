@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from seqloom.data.loader._rank import Rank
 
 _REAL = False  # no padding
+# An array for each batch would cost as much as the order itself.
+_AT_ONCE = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """One batch to come.
 
@@ -93,17 +95,24 @@ class Plan:
         """Cuts our own order, of which any part can be had alone."""
         order = Order(self.size, Key(self.seed, epoch) if self.choice.shuffle else None)
         stop, count = self.rank.share(start, self.size) if self.size else (0, 0)
-        for begin, end in self._cuts(count):
+        for begin, end in _spans(self._last(count), self._many):
             places = start + self.rank.number + self.rank.world * np.arange(begin, end)
-            rows = order.at(places)
-            done = min(start + self.rank.world * end, stop, self.size)
-            yield Step(self._request(rows, epoch), done, self._padding(places))
+            rows, padding = order.at(places), self._padding(places)
+            for first, last in _spans(end - begin, self.choice.batch_size or 1):
+                done = min(start + self.rank.world * (begin + last), stop, self.size)
+                request = self._request(rows[first:last], epoch)
+                yield Step(request, done, None if padding is None else padding[first:last])
 
-    def _cuts(self, count: int) -> Iterator[tuple[int, int]]:
-        """Cuts a rank's items into batches."""
+    def _last(self, count: int) -> int:
+        """Counts the items of whole batches, or all."""
         size = self.choice.batch_size or 1
-        last = count - count % size if self.choice.drop_last else count
-        return ((begin, min(begin + size, last)) for begin in range(0, last, size))
+        return count - count % size if self.choice.drop_last else count
+
+    @property
+    def _many(self) -> int:
+        """How many items are put in order at once: those of whole batches."""
+        size = self.choice.batch_size or 1
+        return max(_AT_ONCE // size, 1) * size
 
     def _request(self, rows: Any, epoch: int) -> Request:
         """Asks for several items, or for the one."""
@@ -138,6 +147,11 @@ class Plan:
         stop, _ = self.rank.share(start, len(rows))
         for place in self.rank.places(start, stop).tolist():
             yield rows[place % len(rows)], place >= len(rows)
+
+
+def _spans(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cuts a range into parts of a size; the last one is the rest."""
+    return ((begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def _cut(

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seqloom.errors import WorkerError
@@ -49,16 +50,54 @@ def _ahead(
     """Works ahead; the threads end when this does, also where the caller leaves early."""
     pool = ThreadPoolExecutor(num_workers, "seqloom-loader")
     try:
-        first = itertools.islice(tasks, most)
-        waiting = deque(pool.submit(function, task) for task in first)
-        while waiting:
-            result = _result(waiting.popleft(), timeout)
-            waiting.extend(
-                pool.submit(function, task) for task in itertools.islice(tasks, 1)
-            )
-            yield result
+        yield from in_flight(
+            lambda task: partial(_result, pool.submit(function, task), timeout),
+            tasks,
+            most,
+        )
     finally:
         pool.shutdown(wait=not timeout, cancel_futures=True)
+
+
+def in_flight(
+    begin: Callable[[Task], Callable[[], Result]], tasks: Iterable[Task], most: int
+) -> Iterator[Result]:
+    """Begins tasks ahead of the one that is finished, in order.
+
+    Args:
+        begin: Begins a task, and gives what finishes it.
+        tasks: The tasks.
+        most: How many are begun at a time.
+
+    Yields:
+        What finishing each gave.
+
+    Examples:
+        >>> list(in_flight(lambda task: lambda: task + 1, [1, 2, 3], 2))
+        [2, 3, 4]
+    """
+    begun = _begun(begin, tasks)
+    waiting = deque(itertools.islice(begun, most))
+    while waiting:
+        finish = waiting.popleft()
+        waiting.extend(itertools.islice(begun, 1))
+        yield finish()
+
+
+def _begun(
+    begin: Callable[[Task], Callable[[], Result]], tasks: Iterable[Task]
+) -> Iterator[Callable[[], Result]]:
+    """Begins each task; an error waits for its turn, behind what is whole before it."""
+    try:
+        for task in tasks:
+            yield begin(task)
+    except Exception as error:  # noqa: BLE001 - raised again in its turn
+        yield partial(_raise, error)
+
+
+def _raise(error: Exception) -> Any:
+    """Raises an error that has waited."""
+    raise error
 
 
 def _result(future: Future[Result], timeout: float) -> Result:

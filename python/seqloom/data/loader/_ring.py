@@ -12,7 +12,7 @@ from seqloom._rust import _native
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-_RING = _native.Ring()
+RING = _native.Ring()
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -30,5 +30,5 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         (2, 3)
     """
     kind = np.dtype(dtype)
-    memory = _RING.take(math.prod(shape) * kind.itemsize)
+    memory = RING.take(math.prod(shape) * kind.itemsize)
     return memory.view(kind).reshape(shape)

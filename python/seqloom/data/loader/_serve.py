@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from seqloom.data.loader._prefetch import mapped
+from seqloom._rust import _native
+from seqloom.data.loader._prefetch import in_flight, mapped
+from seqloom.data.loader._ring import RING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from seqloom.data.loader._workers import Workers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Work:
     """One batch to be made.
 
@@ -97,10 +99,32 @@ class Crew:
             workers.close()
 
 
+class Drafting(Protocol):
+    """Makes batches, and may know how threads make them without the interpreter.
+
+    Examples:
+        >>> from seqloom.data.loader._fetch import Fetch
+        >>> make: Drafting = Fetch([1, 2], None)
+        >>> make.can_draft
+        False
+    """
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether it knows."""
+        ...
+
+    def beginner(self, maker: _native.BatchMaker) -> Callable[[Any], Callable[[], Any]]:
+        """Gives what lets such threads begin with a batch, and then waits for it."""
+        ...
+
+
 def serve_here(
-    make: Callable[[Any], Any], works: Iterable[Work], service: Service
+    make: Any, works: Iterable[Work], service: Service
 ) -> Iterator[tuple[Work, Any]]:
     """Makes batches in threads, or when they are asked for."""
+    if service.num_workers and getattr(make, "can_draft", False):
+        return _drafted(make, works, service)
     return mapped(
         lambda work: (work, make(work.content)),
         works,
@@ -108,3 +132,16 @@ def serve_here(
         ahead=service.ahead,
         timeout=service.timeout,
     )
+
+
+def _drafted(
+    make: Drafting, works: Iterable[Work], service: Service
+) -> Iterator[tuple[Work, Any]]:
+    """Has batches made by threads that never wait for the interpreter."""
+    begin = make.beginner(_native.BatchMaker(RING, service.num_workers))
+
+    def started(work: Work) -> Callable[[], tuple[Work, Any]]:
+        wait = begin(work.content)
+        return lambda: (work, wait())
+
+    return in_flight(started, works, service.ahead)

@@ -12,13 +12,13 @@ from seqloom.data.loader._fetch import column_maker, knowing
 from seqloom.data.loader._iterable import Cut, Follow, Turns
 from seqloom.data.loader._mark import Mark, with_last
 from seqloom.data.loader._ours import is_ours
-from seqloom.data.loader._prefetch import read_ahead
 from seqloom.data.loader._recipe import Staff
 from seqloom.data.loader._serve import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from seqloom._rust import _native
     from seqloom.data.loader._arguments import Choice
     from seqloom.data.loader._plan import Plan
     from seqloom.data.loader._recipe import Recipe
@@ -139,8 +139,7 @@ class Streamed(_Batches):
 
     def __init__(self, recipe: Recipe, *, is_packed: bool) -> None:
         super().__init__(recipe, is_packed=is_packed)
-        threads = 1 if recipe.service.num_workers else thread_count()
-        self._make = _Made(recipe.collate, recipe.choice.is_batched, threads)
+        self._make = _Made.of(recipe)
         self._staff = Staff(recipe, self._make)
 
     def epoch(self, epoch: int, mark: Mark, plan: Plan) -> Iterator[Handed]:
@@ -158,11 +157,10 @@ class Streamed(_Batches):
     def _handed(self, part: Any, mark: Mark) -> Iterator[Handed]:
         """Reads ahead in a thread, and lets workers make batches."""
         choice, ahead = self._recipe.choice, self._recipe.service.ahead
-        pieces = _whole(part.pieces(choice.batch_size or 1), choice)
-        read = read_ahead(pieces, ahead) if ahead else pieces
+        pieces = part.pieces(choice.batch_size or 1, ahead=bool(ahead))
         works = (
             Work(self._make.content(piece), (piece, is_last))
-            for piece, is_last in with_last(read)
+            for piece, is_last in with_last(_whole(pieces, choice))
         )
         answers = self._staff.serve(works)
         for done, (work, batch) in enumerate(answers, mark.position + 1):
@@ -189,38 +187,51 @@ class _Made:
     collate: Any
     is_batched: bool
     num_threads: int
+    encoder: Any
+    is_ours: bool
+    can_draft: bool
+    _columns: Any
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> _Made:
+        """Chooses how the pieces of a stream become batches."""
+        threads = 1 if recipe.service.num_workers else thread_count()
+        encoder, is_batched = recipe.dataset.encoder, recipe.choice.is_batched
+        collate = knowing(recipe.collate, encoder)
+        columns = column_maker(encoder, collate) if is_batched else None
+        drafts = columns is not None and recipe.dataset.can_draft
+        is_known = is_ours(collate)
+        return cls(collate, is_batched, threads, encoder, is_known, drafts, columns)
 
     def content(self, piece: Any) -> Any:
         """Says what a batch is made of: the piece here, its items elsewhere."""
-        return piece if is_ours(self.collate) else piece.items()
+        return piece if self.is_ours else piece.items()
 
     def __call__(self, content: Any) -> Any:
         """Makes a batch."""
-        if isinstance(content, list):
-            return self._collated(content)  # pyright: ignore[reportUnknownArgumentType]
-        make = column_maker(content.stream.encoder, self.collate)
-        if make is None or not self.is_batched:
-            return self._collated(content.items(), content.stream.encoder)
-        return make(_View(content, self.num_threads), None)
+        if not self.is_ours:
+            items: list[Any] = content
+        elif self._columns is None:
+            items = content.items()
+        else:
+            options = {"num_threads": self.num_threads, **self._columns.options}
+            return self.finish(content.batch(**options))
+        whole = items if self.is_batched else items[0]
+        return whole if self.collate is None else self.collate(whole)
 
-    def _collated(self, items: list[Any], encoder: Any = None) -> Any:
-        """Puts items together, or leaves the one alone."""
-        content = items if self.is_batched else items[0]
-        collate = knowing(self.collate, encoder)
-        return content if collate is None else collate(content)
+    def beginner(self, maker: _native.BatchMaker) -> Callable[[Any], Callable[[], Any]]:
+        """Gives what lets such threads begin with a batch, and then waits for it."""
 
+        def started(piece: Any) -> Callable[[], Any]:
+            begin = piece.drafter(**self._columns.options).begin
+            wait = begin(maker, piece.chunk.rows)
+            return lambda: self.finish(wait())
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """A piece as a dataset that has only it."""
+        return started
 
-    piece: Any
-    num_threads: int
-
-    def batch(self, indices: Any, **shape: Any) -> dict[str, Any]:
-        """Makes the columns."""
-        del indices
-        return self.piece.batch(num_threads=self.num_threads, **shape)
+    def finish(self, batch: dict[str, Any]) -> Any:
+        """Makes of columns what the collator would make of items."""
+        return self._columns.finish(batch, self.encoder)
 
 
 def _items(part: Any) -> Iterator[Any]:

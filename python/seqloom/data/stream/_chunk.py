@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._rust import _native
+from seqloom.data._extent import Extents, extents_of
 from seqloom.io import SequenceBatch
 from seqloom.io._rows import join
 
@@ -16,12 +18,50 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
+class Source:
+    """Records that were read at once.
+
+    What is asked of all of them is found out once, for all the batches that they become.
+
+    Args:
+        batch: The records.
+
+    Examples:
+        >>> from seqloom._ragged import Ragged
+        >>> rows = Ragged.from_list(["a", "b"])
+        >>> Source(SequenceBatch(rows, rows)).store[1]
+        ('b', b'b', None)
+    """
+
+    batch: SequenceBatch
+    _store: _native.RecordStore | None = field(init=False, default=None)
+    _extents: Extents | None = field(init=False, default=None)
+
+    @property
+    def store(self) -> _native.RecordStore:
+        """The records where threads read them without the interpreter."""
+        if self._store is None:
+            headers, sequences = self.batch.headers, self.batch.sequences
+            names = headers.data, headers.offsets
+            letters = sequences.data, sequences.offsets
+            self._store = _native.RecordStore(names, letters, None)
+        return self._store
+
+    def extents(self, encoder: Any) -> Extents:
+        """Tells how many places the stream's encoder makes of each record."""
+        if self._extents is None:
+            self._extents = Extents.of(extents_of(encoder, self.batch.sequences))
+        return self._extents
+
+
+@dataclass(slots=True, eq=False)
 class Chunk:
     """Some records of a stream, in the order in which it hands them out.
 
     Args:
-        batch: The records.
+        source: Where the records are, neighbours among others.
+        first: The first of them there.
         ordinals: Where each stands among the records of all files.
         files: The number of each one's file.
         records: Where each stands in its file.
@@ -32,12 +72,13 @@ class Chunk:
         >>> from seqloom._ragged import Ragged
         >>> rows = Ragged.from_list(["a", "b"])
         >>> numbers = np.arange(2)
-        >>> chunk = Chunk(SequenceBatch(rows, rows), *4 * [numbers])
+        >>> chunk = Chunk(Source(SequenceBatch(rows, rows)), 0, *4 * [numbers])
         >>> chunk.take(np.array([1])).batch.ids
         ['b']
     """
 
-    batch: SequenceBatch
+    source: Source
+    first: int
     ordinals: NDArray[np.int64]
     files: NDArray[np.int64]
     records: NDArray[np.int64]
@@ -47,10 +88,24 @@ class Chunk:
     def __len__(self) -> int:
         return self.ordinals.size
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Which of the source's records these are."""
+        return np.arange(self.first, self.first + len(self))
+
+    @property
+    def batch(self) -> SequenceBatch:
+        """The records, without a copy."""
+        whole = self.source.batch
+        if len(whole) == len(self):
+            return whole
+        return sliced(whole, slice(self.first, self.first + len(self)))
+
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies some records; where they stand in the stream is what they are put at."""
         return Chunk(
-            self.batch.take(rows),
+            Source(self.batch.take(rows)),
+            0,
             self.ordinals[rows],
             self.files[rows],
             self.records[rows],
@@ -62,7 +117,8 @@ class Chunk:
         """Takes neighbouring records without a copy."""
         part = slice(start, stop)
         return Chunk(
-            sliced(self.batch, part),
+            self.source,
+            self.first + start,
             self.ordinals[part],
             self.files[part],
             self.records[part],
@@ -77,7 +133,8 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
         return chunks[0]
     labels = [chunk.labels for chunk in chunks if chunk.labels is not None]
     return Chunk(
-        join([chunk.batch for chunk in chunks]),
+        Source(join([chunk.batch for chunk in chunks])),
+        0,
         np.concatenate([chunk.ordinals for chunk in chunks]),
         np.concatenate([chunk.files for chunk in chunks]),
         np.concatenate([chunk.records for chunk in chunks]),

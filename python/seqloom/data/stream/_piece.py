@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, items_of, plain
+from seqloom.data._drafter import Drafter, Shape
 from seqloom.data._encoded import augmented, in_file
 from seqloom.data._extent import places_of
 from seqloom.data._ids import ids_of
 from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
+    from seqloom.data._extent import Extents
     from seqloom.data._store import Letters
     from seqloom.data.stream._chunk import Chunk
     from seqloom.data.stream._stream import SequenceStream
+    from seqloom.encode._base import SequenceEncoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,17 +61,37 @@ class Piece:
 
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
         """Makes the columns of the batch."""
-        chunk, encoder = self.chunk, self.stream.encoder
+        if self.stream.can_draft:
+            drafter = self.drafter(**shape)
+            return drafter.make(self.chunk.rows, num_threads)
         letters = self._letters(num_threads)
-        batch: dict[str, Any] = {"id": ids_of(chunk.batch.headers)}
-        if encoder is None:
-            columns = plain(letters)
-        else:
-            columns = self._encoded(letters, batch["id"], num_threads=num_threads, **shape)
-        batch |= columns
-        batch["file"] = self._files()
-        batch["ordinal"] = chunk.ordinals
-        return batch if chunk.labels is None else batch | {"label": chunk.labels}
+        batch: dict[str, Any] = {"id": ids_of(self.chunk.batch.headers)}
+        if self.stream.encoder is None:
+            return batch | plain(letters) | self._about()
+        encoded = self._encoded(letters, batch["id"], num_threads=num_threads, **shape)
+        batch["inputs"] = encoded.pop("inputs")
+        return batch | self._about() | encoded
+
+    def drafter(self, *, length: int | None = None, multiple: int = 1) -> Drafter:
+        """Prepares for the batch that threads make without the interpreter."""
+        source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
+        extents = source.extents(encoder)
+        self._check_places(extents)
+        return Drafter(
+            encoder,
+            source.store,
+            extents,
+            lambda _: self._about(),
+            lambda _, error: self._explained(error),
+            Shape(length, multiple),
+            stays=False,
+        )
+
+    def _about(self) -> dict[str, Any]:
+        """Says where records come from, and their labels where there are any."""
+        chunk = self.chunk
+        about: dict[str, Any] = {"file": self._files(), "ordinal": chunk.ordinals}
+        return about if chunk.labels is None else about | {"label": chunk.labels}
 
     def _files(self) -> list[str]:
         """Names the files that records come from."""
@@ -91,30 +114,41 @@ class Piece:
     ) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""
         encoder, sequences = self.stream.encoder, letters[0]
-        empty = places_of(encoder, sequences.lengths) < 1
-        if empty.any():
-            raise self._too_short(int(empty.argmax()), names)
+        places = places_of(encoder, sequences.lengths)
+        if places.min(initial=1) < 1:
+            raise self._too_short(int((places < 1).argmax()))
         try:
             return encoded_columns(encoder, sequences, names, **options)
         except LetterError as error:
-            if error.record is None:
-                raise
-            row = error.record
-            is_changed = self.stream.augment is not None
-            raise in_file(
-                error, self._place(row), names[row], augmented=is_changed
-            ) from None
+            raise self._explained(error) from None
+
+    def _check_places(self, extents: Extents) -> None:
+        """Refuses a record of which nothing is left to encode."""
+        if extents.least < 1:
+            places = extents.at(self.chunk.rows)
+            if places.min(initial=1) < 1:
+                raise self._too_short(int((places < 1).argmax()))
+
+    def _explained(self, error: LetterError) -> LetterError:
+        """Adds to an error where in its file the letter stands, if the encoder says."""
+        row = error.record
+        if row is None:
+            return error
+        name = ids_of(self.chunk.batch.headers)[row]
+        is_changed = self.stream.augment is not None
+        return in_file(error, self._place(row), name, augmented=is_changed)
 
     def _place(self, row: int) -> tuple[str, int]:
         """Finds where a record comes from."""
         return self.stream.paths[int(self.chunk.files[row])], int(self.chunk.records[row])
 
-    def _too_short(self, row: int, names: list[str]) -> FormatError:
+    def _too_short(self, row: int) -> FormatError:
         """Says that there is nothing to encode."""
         path, record = self._place(row)
+        name = ids_of(self.chunk.batch.headers)[row]
         letters = int(self.chunk.batch.sequences.lengths[row])
         return FormatError(
-            f"{path}: record {record} ({names[row]}): {letters} letters are too few for "
+            f"{path}: record {record} ({name}): {letters} letters are too few for "
             "the encoder",
             path=path,
             record=record,

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.data._store import opened
 from seqloom.data.loader._state import whole_number
-from seqloom.data.stream._chunk import Chunk, sliced
+from seqloom.data.stream._chunk import Chunk, Source, sliced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -48,6 +48,8 @@ class Shard:
 
     def mine(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tells which records of a file are this part's, in blocks that are dealt out."""
+        if self.count == 1:
+            return np.arange(numbers.size)
         return np.flatnonzero(numbers // BLOCK % self.count == self.index)
 
     def part(self, index: int, count: int) -> Shard:
@@ -128,7 +130,7 @@ def read_shard(parts: Iterable[FilePart], start: int) -> Iterator[Chunk]:
             stop = at + len(batch)
             files = np.full(len(batch), file)
             places = np.arange(at, stop)
-            yield Chunk(batch, numbers + ordinal, files, numbers, places)
+            yield Chunk(Source(batch), 0, numbers + ordinal, files, numbers, places)
             at = stop
         place += part.size
         ordinal += part.total

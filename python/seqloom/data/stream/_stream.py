@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqloom._key import Key
+from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
 from seqloom.data._epoch import Epoch
 from seqloom.data._path import expand
 from seqloom.data.label._stream_labels import StreamLabels
+from seqloom.data.loader._prefetch import read_ahead
 from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import in_sizes
 from seqloom.data.stream._piece import Piece
@@ -135,6 +137,11 @@ class SequenceStream:
         """The names of classes, of values, or of labels."""
         return () if self._labels is None else self._labels.classes
 
+    @property
+    def can_draft(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        return self.augment is None and can_draft(self.encoder)
+
     def shard(self, index: int, count: int) -> SequenceStream:
         """Makes a stream of one of several parts; together they have each record once.
 
@@ -214,11 +221,12 @@ class SequenceStream:
             yield batch
         cursor.is_done = True
 
-    def pieces(self, n: int) -> Iterator[Piece]:
+    def pieces(self, n: int, *, ahead: bool = False) -> Iterator[Piece]:
         """Hands out what becomes batches, to be encoded by any thread, in any order.
 
         Args:
             n: Records in a batch; the last one is the rest.
+            ahead: Whether a thread of its own reads the file meanwhile.
 
         Returns:
             Pieces up to the end of the epoch; ``piece.batch()`` makes the batch, and
@@ -231,7 +239,7 @@ class SequenceStream:
             [['x'], ['y']]
         """
         whole_number("n", n, least=1)
-        return self._pieces(self._begin(), n)
+        return self._pieces(self._begin(), n, ahead=ahead)
 
     def _begin(self) -> _Cursor:
         """Begins an epoch, or goes on with the one that was loaded."""
@@ -239,11 +247,13 @@ class SequenceStream:
         self._resume = 0
         return self._cursor
 
-    def _pieces(self, cursor: _Cursor, n: int) -> Iterator[Piece]:
+    def _pieces(self, cursor: _Cursor, n: int, *, ahead: bool = False) -> Iterator[Piece]:
         """Reads, shuffles and cuts what is left of an epoch."""
         windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.place)
         chunks = read_shard(self._parts(start), start)
+        if ahead:
+            chunks = read_ahead(chunks, 1)
         labelled = self._labelled(windows.shuffle(chunks, cursor.place))
         for chunk in in_sizes(labelled, _always(n)):
             yield Piece(self, chunk, cursor.epoch)

@@ -10,10 +10,8 @@ use std::process;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use crate::input::as_u64;
-
 /// Work that needs nothing but itself and a tool.
-pub(crate) trait Job: Send + 'static {
+pub trait Job: Send + 'static {
     /// What each thread has one of, and whoever waits for the job too.
     type Tool: Send;
 
@@ -28,7 +26,8 @@ pub(crate) trait Job: Send + 'static {
 }
 
 /// The threads, as whoever gives them jobs sees them. They end when this is dropped.
-pub(crate) struct Crew<J: Job> {
+#[derive(Debug)]
+pub struct Crew<J: Job> {
     board: Arc<Board<J>>,
     threads: Vec<JoinHandle<()>>,
     /// The process that has the threads; a forked one has not.
@@ -36,12 +35,14 @@ pub(crate) struct Crew<J: Job> {
 }
 
 /// What all of them see.
+#[derive(Debug)]
 struct Board<J> {
     state: Mutex<State<J>>,
     for_owner: Condvar,
     for_threads: Condvar,
 }
 
+#[derive(Debug)]
 struct State<J> {
     /// Jobs that nobody has begun, with their numbers.
     waiting: VecDeque<(u64, J)>,
@@ -52,8 +53,8 @@ struct State<J> {
 }
 
 impl<J: Job> Crew<J> {
-    /// Starts up to `count` threads; fewer where no more can be had.
-    pub(crate) fn start(count: usize) -> Self {
+    /// Starts up to `count` threads of this name; fewer where no more can be had.
+    pub fn start(name: &'static str, count: usize) -> Self {
         let board = Arc::new(Board {
             state: Mutex::new(State {
                 waiting: VecDeque::new(),
@@ -66,8 +67,8 @@ impl<J: Job> Crew<J> {
         });
         let start = |_| {
             let board = Arc::clone(&board);
-            let name = "seqloom-blocks".into();
-            Builder::new().name(name).spawn(move || board.work()).ok()
+            let builder = Builder::new().name(name.to_owned());
+            builder.spawn(move || board.work()).ok()
         };
         Self {
             threads: (0..count).map_while(start).collect(),
@@ -77,24 +78,24 @@ impl<J: Job> Crew<J> {
     }
 
     /// Whether this process is the one that has the threads.
-    pub(crate) fn is_here(&self) -> bool {
+    pub fn is_here(&self) -> bool {
         process::id() == self.owner
     }
 
     /// Whether there are no threads but the owner's.
-    pub(crate) fn is_alone(&self) -> bool {
+    pub fn is_alone(&self) -> bool {
         self.threads.is_empty()
     }
 
     /// How many jobs were given and not taken back.
-    pub(crate) fn pending(&self) -> usize {
+    pub fn pending(&self) -> usize {
         self.board.lock().finished.len()
     }
 
     /// Gives a job to whoever is free.
-    pub(crate) fn push(&self, job: J) {
+    pub fn push(&self, job: J) {
         let mut state = self.board.lock();
-        let number = state.first + as_u64(state.finished.len());
+        let number = state.end();
         state.finished.push_back(None);
         state.waiting.push_back((number, job));
         drop(state);
@@ -103,7 +104,7 @@ impl<J: Job> Crew<J> {
 
     /// Takes the next job in order; nothing where none is pending. Instead of
     /// waiting for a thread, does a job that none has begun.
-    pub(crate) fn pop(&self, tool: &mut J::Tool) -> Option<J> {
+    pub fn pop(&self, tool: &mut J::Tool) -> Option<J> {
         let mut state = self.board.lock();
         loop {
             if state.finished.front()?.is_some() {
@@ -167,6 +168,12 @@ impl<J: Job> Board<J> {
 }
 
 impl<J> State<J> {
+    /// The number of the next job.
+    fn end(&self) -> u64 {
+        let held = u64::try_from(self.finished.len()).unwrap_or(u64::MAX);
+        self.first.saturating_add(held)
+    }
+
     fn finish(&mut self, number: u64, job: J) {
         let place = usize::try_from(number - self.first).ok();
         if let Some(slot) = place.and_then(|place| self.finished.get_mut(place)) {

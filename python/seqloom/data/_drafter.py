@@ -1,0 +1,196 @@
+"""Batches that threads make without the interpreter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.data._extent import Extents, padded
+from seqloom.data._ids import Ids
+from seqloom.data.loader._ring import RING
+from seqloom.encode._base import SequenceEncoder
+from seqloom.errors import LetterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+    Made = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
+    Batch = dict[str, Any]
+
+_HERE = _native.BatchMaker(RING, 0)
+
+
+def can_draft(encoder: Any) -> bool:
+    """Tells whether an encoder's kernel writes what NumPy can hold: bfloat16 it cannot."""
+    return isinstance(encoder, SequenceEncoder) and encoder.dtype != "bfloat16"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many places a batch has.
+
+    Args:
+        length: So many; None takes the longest sequence of the batch.
+        multiple: The longest is rounded up to a multiple of this.
+
+    Examples:
+        >>> Shape(multiple=8).length
+    """
+
+    length: int | None = None
+    multiple: int = 1
+
+
+@dataclass(slots=True)
+class Drafter:
+    """Makes batches of records that are held as columns.
+
+    Its ``begin`` and ``make`` are called for each batch: what is the same for all of them
+    is found out once.
+
+    Args:
+        encoder: Turns letters into numbers.
+        store: Ids and letters.
+        extents: How many places the encoder makes of each record of the store.
+        about: Lists what else a batch has, by positions.
+        explain: Adds to an error where the letter stands, by positions.
+        shape: How many places a batch has.
+        kept: Which record of the store each position is; None where they are the same.
+        stays: Whether the store outlives its batches: then ids can wait.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.data import SequenceDataset
+        >>> from seqloom.encode import OneHot
+        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGGCC\\n")
+        >>> drafter = SequenceDataset("a.fa", encoder=OneHot("dna")).drafter()
+        >>> drafter.make(np.array([1]))["inputs"].shape
+        (1, 4, 4)
+    """
+
+    encoder: SequenceEncoder
+    store: _native.RecordStore
+    extents: Extents
+    about: Callable[[Rows], Batch]
+    explain: Callable[[Rows, LetterError], LetterError]
+    shape: Shape = field(default_factory=Shape)
+    kept: Rows | None = None
+    stays: bool = True
+    _kernel: _native.SequenceKernel = field(init=False)
+    _dtype: np.dtype[Any] = field(init=False)
+    _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kernel = self.encoder.kernel
+        self._dtype = np.dtype(self.encoder.dtype)
+        self._rows = {}
+
+    def among(self, indices: Rows) -> Drafter:
+        """Makes batches of some of the sequences.
+
+        Args:
+            indices: Their positions, which those of a batch are then counted in.
+
+        Returns:
+            Another drafter.
+        """
+        kept = indices if self.kept is None else self.kept[indices]
+
+        def about(positions: Rows) -> Batch:
+            return self.about(indices[positions])
+
+        def explain(positions: Rows, error: LetterError) -> LetterError:
+            return self.explain(indices[positions], error)
+
+        return replace(self, about=about, explain=explain, kept=kept)
+
+    def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
+        """Lets threads begin with a batch.
+
+        Args:
+            maker: Whose threads.
+            positions: Which sequences; the array must not change any more.
+
+        Returns:
+            What waits for the batch; batches are waited for in the order of their begin.
+
+        Raises:
+            ShapeError: A sequence is longer than the shape allows.
+        """
+        plan = self._plan(positions)
+        maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
+        return partial(self._finished, plan, maker.pop)
+
+    def make(self, positions: Rows, num_threads: int = 1) -> Batch:
+        """Makes a batch now.
+
+        Args:
+            positions: Which sequences.
+            num_threads: How many threads may share them.
+
+        Returns:
+            ``id``, ``inputs``, what there is about the records, ``lengths``, and ``mask``
+            where there is padding.
+
+        Raises:
+            ShapeError: A sequence is longer than the shape allows.
+            LetterError: A letter that the encoder does not take.
+        """
+        plan, names = self._plan(positions), not self.stays
+        arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
+        return self._finished(plan, partial(_HERE.make, *arguments))
+
+    def _plan(self, positions: Rows) -> _Plan:
+        """Finds out all but the numbers."""
+        rows = positions if self.kept is None else self.kept[positions]
+        lengths = self.extents.at(rows)
+        places = padded(
+            self.extents.longest(lengths),
+            lambda: self.store.ids(rows)[int(lengths.argmax())],
+            length=self.shape.length,
+            multiple=self.shape.multiple,
+        )
+        if places not in self._rows:
+            row = self.encoder.shape(1, places)[1:]
+            self._rows[places] = row, math.prod(row) * self._dtype.itemsize
+        row, size = self._rows[places]
+        return _Plan(positions, rows, lengths, places, row, size * rows.size)
+
+    def _finished(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
+        """Puts the columns together."""
+        try:
+            memory, met, names = made()
+        except LetterError as error:
+            raise self.explain(plan.positions, error) from None
+        if met is not None:
+            self.encoder.note(met)
+        rows = plan.rows
+        texts = partial(self.store.ids, rows) if names is None else names.to_list
+        return {
+            "id": Ids(texts, rows.size),
+            "inputs": memory.view(self._dtype).reshape(rows.size, *plan.row),
+            # A copy: who changes it must not change the ids.
+            **self.about(plan.positions.copy()),
+            "lengths": plan.lengths,
+            **self.extents.mask(plan.lengths, plan.places),
+        }
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A batch to come: its records, and its size in places and bytes."""
+
+    positions: Rows
+    rows: Rows
+    lengths: Rows
+    places: int
+    row: tuple[int, ...]
+    size: int
