@@ -32,7 +32,7 @@ def test_a_variable_that_is_no_number_is_an_error_that_names_it(monkeypatch, val
 
 
 def test_less_than_one_thread_is_an_error():
-    with pytest.raises(ArgumentError, match="at least 1"):
+    with pytest.raises(ArgumentError, match="from 1 to"):
         thread_count(0)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-import secrets
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom.errors import FileError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
+
+# How many names of leftovers are looked at: so many writers of one file killed at once.
+_LOOKED_AT = 8
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
@@ -52,25 +56,135 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         >>> [p.name for p in Path().glob("*a.txt*")]
         ['a.txt']
     """
+    with atomic_paths([path]) as (part,):
+        yield part
+
+
+@contextmanager
+def atomic_paths(paths: Sequence[str | os.PathLike[str]]) -> Generator[list[Path]]:
+    """Lends names beside several files, and renames all of them when the block ends well.
+
+    A leftover of a writer that was killed is removed by the next writer of the same file.
+
+    Args:
+        paths: The final names, as `atomic_path` takes them.
+
+    Yields:
+        A temporary file for each, empty, to be written in place: a lock on it says that
+        its writer is alive. If one cannot be written, none of the files is made.
+
+    Raises:
+        FileError: A folder does not exist or may not be written, or a path is a folder, a
+            device or a pipe.
+
+    Examples:
+        >>> with atomic_paths(["1.fa", "2.fa"]) as parts:
+        ...     for part in parts:
+        ...         _ = part.write_text("whole")
+        >>> sorted(p.name for p in Path().glob("*.fa*"))
+        ['1.fa', '2.fa']
+    """
+    finals = [_final(path) for path in paths]
+    try:
+        with ExitStack() as stack:
+            parts = [stack.enter_context(_part_of(final)) for final in finals]
+            yield parts
+            for part in parts:
+                _sync(part)
+            _rename(parts, finals)
+        for folder in dict.fromkeys(final.parent for final in finals):
+            _sync(folder)
+    except FileError:
+        raise
+    except OSError as error:
+        names = " and ".join(map(str, finals))
+        raise FileError(f"{names}: cannot be written: {error.strerror or error}") from error
+
+
+def _final(path: str | os.PathLike[str]) -> Path:
+    """Gives the file that will be written; what a file would replace is refused."""
     final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
         raise FileError(
             f"{final}: is no regular file; expected the name of a file to write"
         )
-    part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+    return final
+
+
+@contextmanager
+def _part_of(final: Path) -> Generator[Path]:
+    """Makes the part of a file; as long as the block runs, nobody else removes it."""
     try:
-        # Asked here: whoever writes the part would miss the part, not the folder.
-        final.parent.stat()
-        yield part
-        _sync(part)
-        part.replace(final)
-        _sync(final.parent)
-    except FileError:
-        raise
+        part, handle = _claim(final)
     except OSError as error:
         raise FileError(f"{final}: cannot be written: {error.strerror or error}") from error
+    try:
+        yield part
     finally:
-        part.unlink(missing_ok=True)
+        # Renamed, its name is free, and may be another writer's by now.
+        if _is_at(part, handle):
+            part.unlink()
+        os.close(handle)
+
+
+def _claim(final: Path) -> tuple[Path, int]:
+    """Makes a part and locks it, and removes those whose writers are dead."""
+    parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
+    first = list(islice(parts, _LOOKED_AT))
+    for part in first:
+        _remove_dead(part)
+    claims = ((part, _make(part)) for part in chain(first, parts))
+    return next((part, handle) for part, handle in claims if handle is not None)
+
+
+def _make(part: Path) -> int | None:
+    """Makes a part and locks it; None: the name is another writer's."""
+    try:
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        return None
+    # Where a file system has no locks, nobody can take the part for a dead writer's.
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    if _is_at(part, handle):
+        return handle
+    os.close(handle)  # taken for a dead writer's before it was locked
+    return None
+
+
+def _remove_dead(part: Path) -> None:
+    """Removes a part that nobody has locked: its writer was killed."""
+    try:
+        handle = os.open(part, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(part, handle):
+            part.unlink()
+    os.close(handle)
+
+
+def _is_at(part: Path, handle: int) -> bool:
+    """Says whether a name is still that of an open file."""
+    try:
+        return os.path.samestat(part.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
+    """Gives all parts their names; if one cannot have it, no new file stays."""
+    made: list[Path] = []
+    try:
+        for part, final in zip(parts, finals, strict=True):
+            is_new = not final.exists()
+            part.replace(final)
+            made += [final] if is_new else []
+    except OSError:
+        for final in made:
+            final.unlink(missing_ok=True)
+        raise
 
 
 def _sync(path: Path) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _VARIABLES = ("PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS")
+# More than any machine has cores, and than any pool can hold.
+_MOST = 1 << 16
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -30,7 +32,8 @@ def thread_count(num_threads: int | None = None) -> int:
         A number, at least 1.
 
     Raises:
-        ArgumentError: The wish, or a variable's value, is not a whole number above 0.
+        ArgumentError: The wish, or a variable's value, is not a whole number above 0, or
+            the wish is above 65536.
 
     Examples:
         >>> thread_count(3)
@@ -39,8 +42,8 @@ def thread_count(num_threads: int | None = None) -> int:
         True
     """
     if num_threads is not None:
-        if num_threads < 1:
-            raise ArgumentError(f"num_threads must be at least 1, got {num_threads}")
+        if not 1 <= num_threads <= _MOST:
+            raise ArgumentError(f"num_threads must be from 1 to {_MOST}, got {num_threads}")
         return num_threads
     for name in _VARIABLES:
         if value := os.environ.get(name):

@@ -36,3 +36,19 @@ def test_what_is_no_sequence_file_is_an_error(call, tmp_path):
     said = call("index", tmp_path / "a.txt")
     assert said.code == 2
     assert "a.txt" in said.err
+
+
+def test_a_folder_where_the_index_would_be_is_an_error(call, tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    (tmp_path / "a.fa.sli").mkdir()
+    said = call("index", tmp_path / "a.fa")
+    assert (said.code, said.out) == (2, "")
+    assert "a.fa.sli: is a folder; expected the name of a file" in said.err
+
+
+def test_standard_input_has_no_index(call):
+    said = call("index", "-")
+    assert (said.code, said.err) == (
+        2,
+        "error: -: standard input can be read once only; save it to a file first\n",
+    )

@@ -1,5 +1,6 @@
 """``seqloom inspect``."""
 
+import io
 import json
 
 import pytest
@@ -33,3 +34,55 @@ def test_the_longest_bar_stands_for_most_records(
     lines = call("inspect", tmp_path / "a.fa").out.splitlines()
     bars = [line.count(block) for line in lines if block in line]
     assert bars == [40, 20]
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    """Puts text where standard input is."""
+
+    def put(text):
+        stream = io.TextIOWrapper(io.BytesIO(text))
+        monkeypatch.setattr("sys.stdin", stream)
+
+    return put
+
+
+def test_standard_input_is_inspected(call, stdin):
+    stdin(TRAIN.read_bytes())
+    said = call("inspect", "-")
+    assert (said.code, said.err) == (0, "")
+    for words in (f"- ({TRAIN.stat().st_size:,} bytes)", "gzip", "2,000", "52.7 %"):
+        assert words in said.out
+
+
+def test_ids_that_stand_twice_in_standard_input_are_counted_not_named(call, stdin):
+    stdin(b">a\nA\n>a\nA\n>b\nA\n")
+    found = json.loads(call("inspect", "-", "--json").out)
+    assert (found["path"], found["duplicate_ids"], found["duplicate_examples"]) == (
+        "-",
+        1,
+        [],
+    )
+
+
+def test_an_empty_standard_input_is_an_error(call, stdin):
+    stdin(b"")
+    said = call("inspect", "-")
+    assert (said.code, said.err) == (
+        2,
+        "error: -: the file is empty, expected FASTA or FASTQ\n",
+    )
+
+
+def test_what_was_counted_is_shown_where_no_picture_can_be_written(call, tmp_path):
+    said = call("inspect", TRAIN, "--plot", tmp_path / "none" / "a.png")
+    assert (said.code, "2,000" in said.out) == (2, True)
+    assert said.err.endswith("a.png: cannot be written: No such file or directory\n")
+
+
+def test_a_second_file_is_named_as_one_too_many(call):
+    said = call("inspect", TRAIN, "b.fa")
+    assert (said.code, "One file too many, or an unknown word: b.fa." in said.err) == (
+        2,
+        True,
+    )

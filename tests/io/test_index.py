@@ -3,8 +3,12 @@
 import gzip
 import io
 import os
+import pickle
 import random
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -299,6 +303,47 @@ def test_a_folder_that_cannot_be_written_keeps_the_index_in_memory(tmp_path):
     assert index.note is not None
     assert "kept in memory" in index.note
     assert index["r7"].id == "r7"
+
+
+@pytest.mark.parametrize("suffix", ["sli", "fai"])
+def test_a_folder_named_like_an_index_is_none(tmp_path, suffix):
+    path = write(tmp_path / "a.fa", b">a\nAC\n")
+    Path(f"{path}.{suffix}").mkdir()
+    assert SequenceIndex(path)["a"].sequence == b"AC"
+
+
+def test_where_a_folder_has_its_name_an_index_is_kept_in_memory(tmp_path):
+    path = write(tmp_path / "a.fa", b">a\nAC\n")
+    Path(f"{path}.sli").mkdir()
+    assert "kept in memory (" in str(SequenceIndex(path).note)
+    assert pickle.loads(pickle.dumps(SequenceIndex(path)))["a"].sequence == b"AC"  # noqa: S301
+    with pytest.raises(FileError, match=r"a\.fa\.sli: is a folder; expected"):
+        build_index(path)
+    with pytest.raises(MissingFileError, match=r"a\.fa\.sli: no such index"):
+        SequenceIndex(path, build=False)
+
+
+@pytest.fixture
+def ended():
+    """The number of a process that is no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize(
+    ("is_alive", "hours", "stays"), [(True, 48, True), (False, 1, True), (False, 48, False)]
+)
+def test_an_old_part_of_an_index_goes_with_its_process(
+    tmp_path, ended, is_alive, hours, stays
+):
+    path = write(tmp_path / "a.fa", b">a\nAC\n")
+    part = tmp_path / f".a.fa.sli.{os.getpid() if is_alive else ended}.123.part"
+    part.touch()
+    then = time.time() - hours * 3600
+    os.utime(part, (then, then))
+    build_index(path)
+    assert part.exists() == stays
 
 
 def test_without_an_index_and_build_it_is_missing(tmp_path):

@@ -2,6 +2,7 @@ import gzip
 import io
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -181,6 +182,33 @@ def test_what_cannot_be_meant_is_refused(tmp_path, name, options, words):
 def test_what_is_no_record_is_refused(tmp_path, record):
     with pytest.raises(ArgumentError, match="expected a SequenceRecord"):
         write_sequences(tmp_path / "a.fa", [record])
+
+
+ENDLESS = """
+import seqloom as sl
+from itertools import repeat
+print("begun", flush=True)
+sl.io.write_sequences("a.fa", repeat(("a", "ACGT" * 9999)))
+"""
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
+    command = [sys.executable, "-c", ENDLESS]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        while not any(part.stat().st_size for part in tmp_path.glob(".*.part")):
+            assert writer.poll() is None
+            time.sleep(0.01)
+        writer.kill()
+    write_sequences(tmp_path / "a.fa", [("a", "AC")])
+    assert [path.name for path in tmp_path.iterdir()] == ["a.fa"]
+
+
+@pytest.mark.parametrize("name", ["a.fa.xz", "a.fq.bz2", "a.fa.zst"])
+def test_a_container_that_is_only_read_is_not_promised_by_a_name(tmp_path, name):
+    with pytest.raises(ArgumentError, match="is read but not written; use a name that"):
+        write_sequences(tmp_path / name, [("a", "AC")])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):

@@ -28,8 +28,15 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-for place, command in enumerate((demo, inspect, convert, index, train, predict, evaluate)):
-    app.command(command, sort_key=place)
+COMMANDS = (demo, inspect, convert, index, train, predict, evaluate)
+USAGES: dict[object, str] = {
+    convert: (
+        "Usage: seqloom convert [OPTIONS] IN OUT\n"
+        "       seqloom convert [OPTIONS] R1 R2 --out OUT1 OUT2"
+    )
+}
+for place, command in enumerate(COMMANDS):
+    app.command(command, sort_key=place, usage=USAGES.get(command))
 
 
 def run(tokens: Sequence[str]) -> int:

@@ -1,28 +1,17 @@
 """``seqloom convert``: another container, another format, a selection."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 from rich.console import Console
 
 from seqloom.cli._meter import metered
-from seqloom.cli._options import Count, Threads
+from seqloom.cli._options import PLACE, Count, Files, Flag, Threads
+from seqloom.cli._places import places_of
 from seqloom.cli._selection import Encoding, KeepOptions, Selection
-from seqloom.errors import FileError
 
 Level = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=9))]
-
-
-def _check_place(kind: object, name: str) -> None:
-    """Takes - for a stream; a misspelt option is no file."""
-    del kind  # part of the protocol
-    if name.startswith("-") and name != "-":
-        raise ValueError(f"Unknown option: {name}; a file of that name is ./{name}.")
-
-
-_PLACE = Parameter(allow_leading_hyphen=True, validator=_check_place)
 
 
 @Parameter(name="*")
@@ -48,10 +37,12 @@ READ_DEFAULTS = ReadOptions()
 
 
 def convert(
-    source: Annotated[str, _PLACE, Parameter(name="IN")],
-    target: Annotated[str, _PLACE, Parameter(name="OUT")],
+    source: Annotated[str, PLACE, Parameter(name="IN")],
+    target: Annotated[str | None, PLACE, Parameter(name="OUT")] = None,
     /,
     *,
+    out: Files = (),
+    interleaved: Flag = False,
     format: Literal["fasta", "fastq"] | None = None,  # noqa: A002 - the option's name
     compression: Literal["none", "gzip", "bgzip"] | None = None,
     keep: KeepOptions = KEEP_DEFAULTS,
@@ -59,15 +50,22 @@ def convert(
     line_width: Count = 60,
     level: Level = 6,
     threads: Threads | None = None,
-    overwrite: bool = False,
+    overwrite: Flag = False,
 ) -> None:
     """Write a sequence file anew: another container or format, or some of its records.
 
     Example: seqloom convert reads.fq.gz long.fa.bgz --min-length 100
 
+    Pairs: seqloom convert R1 R2 --out OUT1 OUT2. Their ids are checked, and a pair is kept
+    if both of its reads are.
+
     Args:
         source: A sequence file, or - for standard input.
-        target: The file to write, whole or not at all; - is standard output.
+        target: The file to write, whole or not at all; - is standard output. With --out:
+            the file of the second reads.
+        out: The files to write, of which neither appears unless both are whole. For
+            standard output: --out=-
+        interleaved: One file holds both reads of each pair, in turn: IN, OUT, or both.
         format: What OUT is written in; otherwise by its name.
         compression: What OUT is packed in; otherwise by its name (.gz, .bgz).
         keep: Which records are kept.
@@ -79,26 +77,23 @@ def convert(
     """
     from seqloom.io import write_sequences
 
+    places = places_of(source, target, out, interleaved=interleaved)
     if not overwrite:
-        _check_free(target)
+        places.check_free()
     selection = Selection(keep, read.quality)
-    progress = Console(stderr=True)
-    with metered(source, progress, num_threads=threads, **asdict(read)) as reader:
-        written = write_sequences(
-            target,
+    options = {"interleaved": places.holds_pairs, "num_threads": threads, **asdict(read)}
+    with metered(places.source, Console(stderr=True), **options) as reader:
+        write_sequences(
+            places.target,
             selection.of(reader),
-            format=format or (reader.format if target == "-" else None),
+            format=format or (reader.format if places.target == "-" else None),
             compression=compression,
             line_width=line_width,
             level=level,
             num_threads=threads,
         )
-    console = Console(stderr=target == "-", markup=False, highlight=False, emoji=False)
-    for line in selection.report(written, reader):
+    console = Console(
+        stderr=places.target == "-", markup=False, highlight=False, emoji=False
+    )
+    for line in selection.report(reader):
         console.print(line)
-
-
-def _check_free(target: str) -> None:
-    """Refuses to replace a file: two mates given as IN and OUT would lose the second."""
-    if target != "-" and Path(target).is_file():
-        raise FileError(f"{target}: is there already; --overwrite replaces it")

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from seqloom.cli._start import STOPPED
 from seqloom.errors import SeqloomError
@@ -15,7 +15,7 @@ from seqloom.errors import SeqloomError
 BAD_INPUT = 2
 # As Rich does, which prints most of what we print.
 UNWANTED = 1
-FILES = "parameter FILES requires"
+FILES = ("parameter FILES requires", "parameter IN requires")
 
 
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
@@ -23,7 +23,7 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        message = f"{error}{_hint(error)}\n{_where_help_is(app, words)}"
+        message = f"{_name_fault(error)}{_hint(error)}\n{_where_help_is(app, words)}"
         return _refuse(message, with_traceback=with_traceback)
     except (SeqloomError, OSError, MemoryError) as error:
         is_unwanted = isinstance(error, BrokenPipeError)
@@ -50,11 +50,21 @@ def _refuse(message: str, *, with_traceback: bool) -> int:
     return BAD_INPUT
 
 
+def _name_fault(error: CycloptsError) -> str:
+    """Says what is wrong with the words; those that are too many, as they were typed."""
+    if isinstance(error, UnusedCliTokensError):
+        words = shlex.join(error.unused_tokens or ())
+        return f"One file too many, or an unknown word: {words}."
+    return str(error)
+
+
 def _hint(error: CycloptsError) -> str:
     """Says where files stand: after an option that takes several, they are the option's."""
     is_missing = isinstance(error, MissingArgumentError)
     return (
-        " Name files first, then the options." if is_missing and FILES in str(error) else ""
+        " Name files first, then the options."
+        if is_missing and any(words in str(error) for words in FILES)
+        else ""
     )
 
 

@@ -1,16 +1,17 @@
 """``seqloom index``: random access to a sequence file."""
 
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import Flag, Threads
+from seqloom.cli._options import PLACE, Flag, Threads
 
 
 def index(
-    file: Path,
+    file: Annotated[str, PLACE],
     /,
     *,
     fai: Flag = False,
@@ -29,12 +30,12 @@ def index(
     """
     console = open_console()
     side = Path(f"{file}.sli")
-    if force or not side.exists():
+    if force or not side.is_file():
         side = _make(console, file, threads)
     _say(console, file, side, fai=fai)
 
 
-def _make(console: Console, file: Path, threads: int | None) -> Path:
+def _make(console: Console, file: str, threads: int | None) -> Path:
     """Makes the index, with a bar on a terminal."""
     from seqloom.io import build_index
 
@@ -50,7 +51,7 @@ def _make(console: Console, file: Path, threads: int | None) -> Path:
         )
 
 
-def _say(console: Console, file: Path, side: Path, *, fai: bool) -> None:
+def _say(console: Console, file: str, side: Path, *, fai: bool) -> None:
     """Says what there is now."""
     from seqloom.io import SequenceIndex
 

@@ -3,12 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.table import Table
 
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import Flag
+from seqloom.cli._options import PLACE, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    file: Path,
+    file: Annotated[str, PLACE],
     /,
     *,
     quality: Literal["phred33", "phred64", "solexa"] = "phred33",
@@ -30,7 +30,8 @@ def inspect(
     Example: seqloom inspect reads.fq.gz --plot reads.png
 
     Args:
-        file: A sequence file; format and compression are told from its content.
+        file: A sequence file, or - for standard input; format and compression are told
+            from the content.
         quality: How FASTQ's qualities are to be read.
         plot: Draw lengths, qualities and composition into this PNG file.
         json: Print JSON, for another program to read.
@@ -38,15 +39,17 @@ def inspect(
     from seqloom.io import inspect as look
 
     summary = look(file, quality=quality)
-    if plot is not None:
-        summary.plot(plot)
+    console = open_console()
     if json:
         print_json(summary)
+    else:
+        console.print(_facts(summary))
+        _draw(summary, console)
+    # Last, because what was counted is shown even where no picture can be written.
+    if plot is None:
         return
-    console = open_console()
-    console.print(_facts(summary))
-    _draw(summary, console)
-    if plot is not None:
+    summary.plot(plot)
+    if not json:
         console.print(f"\nplots in {plot}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,34 +19,44 @@ from rich.progress import (
 from seqloom.errors import FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from rich.console import Console
+    from rich.progress import TaskID
 
-    from seqloom.io import SequenceReader
+    from seqloom.io import PairedReader, SequenceReader
 
 
 @contextmanager
-def metered(source: str, console: Console, **options: Any) -> Generator[SequenceReader]:
-    """Opens a sequence file and, on a terminal, shows how much of it was read."""
-    if not (console.is_terminal and Path(source).is_file()):
-        with _open(source, options) as reader:
+def metered(
+    source: str | tuple[str, str], console: Console, **options: Any
+) -> Generator[SequenceReader | PairedReader]:
+    """Opens one file or two and, on a terminal, shows how much was read."""
+    sources = (source,) if isinstance(source, str) else source
+    if not (console.is_terminal and all(Path(each).is_file() for each in sources)):
+        with _open(sources, options) as reader:
             yield reader
         return
-    with (
-        _make_bar(console) as bar,
-        Meter(source, bar) as file,
-        _open(file, options) as reader,
-    ):
-        yield reader
-        file.check_unchanged()
+    with ExitStack() as stack:
+        bar = stack.enter_context(_make_bar(console))
+        total = sum(Path(each).stat().st_size for each in sources)
+        task = bar.add_task("", total=total)
+        files = [stack.enter_context(Meter(each, bar, task)) for each in sources]
+        yield stack.enter_context(_open(files, options))
+        for file in files:
+            file.check_unchanged()
 
 
-def _open(source: str | Meter, options: dict[str, Any]) -> SequenceReader:
-    """Opens one file."""
+def _open(
+    sources: Sequence[str | Meter], options: dict[str, Any]
+) -> SequenceReader | PairedReader:
+    """Opens one file, or two that go together."""
     from seqloom.io import open_sequences
 
-    return cast("SequenceReader", open_sequences(source, **options))
+    origin: Any = sources[0] if len(sources) == 1 else tuple(sources)
+    if len(sources) > 1:
+        options = {name: each for name, each in options.items() if name != "interleaved"}
+    return cast("SequenceReader | PairedReader", open_sequences(origin, **options))
 
 
 class Meter(FileIO):
@@ -55,13 +65,13 @@ class Meter(FileIO):
     Args:
         path: The file.
         bar: What is moved.
+        task: Which of the bar's tasks it is.
     """
 
-    def __init__(self, path: str, bar: Progress) -> None:
+    def __init__(self, path: str, bar: Progress, task: TaskID) -> None:
         super().__init__(path)
-        self._bar = bar
+        self._bar, self._task = bar, task
         self._before = self._stamp()
-        self._task = bar.add_task("", total=self._before[0])
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Reads on, and says how much that was."""

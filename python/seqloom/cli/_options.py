@@ -27,6 +27,16 @@ def _whole(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"Must be a whole number, got {found}.") from None
 
 
+def _check_place(kind: Any, name: str | None) -> None:
+    """Takes - for a stream; a misspelt option is no file."""
+    del kind  # part of the protocol
+    if name is not None and name.startswith("-") and name != "-":
+        raise ValueError(f"Unknown option: {name}; a file of that name is ./{name}.")
+
+
+# A file by its path, or - for standard input or output.
+PLACE = Parameter(allow_leading_hyphen=True, validator=_check_place)
+
 Count = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=1))]
 Folds = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=2))]
 Seed = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=0))]

@@ -13,11 +13,11 @@ from seqloom.cli._options import Count  # noqa: TC001 - read by cyclopts
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from seqloom.io import SequenceBatch, SequenceReader
+    from seqloom.io import PairedReader, SequenceBatch, SequenceReader
 
 Encoding: TypeAlias = Literal["phred33", "phred64", "solexa"]
 _BATCH = 1 << 14
@@ -62,43 +62,71 @@ class Selection:
         _check(keep)
         self._keep = keep
         self._encoding: Encoding = encoding
+        self.kept = 0
         self.dropped = {"too short": 0, "too long": 0, "of low quality": 0}
 
-    def of(self, reader: SequenceReader) -> Iterator[SequenceBatch]:
-        """Reads on, and gives what is kept."""
+    def of(
+        self, reader: SequenceReader | PairedReader
+    ) -> Iterator[SequenceBatch | tuple[SequenceBatch, SequenceBatch]]:
+        """Reads on, and gives what is kept: of pairs, both reads or none."""
+        self._check_qualities(reader)
+        for batch in reader.batches(_BATCH):
+            mates = batch if isinstance(batch, tuple) else (batch,)
+            kept = self._judge(mates)
+            self.kept += int(kept.sum())
+            rows = kept.nonzero()[0]
+            chosen = mates if kept.all() else [each.take(rows) for each in mates]
+            yield (chosen[0], chosen[1]) if len(chosen) > 1 else chosen[0]
+
+    def _check_qualities(self, reader: SequenceReader | PairedReader) -> None:
+        """Refuses to judge by qualities where there are none."""
         if self._keep.min_mean_quality is not None and reader.format != "fastq":
             raise ArgumentError(
-                f"{reader.path}: --min-mean-quality needs qualities, found FASTA"
+                f"{_name(reader)}: --min-mean-quality needs qualities, found FASTA"
             )
-        for batch in reader.batches(_BATCH):
-            kept = self._judge(batch)
-            yield batch if kept.all() else batch.take(kept.nonzero()[0])
 
-    def _judge(self, batch: SequenceBatch) -> NDArray[np.bool_]:
-        """Says which records are kept; each that goes is counted once."""
-        kept = np.ones(len(batch), np.bool_)
-        lengths, keep = batch.sequences.lengths, self._keep
+    def _judge(self, mates: Sequence[SequenceBatch]) -> NDArray[np.bool_]:
+        """Says which records or pairs are kept; each that goes is counted once."""
+        kept = np.ones(len(mates[0]), np.bool_)
+        lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
-            self._drop(kept, lengths < keep.min_length, why="too short")
+            short = [each < keep.min_length for each in lengths]
+            self._drop(kept, short, why="too short")
         if keep.max_length is not None:
-            self._drop(kept, lengths > keep.max_length, why="too long")
+            long = [each > keep.max_length for each in lengths]
+            self._drop(kept, long, why="too long")
         if keep.min_mean_quality is not None:
-            means = batch.mean_quality(self._encoding)
-            self._drop(kept, means < keep.min_mean_quality, why="of low quality")
+            means = [mate.mean_quality(self._encoding) for mate in mates]
+            low = [each < keep.min_mean_quality for each in means]
+            self._drop(kept, low, why="of low quality")
         return kept
 
-    def _drop(self, kept: NDArray[np.bool_], goes: NDArray[np.bool_], *, why: str) -> None:
-        """Leaves records out."""
-        self.dropped[why] += int((kept & goes).sum())
-        kept &= ~goes
+    def _drop(
+        self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
+    ) -> None:
+        """Leaves out records, or pairs of which either read goes."""
+        gone = np.any(goes, axis=0)
+        self.dropped[why] += int((kept & gone).sum())
+        kept &= ~gone
 
-    def report(self, written: int, reader: SequenceReader) -> Iterator[str]:
-        """Says how many records were written, and what became of the others."""
-        read = written + sum(self.dropped.values())
-        yield f"read      {read:,}"
-        yield f"written   {written:,}"
+    def report(self, reader: SequenceReader | PairedReader) -> Iterator[str]:
+        """Says how much was written, and what became of the rest."""
+        from seqloom.io import PairedReader
+
+        is_paired = isinstance(reader, PairedReader)
+        left_out = {} if is_paired else reader.report.left_out
+        what = " pairs" if is_paired else ""
+        yield f"read      {self.kept + sum(self.dropped.values()):,}{what}"
+        yield f"written   {self.kept:,}{what}"
         for why, number in self.dropped.items():
             if number:
-                yield f"dropped   {number:,} {why}"
-        for kind, number in reader.report.left_out.items():
+                yield f"dropped   {number:,}{what} {why}"
+        for kind, number in left_out.items():
             yield f"left out  {number:,} with a fault ({kind})"
+
+
+def _name(reader: SequenceReader | PairedReader) -> str:
+    """Names the file that is read, of two the first."""
+    from seqloom.io import SequenceReader
+
+    return reader.path if isinstance(reader, SequenceReader) else reader.paths[0]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
+from seqloom.io._numbers import whole_numbers
 from seqloom.io._quality import score_table
 from seqloom.io._record import SequenceRecord, header_id, header_text, split_header
 from seqloom.io._settings import check_choice
@@ -17,6 +16,7 @@ from seqloom.io._settings import check_choice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from seqloom.io._settings import Quality
@@ -60,6 +60,7 @@ class SequenceBatch:
 
         Raises:
             OutOfRangeError: There is no such record.
+            ArgumentError: They are no whole numbers.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -69,7 +70,7 @@ class SequenceBatch:
             >>> batch.take([1, 1, 0]).ids
             ['b', 'b', 'a']
         """
-        wanted = np.ascontiguousarray(rows, np.int64)
+        wanted = whole_numbers(rows)
         qualities = self.qualities
         return SequenceBatch(
             _take(self.headers, wanted),

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from seqloom._ragged import Ragged
 from seqloom.errors import ArgumentError
+from seqloom.io._alternate import alternate, is_batch_pair, is_record_pair
 from seqloom.io._batch import SequenceBatch
+from seqloom.io._pairs import PairedReader
 from seqloom.io._reader import SequenceReader
 from seqloom.io._record import SequenceRecord, split_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from seqloom.io._alternate import RecordPair
+    from seqloom.io._mate_ids import BatchPair
+
 Letters: TypeAlias = bytes | str
 Row: TypeAlias = (
     SequenceRecord | tuple[Letters, Letters] | tuple[Letters, Letters, Letters | None]
 )
-Records: TypeAlias = "SequenceReader | SequenceBatch | Iterable[Row | SequenceBatch]"
+Pair: TypeAlias = "BatchPair | RecordPair"
+Records: TypeAlias = (
+    "SequenceReader | PairedReader | SequenceBatch | Iterable[Row | SequenceBatch | Pair]"
+)
 
 _MOST_ROWS = 4096
 _MOST_LETTERS = 4 << 20
@@ -29,15 +38,17 @@ def to_batches(records: Records) -> Iterator[SequenceBatch]:
         yield records
     elif isinstance(records, SequenceReader):
         yield from records.batches(1 << 16, max_bytes=_MOST_LETTERS)
+    elif isinstance(records, PairedReader):
+        yield from map(alternate, records.batches(1 << 16, max_bytes=_MOST_LETTERS))
     else:
         yield from _gather(records)
 
 
-def _gather(records: Iterable[Row | SequenceBatch]) -> Iterator[SequenceBatch]:
+def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
     """Collects single records; a batch among them is passed on."""
     rows: list[_Columns] = []
     letters = 0
-    for record in records:
+    for record in chain.from_iterable(map(_apart, records)):
         if isinstance(record, SequenceBatch):
             yield from _flush(rows)
             yield record
@@ -48,6 +59,15 @@ def _gather(records: Iterable[Row | SequenceBatch]) -> Iterator[SequenceBatch]:
             yield from _flush(rows)
             letters = 0
     yield from _flush(rows)
+
+
+def _apart(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch, ...]:
+    """Takes a pair apart: the second read follows the first."""
+    if not isinstance(record, tuple):
+        return (record,)
+    if is_batch_pair(record):
+        return (alternate(record),)
+    return record if is_record_pair(record) else (cast("Row | SequenceBatch", record),)
 
 
 _Columns: TypeAlias = tuple[bytes, bytes, bytes | None]

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 from seqloom.errors import ArgumentError
+from seqloom.io._numbers import check_number
 
 Compression: TypeAlias = Literal["none", "gzip", "bgzip"]
 
@@ -15,6 +16,7 @@ _FORMATS = {
     **dict.fromkeys((".fastq", ".fq"), "fastq"),
 }
 _CONTAINERS = {".bgz": "bgzip", ".gz": "gzip"}
+_READ_ONLY = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _HIGHEST = 9
 
 
@@ -31,9 +33,10 @@ class Form:
     def __post_init__(self) -> None:
         _check("format", self.format, ("fasta", "fastq"))
         _check("compression", self.compression, ("none", "gzip", "bgzip"))
-        if self.line_width is not None and self.line_width < 1:
-            raise ArgumentError(f"line_width must be at least 1, got {self.line_width}")
-        if not 0 <= self.level <= _HIGHEST:
+        if self.line_width is not None:
+            check_number("line_width", self.line_width)
+        check_number("level", self.level, least=0)
+        if self.level > _HIGHEST:
             raise ArgumentError(f"level must be from 0 to {_HIGHEST}, got {self.level}")
 
 
@@ -44,14 +47,20 @@ def format_of(name: str) -> str:
     if found is None:
         raise ArgumentError(
             f"{name}: cannot tell the format from the name; use one that ends in .fa, "
-            '.fasta, .fq or .fastq (and .gz or .bgz), or format="fasta" or "fastq"'
+            ".fasta, .fq or .fastq (and .gz or .bgz), or name the format: fasta or fastq"
         )
     return found
 
 
 def compression_of(name: str) -> str:
-    """Tells the container from a file's name."""
-    return _CONTAINERS.get(PurePath(name).suffix.lower(), "none")
+    """Tells the container from a file's name; what it promises is not left undone."""
+    suffix = PurePath(name).suffix.lower()
+    if container := _READ_ONLY.get(suffix):
+        raise ArgumentError(
+            f"{name}: {container} is read but not written; use a name that ends in .gz or "
+            ".bgz, or name the compression: none, gzip or bgzip"
+        )
+    return _CONTAINERS.get(suffix, "none")
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:

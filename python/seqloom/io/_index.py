@@ -5,18 +5,19 @@ from __future__ import annotations
 import operator
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 
 from seqloom._files import write_atomic
 from seqloom._ragged import Ragged
 from seqloom._threads import thread_count
-from seqloom.errors import ArgumentError, IdError, OutOfRangeError
+from seqloom.errors import ArgumentError, IdError
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._index_file import open_index, reopen_index
+from seqloom.io._numbers import whole_numbers
 from seqloom.io._record import header_id, header_text
-from seqloom.io._regular import check_regular
+from seqloom.io._regular import check_lasting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +49,7 @@ class SequenceIndex:
 
     Raises:
         MissingFileError: There is no such file, or no index and ``build`` is false.
-        FileError: The file cannot be read, or it is a pipe.
+        FileError: The file cannot be read, or it is a pipe or standard input.
         FormatError: It is no sequence file; or it was cut since it was indexed.
 
     Examples:
@@ -73,7 +74,7 @@ class SequenceIndex:
         build: bool = True,
         num_threads: int | None = None,
     ) -> None:
-        check_regular(path)
+        check_lasting(path)
         self.path = os.fspath(path)
         self._num_threads = num_threads
         threads = thread_count(num_threads)
@@ -125,7 +126,7 @@ class SequenceIndex:
         return len(self._open())
 
     def __getitem__(self, key: int | str | bytes) -> SequenceRecord:
-        row = self.row(key) if isinstance(key, (str, bytes)) else operator.index(key)
+        row = self.row(key) if isinstance(key, (str, bytes)) else _number(key)
         return self.fetch_many([row], num_threads=1)[0]
 
     def __iter__(self) -> Iterator[SequenceRecord]:
@@ -220,6 +221,7 @@ class SequenceIndex:
         Raises:
             OutOfRangeError: The part does not lie within the record.
             IdError: No record has the id, or several have.
+            ArgumentError: The record is neither, or a place is no whole number.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -228,7 +230,7 @@ class SequenceIndex:
             >>> SequenceIndex("one.fa").fetch("chr1", 2, 6)
             b'GTAC'
         """
-        row = self.row(record) if isinstance(record, (str, bytes)) else record
+        row = self.row(record) if isinstance(record, (str, bytes)) else _number(record)
         return self.fetch_intervals([row], [start], [stop], num_threads=1).data.tobytes()
 
     def fetch_many(
@@ -246,6 +248,7 @@ class SequenceIndex:
 
         Raises:
             OutOfRangeError: There is no such record.
+            ArgumentError: A number is not whole.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -256,7 +259,7 @@ class SequenceIndex:
         """
         native = self._open()
         threads = self._threads if num_threads is None else thread_count(num_threads)
-        columns = native.fetch_many(_numbers(rows), threads)
+        columns = native.fetch_many(whole_numbers(rows), threads)
         letters, offsets, headers, header_offsets, qualities = columns
         return SequenceBatch(
             Ragged(headers, header_offsets),
@@ -286,6 +289,7 @@ class SequenceIndex:
         Raises:
             OutOfRangeError: A part does not lie within its record.
             IdError: No record has an id, or several have.
+            ArgumentError: The records are neither, or a place is no whole number.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -299,16 +303,21 @@ class SequenceIndex:
         threads = self._threads if num_threads is None else thread_count(num_threads)
         rows = self._rows_of(records)
         return Ragged(
-            *native.fetch_intervals(rows, _numbers(starts), _numbers(stops), threads)
+            *native.fetch_intervals(
+                rows, whole_numbers(starts), whole_numbers(stops), threads
+            )
         )
 
     def _rows_of(self, records: ArrayLike | Sequence[str]) -> NDArray[np.int64]:
         """Turns ids into numbers; numbers stay."""
         found = np.asarray(records)
-        if found.dtype.kind not in "OSU":
-            return _numbers(found)
-        names: list[str | bytes] = found.tolist()
-        return np.fromiter(map(self.row, names), np.int64, len(names))
+        names: list[object] = found.reshape(-1).tolist()
+        if found.dtype.kind not in "OSU" or not any(map(_is_id, names)):
+            return whole_numbers(found)
+        if not all(map(_is_id, names)):
+            raise ArgumentError("expected ids or numbers of records, found both kinds")
+        ids = cast("list[str | bytes]", names)
+        return np.fromiter(map(self.row, ids), np.int64, len(ids))
 
     def write_fai(self) -> list[Path]:
         """Writes ``.fai`` beside the file, and ``.gzi`` for bgzip, as samtools does.
@@ -339,24 +348,19 @@ class SequenceIndex:
 
 
 _OF_PROCESS = frozenset({"_native", "_process", "_lengths", "_rows", "_kept"})
-_HUGE = 1 << 63
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.int64]:
-    """Makes an array of whole numbers; anything else is an error."""
-    found = np.asarray(values)
-    if found.size == 0:
-        return np.empty(0, np.int64)
-    if found.dtype.kind not in "iu" and not _are_huge(found):
-        raise ArgumentError(f"expected whole numbers, got {found.dtype}")
-    if found.dtype.kind != "i" and not -_HUGE <= found.min() <= found.max() < _HUGE:
-        raise OutOfRangeError(f"no file has so much, got {found.min()} to {found.max()}")
-    return np.ascontiguousarray(found.reshape(-1), np.int64)
+def _number(key: SupportsIndex) -> int:
+    """Takes a record's number; a fraction, a list or a slice is none."""
+    try:
+        return operator.index(key)
+    except TypeError:
+        raise ArgumentError(f"expected an id or a number, got {key!r:.80}") from None
 
 
-def _are_huge(values: NDArray[Any]) -> bool:
-    """Says whether these are whole numbers that NumPy has no type for."""
-    return values.dtype.kind == "O" and all(isinstance(value, int) for value in values.flat)
+def _is_id(key: object) -> bool:
+    """Says whether something is a record's id."""
+    return isinstance(key, (str, bytes))
 
 
 def _encode(name: str | bytes) -> bytes:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from seqloom._rust import _native
 from seqloom._threads import thread_count
 from seqloom.errors import FileError, FormatError, MissingFileError
-from seqloom.io._regular import check_regular
+from seqloom.io._leftovers import remove_leftovers
+from seqloom.io._regular import check_lasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,9 +59,12 @@ def build_index(
         >>> build_index("a.fa").name
         'a.fa.sli'
     """
-    check_regular(path)
+    check_lasting(path)
     side = Path(index) if index is not None else _beside(os.fspath(path))
+    if side.is_dir():
+        raise FileError(f"{side}: is a folder; expected the name of a file for the index")
     threads = thread_count(num_threads)
+    remove_leftovers(side)
     progress = _native.IndexProgress()
 
     def make() -> bytes | None:
@@ -114,10 +118,11 @@ def open_index(
     side = Path(index) if index is not None else _beside(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)
-    if side.exists():
+    # A folder of that name is no index: where one is made, it is kept in memory.
+    if side.exists() and not side.is_dir():
         return _open_side(path, side, build=build, threads=threads)
     standard = Path(f"{path}.fai")
-    if index is None and standard.exists() and not _is_gzip(path):
+    if index is None and standard.is_file() and not _is_gzip(path):
         return _open_standard(path, standard)
     if build:
         return _make(path, side, threads=threads)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from seqloom.io._open import open_sequences
 from seqloom.io._position import positions_of
 from seqloom.io._quality import summarise
 from seqloom.io._record import header_id, header_text
-from seqloom.io._regular import check_regular
+from seqloom.io._stream import StandardInput, origin_of, size_of
 from seqloom.io._summary import LengthBin, Summary
 from seqloom.io._tally import Tally, hash_ids
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.io._origin import Origin
     from seqloom.io._settings import Quality
 
 _BINS = 10
@@ -36,7 +36,8 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
     """Looks through a sequence file and counts what it holds.
 
     Args:
-        path: The file.
+        path: The file; ``"-"`` is standard input, of which no ids that stand twice are
+            named: that needs a second look.
         quality: How FASTQ's qualities are to be read: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``. Which of them are possible, the summary says.
 
@@ -46,7 +47,7 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
 
     Raises:
         ArgumentError: The quality encoding has an unknown name.
-        FileError: The file cannot be read, or it is a pipe.
+        FileError: The file cannot be read, or it is a named pipe.
         FormatError: It is no sequence file, or cut.
 
     Examples:
@@ -65,11 +66,11 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
         GC          60.0 %
         same id     1 (a)
     """
-    check_regular(path)
+    origin = origin_of(path)
     tally = Tally()
-    with open_sequences(path, quality=quality) as reader:
+    with open_sequences(origin, quality=quality) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
-    examples, duplicates = _duplicates(path, tally.names)
+    examples, duplicates = _duplicates(origin, tally.names)
     lengths, counts = tally.lengths, tally.counts
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
@@ -77,7 +78,7 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
         path=reader.path,
         format=reader.format,
         compression=reader.compression,
-        file_bytes=Path(path).stat().st_size,
+        file_bytes=size_of(origin),
         records=lengths.size,
         letters=_letters(counts),
         **_spread(lengths),
@@ -133,19 +134,18 @@ def _gc(counts: NDArray[np.int64]) -> float | None:
     return strong / (strong + weak) if strong + weak else None
 
 
-def _duplicates(
-    path: str | os.PathLike[str], names: NDArray[np.uint64]
-) -> tuple[tuple[str, ...], int]:
-    """Counts ids that stood before; the file is read again only to name some."""
+def _duplicates(origin: Origin, names: NDArray[np.uint64]) -> tuple[tuple[str, ...], int]:
+    """Counts ids that stood before; a file is read again only to name some."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
-    found: dict[str, None] = dict.fromkeys(_ids(path, twice)) if twice.size else {}
+    is_named = twice.size and not isinstance(origin, StandardInput)
+    found: dict[str, None] = dict.fromkeys(_ids(origin, twice)) if is_named else {}
     return tuple(islice(found, _EXAMPLES)), names.size - kinds.size
 
 
-def _ids(path: str | os.PathLike[str], wanted: NDArray[np.uint64]) -> Iterator[str]:
+def _ids(origin: Origin, wanted: NDArray[np.uint64]) -> Iterator[str]:
     """Reads the ids that stand twice."""
-    with open_sequences(path) as reader:
+    with open_sequences(origin) as reader:
         for batch in reader.batches(1 << 16, max_bytes=1 << 24):
             for row in np.isin(hash_ids(batch), wanted).nonzero()[0].tolist():
                 yield header_text(header_id(batch.headers[row].tobytes()))

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom.errors import FormatError
+from seqloom.io._numbers import MOST
 from seqloom.io._record import header_id, header_text
 from seqloom.io._rows import join
 
 if TYPE_CHECKING:
     from seqloom.io._batch import SequenceBatch
-    from seqloom.io._pairs import BatchPair
+    from seqloom.io._mate_ids import BatchPair
     from seqloom.io._reader import SequenceReader
-
-# More letters than any batch has: such a batch ends at its number of records alone.
-_NO_LIMIT = 1 << 62
 
 
 class TwoFiles:
@@ -74,7 +72,7 @@ class Alternating:
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
         """Reads pairs; a batch that ends between two mates is completed."""
         (reader,) = self.readers
-        batch = reader.read_batch(2 * n, max_bytes)
+        batch = reader.read_batch(min(2 * n, MOST), max_bytes)
         if batch is None:
             return None
         if len(batch) % 2:
@@ -86,7 +84,7 @@ class Alternating:
     def _complete(self, batch: SequenceBatch) -> SequenceBatch:
         """Reads the mate of the last record."""
         (reader,) = self.readers
-        mate = reader.read_batch(1, _NO_LIMIT)
+        mate = reader.read_batch(1, MOST)
         if mate is not None:
             return join([batch, mate])
         record = self._count + len(batch) - 1
@@ -100,9 +98,9 @@ class Alternating:
 
 
 def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
-    """Reads so many records, or as many as there are."""
+    """Reads so many records, or as many as there are, however long they are."""
     batches: list[SequenceBatch] = []
-    while n and (batch := reader.read_batch(n, _NO_LIMIT)) is not None:
+    while n and (batch := reader.read_batch(n, MOST)) is not None:
         batches.append(batch)
         n -= len(batch)
     return join(batches) if batches else None

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self
 
-from seqloom._rust import _native
-from seqloom.errors import ArgumentError, FormatError
-from seqloom.io._record import header_id, header_text
+from seqloom.io._mate_ids import check_mates
+from seqloom.io._numbers import check_number
+from seqloom.io._turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from seqloom.io._batch import SequenceBatch
+    from seqloom.io._mate_ids import BatchPair
     from seqloom.io._reader import SequenceReader
     from seqloom.io._record import SequenceRecord
-
-BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
+    from seqloom.io._settings import Format
 
 
 class Mates(Protocol):
@@ -52,6 +51,7 @@ class PairedReader:
     def __init__(self, mates: Mates) -> None:
         self._mates = mates
         self._count = 0
+        self._turn = Turn(" and ".join(self.paths))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class PairedReader:
         return tuple(reader.path for reader in self._mates.readers)
 
     @property
-    def format(self) -> str:
+    def format(self) -> Format:
         """The format of the first file: ``"fastq"`` or ``"fasta"``."""
         return self._mates.readers[0].format
 
@@ -75,7 +75,8 @@ class PairedReader:
             Pairs of batches of the same number of records, up to the end.
 
         Raises:
-            ArgumentError: ``n`` or ``max_bytes`` is below 1.
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or,
+                while reading, another thread reads too.
 
         Examples:
             >>> from pathlib import Path
@@ -85,32 +86,23 @@ class PairedReader:
             ...     [(len(one), len(other)) for one, other in reader.batches(9)]
             [(1, 1)]
         """
-        if n < 1 or max_bytes < 1:
-            raise ArgumentError(f"a batch needs a pair, got n={n}, max_bytes={max_bytes}")
+        check_number("n", n)
+        check_number("max_bytes", max_bytes)
         return self._read(n, max_bytes)
 
     def _read(self, n: int, max_bytes: int) -> Iterator[BatchPair]:
         """Reads batch after batch."""
-        while (pair := self._mates.read(n, max_bytes)) is not None:
-            self._check(*pair)
-            self._count += len(pair[0])
+        while (pair := self._read_pair(n, max_bytes)) is not None:
             yield pair
 
-    def _check(self, first: SequenceBatch, second: SequenceBatch) -> None:
-        """Refuses reads of different fragments."""
-        one, other = first.headers, second.headers
-        row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
-        if row is None:
-            return
-        ids = [header_text(header_id(each[row].tobytes())) for each in (one, other)]
-        pair = self._count + row
-        raise FormatError(
-            f"{' and '.join(self.paths)}: pair {pair}: expected two reads of one fragment, "
-            f"found {ids[0]!r} and {ids[1]!r}; both files need the same order",
-            kind="names",
-            path=self.paths[-1],
-            record=pair,
-        )
+    def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads the next pairs; their ids are checked."""
+        with self._turn:
+            pair = self._mates.read(n, max_bytes)
+            if pair is not None:
+                check_mates(pair, paths=self.paths, start=self._count)
+                self._count += len(pair[0])
+            return pair
 
     def __iter__(self) -> Iterator[tuple[SequenceRecord, SequenceRecord]]:
         pairs = self.batches(4096, max_bytes=1 << 22)

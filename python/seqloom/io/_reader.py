@@ -10,9 +10,11 @@ from seqloom._rust import _native
 from seqloom._threads import thread_count
 from seqloom.errors import ArgumentError
 from seqloom.io._batch import SequenceBatch
+from seqloom.io._numbers import check_number
 from seqloom.io._origin import resolve
 from seqloom.io._report import ReadReport, fault_of
 from seqloom.io._settings import Settings
+from seqloom.io._turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +29,9 @@ _DEFAULTS = Settings()
 
 class SequenceReader:
     """Reads a sequence file once, from start to end, as records or as columns.
+
+    A reader belongs to one thread at a time: a second one that reads meanwhile gets an
+    error. Threads that share a file open a reader each, or use a `SequenceIndex`.
 
     Args:
         path: The file, as `open_sequences` takes it.
@@ -64,6 +69,7 @@ class SequenceReader:
         # At the interpreter's end, too: a thread that reads ahead must not outlive it.
         self._finalizer = weakref.finalize(self, self._native.close)
         self._closed: ReadReport | None = None
+        self._turn = Turn(self.path)
 
     def batches(self, n: int, *, max_bytes: int = 64 << 20) -> Iterator[SequenceBatch]:
         """Reads on as columns, from where the reader stands.
@@ -77,7 +83,8 @@ class SequenceReader:
             Batches up to the end of the file.
 
         Raises:
-            ArgumentError: ``n`` or ``max_bytes`` is below 1.
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or,
+                while reading, another thread reads too.
 
         Examples:
             >>> from pathlib import Path
@@ -87,8 +94,8 @@ class SequenceReader:
             ...     [batch.ids for batch in reader.batches(2)]
             [['a', 'b'], ['c']]
         """
-        if n < 1 or max_bytes < 1:
-            raise ArgumentError(f"a batch needs a record, got n={n}, max_bytes={max_bytes}")
+        check_number("n", n)
+        check_number("max_bytes", max_bytes)
         return self._read(n, max_bytes)
 
     def _read(self, n: int, max_bytes: int) -> Iterator[SequenceBatch]:
@@ -107,7 +114,8 @@ class SequenceReader:
             The batch; None after the last one.
 
         Raises:
-            ArgumentError: The reader is closed.
+            ArgumentError: The reader is closed, or another thread reads; or a number is
+                below 1 or not below 2**63.
 
         Examples:
             >>> from pathlib import Path
@@ -119,7 +127,10 @@ class SequenceReader:
         """
         if self._closed is not None:
             raise ArgumentError(f"{self.path}: the reader is closed")
-        columns = self._native.read(n, max_bytes)
+        check_number("n", n)
+        check_number("max_bytes", max_bytes)
+        with self._turn:
+            columns = self._native.read(n, max_bytes)
         if columns is None:
             return None
         data, offsets, headers, header_offsets, qualities = columns
@@ -134,7 +145,8 @@ class SequenceReader:
         """What was read so far, and what was left out."""
         if self._closed is not None:
             return self._closed
-        records, left_out, faults = self._native.report()
+        with self._turn:
+            records, left_out, faults = self._native.report()
         errors = tuple(fault_of(self.path, fault) for fault in faults)
         return ReadReport(records, left_out, errors)
 

@@ -15,6 +15,13 @@ _STREAMS = {
 }
 
 
+def check_lasting(path: str | os.PathLike[str]) -> None:
+    """Refuses a stream, standard input too: there is no going back in it."""
+    if os.fspath(path) == "-":
+        raise FileError("-: standard input can be read once only; save it to a file first")
+    check_regular(path)
+
+
 def check_regular(path: str | os.PathLike[str]) -> None:
     """Refuses a stream; what else is wrong with a path, its reader says."""
     try:

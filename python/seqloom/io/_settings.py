@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from seqloom.errors import ArgumentError
+from seqloom.io._numbers import check_number
 
 Format: TypeAlias = Literal["fasta", "fastq"]
 Quality: TypeAlias = Literal["phred33", "phred64", "solexa"]
@@ -40,7 +41,8 @@ class Settings:
         for name in CHOICES:
             check_choice(name, getattr(self, name))
         for name, least in (("expect", 0), ("max_record", 1), ("num_threads", 1)):
-            _check_number(name, getattr(self, name), least=least)
+            if (value := getattr(self, name)) is not None:
+                check_number(name, value, least=least)
 
 
 def check_choice(name: str, value: str | None) -> None:
@@ -50,9 +52,3 @@ def check_choice(name: str, value: str | None) -> None:
         return
     if value not in choices:
         raise ArgumentError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
-
-
-def _check_number(name: str, value: int | None, *, least: int) -> None:
-    """Refuses a number that makes no sense."""
-    if value is not None and value < least:
-        raise ArgumentError(f"{name} must be at least {least}, got {value}")

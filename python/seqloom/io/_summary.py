@@ -41,11 +41,11 @@ class Summary:
     """What a sequence file holds.
 
     Args:
-        path: The file.
+        path: The file; ``"-"`` for standard input.
         format: ``"fasta"`` or ``"fastq"``.
         compression: ``"none"``, ``"gzip"``, ``"bgzip"``, ``"bzip2"``, ``"xz"`` or
             ``"zstd"``.
-        file_bytes: Its size on disk.
+        file_bytes: Its size on disk; of standard input, how many bytes were read.
         records: How many sequences it has.
         letters: How often each letter stands in them, without regard to case, the
             commonest first.
@@ -59,7 +59,7 @@ class Summary:
         lower_case: How many letters are lower case.
         gc: The share of G and C among plain bases; None where letters are not nucleotides.
         duplicate_ids: How many records bear an id that stood before.
-        duplicate_examples: Up to three such ids.
+        duplicate_examples: Up to three such ids; none of standard input.
         quality: What the qualities are; None for FASTA.
         positions: What stands at each position, or at each few where sequences are longer
             than 512 letters: at most 512 bins.
@@ -207,4 +207,5 @@ def _outside(letters: dict[str, int]) -> str:
 
 def _same_ids(number: int, examples: tuple[str, ...]) -> str:
     """Writes how many ids stood before, and which."""
-    return f"{number:,} ({', '.join(examples)})" if number else "none"
+    named = f" ({', '.join(examples)})" if examples else ""
+    return f"{number:,}{named}" if number else "none"

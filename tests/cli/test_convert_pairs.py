@@ -1,0 +1,163 @@
+"""``seqloom convert`` of pairs."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from seqloom.cli import main
+from seqloom.cli._meter import metered
+from seqloom.errors import FileError
+from seqloom.io import open_sequences
+
+
+def reads(mate, lengths):
+    """FASTQ of the reads r0, r1 and so on, each as good as it is long."""
+    return "".join(
+        f"@r{row}/{mate}\n{'A' * n}\n+\n{chr(33 + n) * n}\n"
+        for row, n in enumerate(lengths)
+    )
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """Two files of four pairs, of lengths (10, 30), (30, 10), (30, 30), (10, 10)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "1.fq").write_text(reads(1, [10, 30, 30, 10]))
+    (tmp_path / "2.fq").write_text(reads(2, [30, 10, 30, 10]))
+    return tmp_path
+
+
+def ids(first, *more, **options):
+    """The ids of both reads of each pair."""
+    with open_sequences((first, *more) if more else first, **options) as reader:
+        return [(one.id, other.id) for one, other in reader]
+
+
+ALL = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
+TWO = ("convert", "1.fq", "2.fq", "--out")
+
+
+def test_two_files_become_two_files(pairs, call):
+    said = call(*TWO, "o1.fq.gz", "o2.fa")
+    assert (said.code, said.out) == (0, "read      4 pairs\nwritten   4 pairs\n")
+    assert ids("o1.fq.gz", "o2.fa") == ALL
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "dropped"),
+    [
+        (["--min-length", 20], [2], "3 pairs too short"),
+        (["--max-length", 20], [3], "3 pairs too long"),
+        (["--min-mean-quality", 20], [2], "3 pairs of low quality"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+@pytest.mark.usefixtures("pairs")
+def test_a_pair_is_kept_only_if_both_reads_are(call, options, kept, dropped):
+    said = call(*TWO, "o1.fq", "o2.fq", *options)
+    assert f"written   1 pairs\ndropped   {dropped}\n" in said.out
+    assert ids("o1.fq", "o2.fq") == [ALL[row] for row in kept]
+
+
+@pytest.mark.usefixtures("pairs")
+def test_reads_that_alternate_are_put_together_and_apart(call):
+    assert call(*TWO, "both.fq", "--interleaved").code == 0
+    assert ids("both.fq", interleaved=True) == ALL
+    assert call("convert", "both.fq", "--out", "o1.fq", "o2.fq", "--interleaved").code == 0
+    assert ids("o1.fq", "o2.fq") == ALL
+
+
+@pytest.mark.usefixtures("pairs")
+def test_one_file_of_pairs_keeps_whole_pairs(call):
+    call(*TWO, "both.fq", "--interleaved")
+    call("convert", "both.fq", "o.fq", "--interleaved", "--min-length", 20)
+    assert ids("o.fq", interleaved=True) == ALL[2:3]
+
+
+@pytest.mark.usefixtures("pairs")
+def test_standard_input_may_be_one_of_two(call, monkeypatch):
+    text = io.TextIOWrapper(io.BytesIO(reads(1, [10, 30, 30, 10]).encode()))
+    monkeypatch.setattr("sys.stdin", text)
+    assert call("convert", "-", "2.fq", "--out", "o1.fq", "o2.fq").code == 0
+    assert ids("o1.fq", "o2.fq") == ALL
+
+
+@pytest.mark.usefixtures("pairs")
+def test_standard_output_takes_both_reads_in_turn(capfdbinary):
+    with pytest.raises(SystemExit):
+        main([*TWO[:-1], "--out=-", "--interleaved", "--min-length", "20"])
+    said = capfdbinary.readouterr()
+    assert said.out.decode().startswith(f"@r2/1\n{'A' * 30}\n+\n{'?' * 30}\n@r2/2\n")
+    assert said.err.decode().startswith("read      4 pairs\n")
+
+
+BAD = {
+    "another order": (["1.fq", "odd.fq"], ["o1.fq", "o2.fq"], "pair 0: .*'r0/1' .*'x/2'"),
+    "fewer mates": (["1.fq", "few.fq"], ["o1.fq", "o2.fq"], "few.fq: ends after 1 records"),
+    "a cut file": (["1.fq", "cut.fq"], ["o1.fq", "o2.fq"], "cut.fq: record 0"),
+    "one file twice": (["1.fq", "./1.fq"], ["o1.fq", "o2.fq"], "same one; .*--interleaved"),
+    "one name twice": (["1.fq", "2.fq"], ["o1.fq", "o1.fq"], "the same file"),
+    "three to write": (["1.fq", "2.fq"], ["a.fq", "b.fq", "c.fq"], "two, got 3"),
+    "one to write": (["1.fq", "2.fq"], ["o.fq"], "2 to read and 1 to write.*--interleaved"),
+    "one to read": (["1.fq"], ["a.fq", "b.fq"], "1 to read and 2 to write.*--interleaved"),
+    "none to write": (["1.fq"], [], "no file to write: seqloom convert IN OUT"),
+    "no second folder": (["1.fq", "2.fq"], ["a.fq", "no/b.fq"], "no/b.fq: cannot be writ"),
+    "a file that is there": (["1.fq", "2.fq"], ["a.fq", "few.fq"], "few.fq: is there al"),
+    "an unknown name": (["1.fq", "2.fq"], ["a.fq", "b.txt"], "b.txt: cannot tell"),
+}
+
+
+@pytest.mark.parametrize(("files", "out", "words"), BAD.values(), ids=BAD)
+def test_what_is_wrong_is_one_line_and_leaves_neither_file(pairs, call, files, out, words):
+    (pairs / "odd.fq").write_text(reads(2, [10] * 4).replace("r0", "x"))
+    (pairs / "few.fq").write_text(reads(2, [10]))
+    (pairs / "cut.fq").write_text(reads(2, [10])[:-9])
+    before = sorted(pairs.iterdir())
+    said = call("convert", *files, *(["--out", *out] if out else []))
+    assert (said.code, said.out) == (2, "")
+    assert len(said.err.splitlines()) == 1
+    assert re.search(words, said.err)
+    assert sorted(pairs.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--interleaved"], "two to read and two to write"),
+        (["--on-error", "skip"], "would leave reads out and part them from their mates"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+@pytest.mark.usefixtures("pairs")
+def test_options_that_do_not_go_with_two_files_are_refused(call, options, words):
+    said = call(*TWO, "o1.fq", "o2.fq", *options)
+    assert (said.code, words in said.err) == (2, True)
+
+
+@pytest.mark.usefixtures("pairs")
+def test_two_files_that_are_there_are_replaced_where_asked(call):
+    call(*TWO, "o1.fq", "o2.fq", "--min-length", 20)
+    assert call(*TWO, "o1.fq", "o2.fq", "--overwrite").code == 0
+    assert ids("o1.fq", "o2.fq") == ALL
+
+
+def watched(change=None):
+    """Reads two files behind a bar, changes one, and gives what a terminal showed."""
+    shown = io.StringIO()
+    with metered(("1.fq", "2.fq"), Console(file=shown, force_terminal=True)) as reader:
+        assert len(list(reader)) == 4
+        if change is not None:
+            change()
+    return shown.getvalue()
+
+
+def test_one_bar_shows_how_much_was_read_of_both(pairs):
+    total = sum((pairs / name).stat().st_size for name in ("1.fq", "2.fq"))
+    assert f"/{total} bytes" in watched()
+
+
+def test_a_second_file_that_changes_behind_the_bar_is_an_error(pairs):
+    with pytest.raises(FileError, match=r"2\.fq: changed while"):
+        watched(lambda: (pairs / "2.fq").write_text(""))

@@ -1,0 +1,108 @@
+"""Numbers beyond 64 bits, and what is no number: errors of ours, each with a sentence."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from seqloom.errors import ArgumentError
+from seqloom.io import SequenceIndex, build_index, open_sequences, write_sequences
+
+HUGE = {"one bit too many": 1 << 63, "two": 1 << 64, "far too many": 10**5000}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of two records."""
+    (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nGG\n")
+    return tmp_path / "a.fa"
+
+
+@pytest.mark.parametrize("number", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("name", ["expect", "max_record", "num_threads"])
+def test_an_option_beyond_64_bits_is_refused(path, name, number):
+    with pytest.raises(ArgumentError, match=rf"{name} must be below 2\*\*63"):
+        open_sequences(path, **{name: number})
+
+
+@pytest.mark.parametrize("name", ["expect", "max_record"])
+@pytest.mark.parametrize("number", [2.5, "2"])
+def test_an_option_that_is_no_whole_number_is_refused(path, name, number):
+    with pytest.raises(ArgumentError, match=f"{name} must be a whole number, got"):
+        open_sequences(path, **{name: number})
+
+
+@pytest.mark.parametrize("number", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_a_batch_beyond_64_bits_is_refused(path, interleaved, number):
+    with open_sequences(path, interleaved=interleaved) as reader:
+        with pytest.raises(ArgumentError, match=r"n must be below 2\*\*63"):
+            reader.batches(number)
+        with pytest.raises(ArgumentError, match=r"max_bytes must be below 2\*\*63"):
+            reader.batches(1, max_bytes=number)
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**30, 1.5])
+def test_the_next_batch_has_the_same_limits(path, number):
+    with open_sequences(path) as reader, pytest.raises(ArgumentError, match="n must be"):
+        reader.read_batch(number)
+
+
+def test_the_largest_number_means_everything(path):
+    with open_sequences(path, max_record=sys.maxsize) as reader:
+        assert len(reader.read_batch(sys.maxsize, sys.maxsize)) == 2
+    path.write_text(">a\nAC\n>a\nGG\n")
+    with open_sequences(path, interleaved=True) as reader:
+        assert len(next(reader.batches(sys.maxsize))[0]) == 1
+
+
+@pytest.mark.parametrize("threads", [1 << 17, 10**30])
+def test_more_threads_than_any_machine_has_are_refused(path, threads):
+    with pytest.raises(ArgumentError, match="num_threads must be from 1 to 65536"):
+        build_index(path, num_threads=threads)
+
+
+@pytest.mark.parametrize("width", [10**30, 2.5])
+def test_a_line_width_is_a_whole_number_of_64_bits(tmp_path, width):
+    with pytest.raises(ArgumentError, match="line_width must be"):
+        write_sequences(tmp_path / "o.fa", [("a", "AC")], line_width=width)
+
+
+@pytest.mark.parametrize("number", [1 << 64, 10**30, -(10**30)])
+def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
+    index = SequenceIndex(path)
+    for wrong in (
+        lambda: index.fetch(number, 0, 1),
+        lambda: index.fetch_intervals([number], [0], [1]),
+        lambda: index.fetch("a", number, 1),
+    ):
+        with pytest.raises(IndexError, match=f"no file has so much, got {number}$"):
+            wrong()
+
+
+@pytest.mark.parametrize("key", [None, 1.5, [1], slice(0, 1)], ids=str)
+def test_what_is_neither_id_nor_number_finds_no_record(path, key):
+    index = SequenceIndex(path)
+    for find in (lambda: index[key], lambda: index.fetch(key, 0, 1)):
+        with pytest.raises(ArgumentError, match="expected an id or a number, got"):
+            find()
+
+
+def test_ids_and_numbers_are_not_mixed(path):
+    with pytest.raises(ArgumentError, match="found both kinds"):
+        SequenceIndex(path).fetch_intervals(["a", 10**30], [0, 0], [1, 1])
+
+
+@pytest.mark.parametrize("rows", [[0.7], np.array([True, False])], ids=str)
+def test_rows_of_a_batch_are_whole_numbers(path, rows):
+    with open_sequences(path) as reader:
+        batch = reader.read_batch(2)
+    with pytest.raises(ArgumentError, match="expected whole numbers"):
+        batch.take(rows)
+
+
+def test_a_row_beyond_64_bits_is_an_index_error(path):
+    with open_sequences(path) as reader:
+        batch = reader.read_batch(2)
+    with pytest.raises(IndexError, match="no file has so much"):
+        batch.take([10**30])

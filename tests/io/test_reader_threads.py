@@ -1,0 +1,68 @@
+"""A reader belongs to one thread at a time."""
+
+import io
+import threading
+
+import pytest
+
+from seqloom.errors import ArgumentError
+from seqloom.io import open_sequences
+
+# More than is read ahead when a file is opened.
+TEXT = b"@a\nAC\n+\nII\n" * 20_000
+
+
+class Slow:
+    """A file that gives no text until it is told to: whoever reads is inside the reader."""
+
+    def __init__(self, text):
+        self._file = io.BytesIO(text)
+        self.is_asked, self.may_go_on = threading.Event(), threading.Event()
+        self.may_go_on.set()
+
+    def read(self, size):
+        self.is_asked.set()
+        assert self.may_go_on.wait(20)
+        return self._file.read(min(size, 100))
+
+
+def len_of(batch):
+    """How many records, or pairs."""
+    return len(batch[0]) if isinstance(batch, tuple) else len(batch)
+
+
+@pytest.fixture(params=[False, True], ids=["records", "pairs"])
+def busy(request):
+    """A reader in which another thread waits for text."""
+    file = Slow(TEXT)
+    reader = open_sequences(file, interleaved=request.param)
+    file.may_go_on.clear()
+    file.is_asked.clear()
+    found = []
+    sizes = map(len_of, reader.batches(1 << 12))
+    thread = threading.Thread(target=found.extend, args=(sizes,))
+    thread.start()
+    assert file.is_asked.wait(20)
+    yield reader
+    file.may_go_on.set()
+    thread.join()
+    assert sum(found) == (10_000 if request.param else 20_000)
+
+
+def test_a_second_thread_that_reads_is_refused(busy):
+    with pytest.raises(ArgumentError, match=r"in use by another thread; .* open one for"):
+        next(busy.batches(1))
+
+
+def test_a_reader_is_not_closed_under_another_thread(busy):
+    with pytest.raises(ArgumentError, match="in use by another thread"):
+        busy.close()
+
+
+def test_threads_may_take_turns():
+    with open_sequences(io.BytesIO(TEXT)) as reader:
+        for _ in range(2):
+            thread = threading.Thread(target=reader.read_batch, args=(1,))
+            thread.start()
+            thread.join()
+        assert reader.report.records == 2

@@ -1,0 +1,103 @@
+"""First and second reads, written side by side or in turn."""
+
+import pytest
+
+from seqloom.errors import ArgumentError, FileError, FormatError
+from seqloom.io import SequenceRecord, open_sequences, write_sequences
+
+
+@pytest.fixture
+def mates(tmp_path, monkeypatch):
+    """Two files of three pairs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r1.fq").write_text("".join(f"@{n}/1\nAC\n+\nII\n" for n in "abc"))
+    (tmp_path / "r2.fq").write_text("".join(f"@{n}/2\nGGT\n+\n!!I\n" for n in "abc"))
+    return "r1.fq", "r2.fq"
+
+
+def pair(one="a/1", other="a/2", letters=b"AC"):
+    """Two reads."""
+    return SequenceRecord(one, "", letters), SequenceRecord(other, "", letters)
+
+
+def columns(reader):
+    return reader.batches(2)
+
+
+@pytest.mark.parametrize("kind", [iter, columns, lambda reader: reader], ids=str)
+def test_pairs_of_every_kind_are_written_byte_for_byte(tmp_path, mates, kind):
+    with open_sequences(mates) as reader:
+        assert write_sequences(("o1.fq", "o2.fq"), kind(reader)) == 3
+    for name in "12":
+        written = (tmp_path / f"o{name}.fq").read_bytes()
+        assert written == (tmp_path / f"r{name}.fq").read_bytes()
+
+
+@pytest.mark.parametrize("kind", [iter, columns, lambda reader: reader], ids=str)
+def test_one_file_takes_the_reads_in_turn(mates, kind):
+    with open_sequences(mates) as reader:
+        assert write_sequences("both.fq", kind(reader)) == 6
+    with open_sequences("both.fq") as reader:
+        assert [record.id for record in reader] == [f"{n}/{m}" for n in "abc" for m in "12"]
+
+
+def test_each_file_is_packed_as_its_name_says(mates):
+    with open_sequences(mates) as reader:
+        write_sequences(("o1.fq.gz", "o2.fa.bgz"), reader)
+    with open_sequences(("o1.fq.gz", "o2.fa.bgz")) as reader:
+        assert reader.format == "fastq"
+        assert len(list(reader)) == 3
+
+
+def test_more_pairs_than_are_gathered_at_once_are_all_written(tmp_path):
+    paths = (tmp_path / "1.fa", tmp_path / "2.fa")
+    assert write_sequences(paths, (pair(f"{n}/1", f"{n}/2") for n in range(5000))) == 5000
+
+
+BAD = {
+    "a read of another fragment": ([pair(), pair("b/1", "c/2")], "pair 1: .*'b/1'.*'c/2'"),
+    "a letter that is none": ([pair(), pair(letters=b"A C")], "position 1"),
+    "a single record": ([pair(), SequenceRecord("b", "", b"A")], "expected pairs"),
+    "a pair of texts": ([("a", "AC")], "expected pairs"),
+}
+
+
+@pytest.mark.parametrize(("pairs", "words"), BAD.values(), ids=BAD)
+def test_what_is_wrong_with_one_pair_leaves_neither_file(tmp_path, pairs, words):
+    with pytest.raises((FormatError, ArgumentError), match=words):
+        write_sequences((tmp_path / "1.fa", tmp_path / "2.fa"), pairs)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_batches_of_two_sizes_are_no_pairs(mates, tmp_path):
+    with open_sequences(mates[0]) as reader:
+        short, long = reader.read_batch(1), reader.read_batch(2)
+    for path in ("o.fq", ("o1.fq", "o2.fq")):
+        with pytest.raises(ArgumentError, match=r"first reads as second .* 1 and 2"):
+            write_sequences(path, [(short, long)])
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_second_folder_that_is_not_there_leaves_no_first_file(tmp_path):
+    with pytest.raises(FileError, match=r"none/2\.fa: cannot be written"):
+        write_sequences((tmp_path / "1.fa", tmp_path / "none" / "2.fa"), [pair()])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        (("a.fa",), "a pair is two files, got 1"),
+        (("a.fa", "b.fa", "c.fa"), "a pair is two files, got 3"),
+        (("a.fa", "./a.fa"), "both mates would be written to the same file"),
+    ],
+)
+@pytest.mark.usefixtures("mates")
+def test_what_are_not_two_files_is_refused(paths, words):
+    with pytest.raises(ArgumentError, match=words):
+        write_sequences(paths, [pair()])
+
+
+def test_standard_output_is_one_file():
+    with pytest.raises(ArgumentError, match="standard output is one file"):
+        write_sequences(("-", "b.fa"), [pair()], format="fasta")
