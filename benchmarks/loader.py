@@ -26,6 +26,8 @@ Epoch: TypeAlias = Callable[[], object]
 
 READS, LETTERS, BATCH = 1_000_000, 150, 512
 FEW = 100_000
+# As many batches as ours has made, or is making, at a time.
+IN_FLIGHT = 6
 ROUNDS = 3
 EPOCHS = 10
 HEAD = ("one epoch", "seconds", "reads a second", "its time / ours")
@@ -108,6 +110,13 @@ def loop(path: str) -> Iterator[Batch]:
             yield rows
 
 
+def fill(reads: int) -> None:
+    """Writes as many numbers as an epoch has, into arrays that are used again."""
+    arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
+    for number in range(-(-reads // BATCH)):
+        arrays[number % IN_FLIGHT].fill(1)
+
+
 def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
     """Our loader over a file that is read in each epoch, opened once, and held."""
     encoder = OneHot("dna")
@@ -135,6 +144,7 @@ def _whole(path: str, reads: int) -> str:
         "seqloom, dataset opened and one epoch": opened,
         "seqloom, stream (the file is read)": stream,
         "NumPy loop over dnaio": lambda: drain(loop(path)),
+        "floor: writing as many numbers, one thread": lambda: fill(reads),
         "DataLoader over dnaio, 0 workers": _torch(Records(path)),
         "DataLoader over dnaio, 2 workers": _torch(Records(path), num_workers=2),
     }

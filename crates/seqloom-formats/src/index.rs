@@ -27,6 +27,7 @@ mod interval;
 mod names;
 mod open;
 mod pages;
+mod part;
 mod row;
 mod scan;
 mod side;

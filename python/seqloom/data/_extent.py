@@ -43,7 +43,6 @@ class Extents:
 
     Args:
         each: The places of each sequence, or of all of them.
-        least: The fewest.
 
     Examples:
         >>> Extents.of(np.array([3, 3])).at(np.array([1])).tolist()
@@ -51,7 +50,6 @@ class Extents:
     """
 
     each: NDArray[np.int64] | int
-    least: int
 
     @classmethod
     def of(cls, places: NDArray[np.int64]) -> Self:
@@ -64,8 +62,7 @@ class Extents:
             The same, to be asked for by rows.
         """
         is_alike = places.size and (places == places[0]).all()
-        each = int(places[0]) if is_alike else places
-        return cls(each, int(places.min(initial=1)))
+        return cls(int(places[0]) if is_alike else places)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Lists the places of some sequences.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from seqloom._rust import _native
 from seqloom._threads import thread_count
 from seqloom.errors import FileError, FormatError, MissingFileError
-from seqloom.io._leftovers import remove_leftovers
 from seqloom.io._regular import check_lasting
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ def build_index(
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected the name of a file for the index")
     threads = thread_count(num_threads)
-    remove_leftovers(side)
     progress = _native.IndexProgress()
 
     def make() -> bytes | None:

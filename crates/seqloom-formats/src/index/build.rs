@@ -4,9 +4,8 @@ mod gzip;
 mod judge;
 mod segments;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -17,6 +16,7 @@ use self::gzip::look_through_gzip;
 use self::segments::look_through;
 use super::disk::Disk;
 use super::image::Image;
+use super::part::Part;
 use super::row::Row;
 use super::stamp::{chunks, stamp};
 use super::text::{Container, Text, blocks};
@@ -58,15 +58,11 @@ impl Building {
 
 /// Makes the index of a file and writes it to `side`: whole, or not at all.
 pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
-    let part = PartFile::create(side)?;
-    let out = BufWriter::with_capacity(
-        1 << 20,
-        part.file.try_clone().map_err(|e| Error::io(side, &e))?,
-    );
-    put_together(path, out, building).and_then(|out| {
-        drop(out);
-        part.commit(side)
-    })
+    let io = |error: io::Error| Error::io(side, &error);
+    let part = Part::create(side).map_err(io)?;
+    let out = BufWriter::with_capacity(1 << 20, part.file().map_err(io)?);
+    drop(put_together(path, out, building)?);
+    part.commit(side).map_err(io)
 }
 
 /// Makes the index of a file in memory.
@@ -192,42 +188,4 @@ fn check_unchanged(path: &Path, before: &super::head::Stamp) -> Result<()> {
         path,
         Fault::whole("the file was changed while it was being indexed; try again"),
     ))
-}
-
-/// A file that is whole or absent.
-struct PartFile {
-    file: File,
-    path: PathBuf,
-}
-
-impl PartFile {
-    fn create(target: &Path) -> Result<Self> {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let mark = since.map_or(0, |since| since.as_nanos());
-        let path = target.with_file_name(format!(".{name}.{}.{mark}.part", std::process::id()));
-        let file = File::create_new(&path).map_err(|error| Error::io(target, &error))?;
-        Ok(Self { file, path })
-    }
-
-    fn commit(self, target: &Path) -> Result<()> {
-        let outcome = self
-            .file
-            .sync_all()
-            .and_then(|()| std::fs::rename(&self.path, target));
-        outcome.map_err(|error| Error::io(target, &error))?;
-        let folder = target
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        // A folder that cannot be synced (some network drives) has the file all the same.
-        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
-        Ok(())
-    }
-}
-
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        // After a commit there is nothing left to remove.
-        let _ = std::fs::remove_file(&self.path);
-    }
 }

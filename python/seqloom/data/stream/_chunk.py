@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._extent import Extents, extents_of
+from seqloom.data._extent import Extents, extents_of, places_of
 from seqloom.io import SequenceBatch
 from seqloom.io._rows import join
 
@@ -37,6 +37,7 @@ class Source:
     batch: SequenceBatch
     _store: _native.RecordStore | None = field(init=False, default=None)
     _extents: Extents | None = field(init=False, default=None)
+    _short: NDArray[np.int64] | None = field(init=False, default=None)
 
     @property
     def store(self) -> _native.RecordStore:
@@ -53,6 +54,13 @@ class Source:
         if self._extents is None:
             self._extents = Extents.of(extents_of(encoder, self.batch.sequences))
         return self._extents
+
+    def too_short(self, encoder: Any) -> NDArray[np.int64]:
+        """Lists the records of which the stream's encoder can make nothing."""
+        if self._short is None:
+            places = places_of(encoder, self.batch.sequences.lengths)
+            self._short = np.flatnonzero(places < 1)
+        return self._short
 
 
 @dataclass(slots=True, eq=False)

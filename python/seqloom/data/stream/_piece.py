@@ -9,12 +9,10 @@ from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, items_of, plain
 from seqloom.data._drafter import Drafter, Shape
 from seqloom.data._encoded import augmented, in_file
-from seqloom.data._extent import places_of
 from seqloom.data._ids import ids_of
 from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
-    from seqloom.data._extent import Extents
     from seqloom.data._store import Letters
     from seqloom.data.stream._chunk import Chunk
     from seqloom.data.stream._stream import SequenceStream
@@ -75,12 +73,11 @@ class Piece:
     def drafter(self, *, length: int | None = None, multiple: int = 1) -> Drafter:
         """Prepares for the batch that threads make without the interpreter."""
         source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
-        extents = source.extents(encoder)
-        self._check_places(extents)
+        self._check_lengths()
         return Drafter(
             encoder,
             source.store,
-            extents,
+            source.extents(encoder),
             lambda _: self._about(),
             lambda _, error: self._explained(error),
             Shape(length, multiple),
@@ -114,20 +111,18 @@ class Piece:
     ) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""
         encoder, sequences = self.stream.encoder, letters[0]
-        places = places_of(encoder, sequences.lengths)
-        if places.min(initial=1) < 1:
-            raise self._too_short(int((places < 1).argmax()))
+        self._check_lengths()
         try:
             return encoded_columns(encoder, sequences, names, **options)
         except LetterError as error:
             raise self._explained(error) from None
 
-    def _check_places(self, extents: Extents) -> None:
-        """Refuses a record of which nothing is left to encode."""
-        if extents.least < 1:
-            places = extents.at(self.chunk.rows)
-            if places.min(initial=1) < 1:
-                raise self._too_short(int((places < 1).argmax()))
+    def _check_lengths(self) -> None:
+        """Refuses a record of which the encoder can make nothing, before augmentation."""
+        short = self.chunk.source.too_short(self.stream.encoder) - self.chunk.first
+        here = short[(short >= 0) & (short < len(self))]
+        if here.size:
+            raise self._too_short(int(here[0]))
 
     def _explained(self, error: LetterError) -> LetterError:
         """Adds to an error where in its file the letter stands, if the encoder says."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqloom._key import Key
 from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
-from seqloom.data._epoch import Epoch
 from seqloom.data._path import expand
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.loader._prefetch import read_ahead
@@ -17,8 +15,9 @@ from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import in_sizes
 from seqloom.data.stream._piece import Piece
 from seqloom.data.stream._ranges import part_of
+from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, read_shard
-from seqloom.data.stream._stream_state import VERSION, check_stream_state, mark_of
+from seqloom.data.stream._stream_state import mark_of
 from seqloom.data.stream._window import Windows
 from seqloom.io._regular import check_regular
 
@@ -37,16 +36,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 256
 
 
-@dataclass(slots=True)
-class _Cursor:
-    """How far an epoch has been handed out."""
-
-    epoch: int = 0
-    place: int = 0
-    is_done: bool = False
-
-
-class SequenceStream:
+class SequenceStream(Resumable):
     """Sequences of files of any size, one after the other; nothing is held but a window.
 
     Items are those of ``SequenceDataset``, labels and all. The k-th ``iter(stream)`` is
@@ -105,6 +95,7 @@ class SequenceStream:
         on_error: str = "raise",
         num_threads: int | None = None,
     ) -> None:
+        super().__init__()
         check_encoder(encoder)
         whole_number("shuffle_window", shuffle_window)
         self.paths = expand(paths)
@@ -123,9 +114,6 @@ class SequenceStream:
         )
         self._options = _given(quality=quality, on_error=on_error, num_threads=num_threads)
         self._shard = Shard()
-        self._epoch = Epoch()
-        self._cursor = _Cursor()
-        self._resume = 0
 
     @property
     def task(self) -> str | None:
@@ -169,7 +157,7 @@ class SequenceStream:
         vars(part).update(
             _shard=self._shard.part(index, count),
             _epoch=self._epoch.apart(),
-            _cursor=_Cursor(),
+            _cursor=Cursor(),
             _resume=0,
             report=_empty_report(),
         )
@@ -178,7 +166,7 @@ class SequenceStream:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._items(self._begin())
 
-    def _items(self, cursor: _Cursor) -> Iterator[dict[str, Any]]:
+    def _items(self, cursor: Cursor) -> Iterator[dict[str, Any]]:
         """Hands out items one by one."""
         for piece in self._pieces(cursor, _AT_ONCE):
             places = piece.chunk.places.tolist()
@@ -213,7 +201,7 @@ class SequenceStream:
         cursor = self._begin()
         return self._columns(cursor, n, length=length, multiple=multiple)
 
-    def _columns(self, cursor: _Cursor, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
+    def _columns(self, cursor: Cursor, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
         """Hands out batch after batch."""
         for piece in self._pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
@@ -241,13 +229,7 @@ class SequenceStream:
         whole_number("n", n, least=1)
         return self._pieces(self._begin(), n, ahead=ahead)
 
-    def _begin(self) -> _Cursor:
-        """Begins an epoch, or goes on with the one that was loaded."""
-        self._cursor = _Cursor(self._epoch.next(), self._resume)
-        self._resume = 0
-        return self._cursor
-
-    def _pieces(self, cursor: _Cursor, n: int, *, ahead: bool = False) -> Iterator[Piece]:
+    def _pieces(self, cursor: Cursor, n: int, *, ahead: bool = False) -> Iterator[Piece]:
         """Reads, shuffles and cuts what is left of an epoch."""
         windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.place)
@@ -275,84 +257,6 @@ class SequenceStream:
         if self._labels is None:
             return chunks
         return self._labels.give(chunks, self.paths, self.report)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Makes the next ``iter`` this epoch, in all worker processes too.
-
-        Args:
-            epoch: Its number, from 0.
-
-        Raises:
-            ArgumentError: The number is below 0.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
-            >>> SequenceStream("a.fa").set_epoch(2)
-        """
-        self._epoch.set(epoch)
-        self._cursor, self._resume = _Cursor(epoch), 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Says which record comes next, in numbers that JSON can hold.
-
-        Returns:
-            What ``load_state_dict`` takes.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
-            >>> stream = SequenceStream("a.fa")
-            >>> _ = next(iter(stream))
-            >>> state = stream.state_dict()
-            >>> state["epoch"], state["position"]
-            (0, 1)
-        """
-        cursor = self._cursor
-        if cursor.is_done:
-            return self.state_at(cursor.epoch + 1, 0)
-        return self.state_at(cursor.epoch, cursor.place)
-
-    def state_at(self, epoch: int, place: int) -> dict[str, Any]:
-        """Writes the state of a stream that has handed out so many records of an epoch.
-
-        Args:
-            epoch: The epoch.
-            place: The number of records.
-
-        Returns:
-            What ``load_state_dict`` takes.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
-            >>> SequenceStream("a.fa").state_at(3, 1)["epoch"]
-            3
-        """
-        return {"version": VERSION, "epoch": epoch, "position": place, **self._identity()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` go on where a state was taken.
-
-        Args:
-            state: What ``state_dict`` gave, here or in another process.
-
-        Raises:
-            ArgumentError: It is no whole state, or of other files, another seed, another
-                window or another shard.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
-            >>> stream = SequenceStream("a.fa")
-            >>> stream.load_state_dict({**stream.state_dict(), "position": 1})
-            >>> [item["id"] for item in stream]
-            ['y']
-        """
-        check_stream_state(state, self._identity())
-        self._epoch.set(int(state["epoch"]))
-        self._resume = int(state["position"])
-        self._cursor = _Cursor(int(state["epoch"]), self._resume)
 
     def _identity(self) -> dict[str, Any]:
         """Names what a state belongs to."""

@@ -1,0 +1,139 @@
+//! A file that has its name only once it is whole.
+//!
+//! A lock on its part says that the writer is alive: the next writer of the same file
+//! removes a part that nobody has locked. Python's `seqloom._files` does the same, under
+//! the same names.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// So many names are looked at for what killed writers left.
+const LOOKED_AT: usize = 8;
+
+/// The part of a file that is being written.
+pub(super) struct Part {
+    file: File,
+    path: PathBuf,
+}
+
+impl Part {
+    /// Makes and locks a part beside `target`, and removes those whose writers are dead.
+    pub(super) fn create(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
+        (0..LOOKED_AT).map(part).for_each(|path| remove_dead(&path));
+        let mut made = (0_usize..).map(part).map(make);
+        let first = made.find_map(Result::transpose);
+        first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// What is written to.
+    pub(super) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Gives the file its name, once the disk has all of it.
+    pub(super) fn commit(self, target: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, target)?;
+        let folder = target
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        // A folder that cannot be synced (some network drives) has the file all the same.
+        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // After a commit its name is free, and may be another writer's by now.
+        if is_at(&self.path, &self.file) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A part of this name; nothing where the name is another writer's.
+fn make(path: PathBuf) -> io::Result<Option<Part>> {
+    let file = match File::create_new(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        made => made?,
+    };
+    // Where a file system has no locks, nobody can take the part for a dead writer's.
+    let _ = file.lock();
+    // Before it was locked it may have been taken for one.
+    Ok(is_at(&path, &file).then_some(Part { file, path }))
+}
+
+/// Removes a part that nobody has locked: its writer was killed.
+fn remove_dead(path: &Path) {
+    let Ok(file) = File::options().read(true).write(true).open(path) else {
+        return;
+    };
+    let is_free = match file.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+    };
+    if is_free && is_at(path, &file) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Whether a name is still that of an open file.
+fn is_at(path: &Path, file: &File) -> bool {
+    let pair = fs::symlink_metadata(path).ok().zip(file.metadata().ok());
+    pair.is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder =
+            std::env::temp_dir().join(format!("seqloom-part-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        folder
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_with_the_next() {
+        let folder = folder("dead");
+        fs::write(folder.join(".x.sli.seqloom0.part"), "half").unwrap();
+        fs::write(folder.join(".x.sli.seqloom3.part"), "half").unwrap();
+        Part::create(&folder.join("x.sli"))
+            .unwrap()
+            .commit(&folder.join("x.sli"))
+            .unwrap();
+        assert_eq!(names(&folder), ["x.sli"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_part_of_a_living_writer_stays() {
+        let folder = folder("alive");
+        let target = folder.join("x.sli");
+        let (one, other) = (
+            Part::create(&target).unwrap(),
+            Part::create(&target).unwrap(),
+        );
+        assert_eq!(names(&folder).len(), 2);
+        one.commit(&target).unwrap();
+        drop(other);
+        assert_eq!(names(&folder), ["x.sli"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
