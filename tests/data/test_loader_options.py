@@ -344,3 +344,9 @@ def test_ranks_share_what_a_packing_collator_gets():
         for x in pair
     ]
     assert sorted(found) == list(range(9))
+
+
+def test_a_collate_fn_that_is_no_function_is_refused_at_once():
+    options: dict[str, Any] = {"collate_fn": 3}
+    with pytest.raises(ArgumentError, match="collate_fn must be a function, got 3"):
+        DataLoader(range(3), **options)

@@ -368,3 +368,11 @@ def test_set_epoch_reaches_workers_that_live_on(files):
         alone = SequenceStream(files, shuffle_window=100)
         alone.set_epoch(epoch)
         assert found == ordinals(alone)
+
+
+def test_fasta_beside_fastq_is_an_error_that_names_both(tmp_path):
+    one, other = tmp_path / "a.fa", tmp_path / "b.fq"
+    one.write_text(">x\nACGT\n")
+    other.write_text("@y\nACGT\n+\nIIII\n")
+    with pytest.raises(FormatError, match=r"b\.fq: FASTQ, but .*a\.fa is FASTA"):
+        list(SequenceStream([one, other]))

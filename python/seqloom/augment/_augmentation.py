@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 
@@ -133,9 +134,9 @@ class Augmentation(Config):
         rows = Ragged(data, offsets)
         return rows if changed is None else (rows, Ragged(changed, offsets))
 
+    @abstractmethod
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work; each augmentation says how."""
-        raise NotImplementedError
 
     def __post_init__(self) -> None:
         _kernel(self)

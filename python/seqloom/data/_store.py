@@ -244,6 +244,6 @@ def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
         names = ("FASTA", "FASTQ")
         raise FormatError(
             f"{other}: {names[not has_qualities[0]]}, but {paths[0]} is "
-            f"{names[has_qualities[0]]}; read them as two datasets",
+            f"{names[has_qualities[0]]}; read them apart",
             path=other,
         )

@@ -15,6 +15,7 @@ from seqloom.data.loader._plan import Plan
 from seqloom.data.loader._rank import Rank, find_rank
 from seqloom.data.loader._recipe import Recipe
 from seqloom.data.loader._state import VERSION, check_state, whole_number
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -136,6 +137,8 @@ class DataLoader:
         self._service.check()
         if collate_fn is None and self._choice.is_batched:
             collate_fn = default_collate
+        elif collate_fn is not None and not callable(collate_fn):
+            raise ArgumentError(f"collate_fn must be a function, got {collate_fn!r}")
         self.collate_fn = collate_fn
         self._ranks = (rank, world_size, even_ranks)
         find_rank(rank, world_size, even_ranks)

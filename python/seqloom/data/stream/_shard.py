@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from seqloom.data._store import opened
+from seqloom.data._store import check_one_kind, opened
 from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import Chunk, Source, sliced
 
@@ -121,12 +121,17 @@ def _picked(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
     return batch.take(rows)
 
 
-def read_shard(parts: Iterable[FilePart], start: int) -> Iterator[Chunk]:
+def read_shard(
+    parts: Iterable[FilePart], paths: tuple[str, ...], start: int
+) -> Iterator[Chunk]:
     """Reads parts of files one after the other, from the ``start``-th record on."""
     place = ordinal = 0
+    kinds: dict[str, bool] = {}
     for file, part in enumerate(parts):
         at = max(start, place)
         for batch, numbers in part.read(at - place):
+            kinds[paths[file]] = batch.qualities is not None
+            check_one_kind(tuple(kinds), list(kinds.values()))
             stop = at + len(batch)
             files = np.full(len(batch), file)
             places = np.arange(at, stop)

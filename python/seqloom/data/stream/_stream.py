@@ -233,7 +233,7 @@ class SequenceStream(Resumable):
         """Reads, shuffles and cuts what is left of an epoch."""
         windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.place)
-        chunks = read_shard(self._parts(start), start)
+        chunks = read_shard(self._parts(start), self.paths, start)
         if ahead:
             chunks = read_ahead(chunks, 1)
         labelled = self._labelled(windows.shuffle(chunks, cursor.place))
