@@ -110,6 +110,37 @@ def test_a_file_that_is_there_is_replaced_only_where_asked(reads, call):
     assert (reads / "mates.fq").read_bytes() == (reads / "reads.fq").read_bytes()
 
 
+def test_a_second_file_of_reads_asks_whether_a_pair_was_meant(reads, call):
+    (reads / "mates.fq").write_text(READS)
+    said = call("convert", "reads.fq", "mates.fq")
+    assert (said.code, len(said.err.splitlines())) == (2, 1)
+    assert "was a pair meant? for a pair: seqloom convert R1 R2 --out OUT1 OUT2" in said.err
+
+
+def test_a_file_that_holds_no_sequences_is_no_mate(reads, call):
+    (reads / "notes.fa").write_text("Dear reader,\n")
+    said = call("convert", "reads.fq", "notes.fa")
+    assert said.err == "error: notes.fa: is there already; --overwrite replaces it\n"
+
+
+@pytest.mark.parametrize("kind", ["path", "symlink", "hard link"])
+def test_a_file_is_never_written_over_itself(reads, call, kind):
+    if kind == "symlink":
+        (reads / "b.fq").symlink_to("reads.fq")
+    elif kind == "hard link":
+        (reads / "b.fq").hardlink_to(reads / "reads.fq")
+    target = "./reads.fq" if kind == "path" else "b.fq"
+    said = call("convert", "reads.fq", target, "--overwrite", "--min-length", 9)
+    assert (said.code, "to read and to write at once" in said.err) == (2, True)
+    assert (reads / "reads.fq").read_text() == READS
+
+
+def test_a_selection_that_keeps_nothing_is_said_last(reads, call):
+    said = call("convert", "reads.fq", "b.fq", "--min-length", 99)
+    assert (said.code, (reads / "b.fq").read_bytes()) == (0, b"")
+    assert said.out.splitlines()[-1].startswith("warning: nothing was kept")
+
+
 def watched(change=None):
     """Reads a file behind a bar, changes it, and gives what a terminal showed."""
     shown = io.StringIO()

@@ -143,6 +143,30 @@ def test_two_files_that_are_there_are_replaced_where_asked(call):
     assert ids("o1.fq", "o2.fq") == ALL
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*TWO, "o1.fq", "1.fq"),
+        (*TWO, "2.fq", "--interleaved"),
+        ("convert", "1.fq", "1.fq", "--interleaved"),
+        ("convert", "1.fq", "--out", "o1.fq", "1.fq", "--interleaved"),
+    ],
+    ids=" ".join,
+)
+def test_no_file_of_a_pair_is_written_over_itself(pairs, call, words):
+    before = [(pairs / name).read_bytes() for name in ("1.fq", "2.fq")]
+    said = call(*words, "--overwrite")
+    assert (said.code, "to read and to write at once" in said.err) == (2, True)
+    assert [path.read_bytes() for path in sorted(pairs.iterdir())] == before
+
+
+@pytest.mark.usefixtures("pairs")
+def test_a_selection_that_keeps_no_pair_is_said_last(call):
+    said = call(*TWO, "o1.fq", "o2.fq", "--min-length", 99)
+    assert said.code == 0
+    assert said.out.splitlines()[-1].startswith("warning: nothing was kept")
+
+
 def watched(change=None):
     """Reads two files behind a bar, changes one, and gives what a terminal showed."""
     shown = io.StringIO()

@@ -14,6 +14,11 @@ def test_it_says_what_was_written(call, tmp_path):
     assert len(SequenceIndex(file, build=False)) == 2000
 
 
+def test_a_plain_file_is_said_to_be_not_compressed(call, tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    assert "4 letters, fasta, not compressed\n" in call("index", tmp_path / "a.fa").out
+
+
 def test_the_files_of_samtools_are_written_on_request(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     said = call("index", tmp_path / "a.fa", "--fai")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 
 import pytest
 
@@ -53,6 +54,16 @@ def test_standard_input_is_inspected(call, stdin):
     assert (said.code, said.err) == (0, "")
     for words in (f"- ({TRAIN.stat().st_size:,} bytes)", "gzip", "2,000", "52.7 %"):
         assert words in said.out
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_refused_and_standard_input_named(call, tmp_path):
+    os.mkfifo(tmp_path / "a.fa")
+    said = call("inspect", tmp_path / "a.fa")
+    assert said.code == 2
+    assert said.err.endswith(
+        "save it to a file first, or pipe it: seqloom inspect - < FIFO\n"
+    )
 
 
 def test_ids_that_stand_twice_in_standard_input_are_counted_not_named(call, stdin):

@@ -219,6 +219,24 @@ def test_a_stop_that_is_left_out_is_no_place_of_an_item(fasta):
     assert batch["mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
 
 
+@pytest.mark.parametrize("value", [-1, 256, 0.5, float("nan"), float("inf")])
+def test_padding_that_the_inputs_cannot_hold_is_an_error(fasta, value):
+    encoder: Any = OneHot("dna", dtype="uint8")
+    data = SequenceDataset(fasta({"a": "AC", "b": "ACG"}), encoder=encoder)
+    pad, rows = PadCollator(value=value), np.arange(2)
+    with pytest.raises(ArgumentError, match="uint8, which holds whole ones from 0 to 255"):
+        pad([data[0], data[1]])
+    with pytest.raises(ArgumentError, match="uint8, which holds whole ones from 0 to 255"):
+        pad.columns(data, rows)
+
+
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_padding_that_a_tensor_cannot_hold_is_an_error(value):
+    items = [{"inputs": torch.ones(n, dtype=torch.uint8)} for n in (1, 3)]
+    with pytest.raises(ArgumentError, match="no number of the type uint8"):
+        PadCollator(value=value)(items)
+
+
 def test_left_padding_stands_before_the_letters():
     items = [{"inputs": np.arange(1, n)} for n in (2, 4)]
     batch = PadCollator(side="left", value=0)(items)

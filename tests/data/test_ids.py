@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from seqloom.augment import Mutate
 from seqloom.data import DataLoader, Ids, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 
@@ -38,6 +39,28 @@ def test_ids_behave_as_a_list_does(ids):
 
 def test_ids_are_a_sequence(ids):
     assert isinstance(ids, Sequence)
+
+
+def test_a_list_of_ids_is_its_own(ids):
+    ids.to_list().append("w")
+    assert list(ids) == ["x", "y", "z"]
+
+
+def test_ids_are_added_to_lists_alone(ids):
+    with pytest.raises(TypeError):
+        ("w",) + ids  # noqa: RUF005 - what is asked
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"in_memory": False}, {"augment": Mutate(rate=0.1)}, {"encoder": None}]
+)
+def test_ids_are_of_one_kind_whatever_makes_the_batch(tmp_path, options):
+    path = tmp_path / "a.fa"
+    path.write_text(">x one\nACGT\n>y\nACGT\n")
+    chosen = {"encoder": OneHot("dna")} | options
+    for data in (SequenceDataset(path, **chosen), SequenceDataset(path, **chosen)[:1]):
+        ids = data.batch([0])["id"]
+        assert (type(ids), ids) == (Ids, ["x"])
 
 
 def test_beyond_the_end_there_is_no_id(ids):

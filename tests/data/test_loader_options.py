@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader as TorchLoader, IterableDataset, Sequent
 import loader_user as user
 from seqloom.data import DataLoader, EpochSampler, LengthBucketSampler, SequenceDataset
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError, WorkerError
+from seqloom.errors import ArgumentError, OutOfRangeError, WorkerError
 
 sizes = st.integers(1, 12)
 
@@ -350,3 +350,95 @@ def test_a_collate_fn_that_is_no_function_is_refused_at_once():
     options: dict[str, Any] = {"collate_fn": 3}
     with pytest.raises(ArgumentError, match="collate_fn must be a function, got 3"):
         DataLoader(range(3), **options)
+
+
+def reused(kind):
+    """A batch_sampler that gives the same list or array again and again."""
+
+    class Reused:
+        def __len__(self):
+            return 4
+
+        def __iter__(self):
+            batch = kind([0, 0])
+            for start in range(0, 8, 2):
+                batch[:] = kind([start, start + 1])
+                yield batch
+
+    return Reused()
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_a_batch_sampler_may_use_its_memory_again(fasta, kind, workers):
+    path = fasta([(f"r{i}", "ACGT"[i % 4] * 3) for i in range(8)])
+    data = SequenceDataset(path, encoder=OneHot("dna"))
+    loader = DataLoader(data, batch_sampler=reused(kind), num_workers=workers)
+    batches = list(loader)
+    assert [list(batch["id"]) for batch in batches] == [
+        [f"r{i}", f"r{i + 1}"] for i in range(0, 8, 2)
+    ]
+    found = np.concatenate([batch["inputs"] for batch in batches])
+    assert np.array_equal(found, data.to_numpy()["inputs"])
+
+
+POSITIONS = [
+    np.array([0, -1]),
+    np.array([3, 1], np.int32),
+    np.array([3, 1], np.uint8),
+    np.arange(8)[::3],
+    np.arange(8)[::-1],
+]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("part", [False, True])
+@pytest.mark.parametrize("rows", POSITIONS, ids=repr)
+def test_a_batch_sampler_may_give_any_whole_numbers(fasta, rows, part, workers):
+    data = SequenceDataset(
+        fasta([(f"r{i}", "ACG") for i in range(8)]), encoder=OneHot("dna")
+    )
+    chosen = data[::1] if part else data
+    loader = DataLoader(chosen, batch_sampler=[rows], num_workers=workers)
+    assert [list(batch["id"]) for batch in loader] == [[f"r{i % 8}" for i in rows.tolist()]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("part", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "error", "words"),
+    [
+        (np.array([0.5]), ArgumentError, "whole numbers"),
+        (np.zeros((2, 2), np.int64), ArgumentError, "one row of whole numbers"),
+        (np.ones(8, np.bool_), ArgumentError, "whole numbers"),
+        ([True, False], ArgumentError, "whole numbers"),
+        (np.array([400]), OutOfRangeError, "sequence 400 of 8"),
+        ([], ArgumentError, "empty batch"),
+    ],
+)
+def test_what_names_no_records_is_refused_alike(fasta, rows, error, words, part, workers):
+    data = SequenceDataset(
+        fasta([(f"r{i}", "ACG") for i in range(8)]), encoder=OneHot("dna")
+    )
+    chosen = data[::1] if part else data
+    loader = DataLoader(chosen, batch_sampler=[rows], num_workers=workers)
+    with pytest.raises(error, match=words):
+        list(loader)
+
+
+def test_without_a_batch_size_a_sampler_gives_single_items():
+    rows: Any = [5, 6, 7, 8]
+    for kind in (DataLoader, TorchLoader):
+        assert list(kind(rows, batch_size=None, sampler=[3, 2])) == [8, 7]
+
+
+def test_an_iterable_may_use_its_memory_again():
+    class Reused(IterableDataset[Any]):
+        def __iter__(self):
+            buffer = np.zeros(1, np.int64)
+            for number in range(4):
+                buffer[0] = number
+                yield buffer
+
+    found = [int(batch[0]) for batch in DataLoader(Reused(), batch_size=None)]
+    assert found == [0, 1, 2, 3]

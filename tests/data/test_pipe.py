@@ -1,9 +1,15 @@
 import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
-from seqloom.data import SequenceDataset, guess_alphabet
-from seqloom.errors import FileError
+from seqloom.data import DataLoader, SequenceDataset, SequenceStream, guess_alphabet
+from seqloom.encode import OneHot
+from seqloom.errors import FileError, LetterError
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
@@ -12,3 +18,63 @@ def test_a_pipe_is_refused_not_waited_for(tmp_path, read):
     os.mkfifo(tmp_path / "a.fa")
     with pytest.raises(FileError, match=r"a\.fa: a pipe can be read once only; save it"):
         read(tmp_path / "a.fa")
+
+
+def written(path, text):
+    """Writes into a pipe, in a thread that waits for its reader."""
+    thread = threading.Thread(target=lambda: path.write_text(text), daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_foreign_letter_in_a_pipe_is_named_without_reading_it_again(tmp_path, workers):
+    path = tmp_path / "a.fa"
+    os.mkfifo(path)
+    thread = written(path, ">x\nACGT\n>y\nACJT\n")
+    loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 1, num_workers=workers)
+    words = r"a\.fa: record 1 \(y\), letter 2: expected .*, found 'J'"
+    with pytest.raises(LetterError, match=words):
+        list(loader)
+    thread.join()
+
+
+SPENT = """
+from seqloom.data import SequenceStream
+stream = SequenceStream("-")
+print([item["id"] for item in stream])
+list(stream)
+"""
+
+
+def test_standard_input_is_read_once():
+    command = [sys.executable, "-c", SPENT]
+    done = subprocess.run(
+        command, check=False, input=">x\nACGT\n", capture_output=True, text=True
+    )
+    assert done.stdout == "['x']\n"
+    assert "standard input can be read once only" in done.stderr
+
+
+SLOW = """
+import sys
+from seqloom.data import DataLoader, SequenceStream
+from seqloom.encode import OneHot
+for batch in DataLoader(SequenceStream("-", encoder=OneHot("dna")), 4, num_workers=2):
+    print(len(batch["id"]), flush=True)
+"""
+
+
+def test_an_interrupt_ends_a_stream_that_waits_for_a_pipe():
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", SLOW], **pipes) as process:
+        process.stdin.write(b">x\nACGT\n" * 20_000)
+        process.stdin.flush()
+        assert process.stdout.readline() == b"4\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(10) == -signal.SIGINT
+        finally:
+            process.kill()

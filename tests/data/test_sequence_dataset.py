@@ -100,7 +100,7 @@ def test_the_longest_is_rounded_up_to_the_multiple(fasta):
 
 def test_a_sequence_longer_than_the_length_is_named(fasta):
     data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
-    with pytest.raises(ShapeError, match="'a' has 4 letters, more than 3"):
+    with pytest.raises(ShapeError, match="'a' takes 4 places, more than length=3; crop"):
         data.batch([0, 1], length=3)
 
 
@@ -179,7 +179,7 @@ def test_duplicate_ids_are_no_error_without_labels(fasta):
     assert len(SequenceDataset(fasta([("a", "AC"), ("a", "GG")]))) == 2
 
 
-@pytest.mark.parametrize("encoder", ["dna", OneHot, 4])
+@pytest.mark.parametrize("encoder", ["dna", "onehot", "DNA", OneHot, 4])
 def test_an_encoder_that_is_none_says_what_to_pass(fasta, encoder):
     with pytest.raises(ArgumentError, match=r'such as sl\.encode\.OneHot\("dna"\), got'):
         SequenceDataset(fasta(TWO), encoder=encoder)

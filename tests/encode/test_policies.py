@@ -176,6 +176,13 @@ def test_an_alphabet_that_is_none_is_an_error(name):
         Integer(name)
 
 
+@pytest.mark.parametrize("make", [OneHot, Integer, lambda name: Kmer(2, alphabet=name)])
+@pytest.mark.parametrize("name", ["DNA", "RNA", "Protein", "PROTEIN", "IUPAC"])
+def test_the_name_of_an_alphabet_in_other_case_is_no_alphabet(make, name):
+    with pytest.raises(ArgumentError, match=f'did you mean "{name.lower()}"'):
+        make(name)
+
+
 @pytest.mark.parametrize(
     ("dtype", "unknown"),
     [("float16", "fractional"), ("int64", "zeros"), ("int32", "zeros")],

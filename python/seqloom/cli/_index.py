@@ -1,13 +1,16 @@
 """``seqloom index``: random access to a sequence file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
 from seqloom.cli._machine import open_console
 from seqloom.cli._options import PLACE, Flag, Threads
+
+if TYPE_CHECKING:
+    from seqloom.io import SequenceIndex
 
 
 def index(
@@ -60,8 +63,13 @@ def _say(console: Console, file: str, side: Path, *, fai: bool) -> None:
     names = ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in written)
     console.print(
         f"{file}: {len(found):,} records, {found.letters:,} letters, {found.format}, "
-        f"{found.compression}"
+        f"{_container(found)}"
     )
     console.print(f"index: {names}")
     if found.note:
         console.print(f"note: {found.note}")
+
+
+def _container(found: "SequenceIndex") -> str:
+    """Says what the file is packed in."""
+    return "not compressed" if found.compression == "none" else found.compression

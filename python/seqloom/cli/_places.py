@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seqloom.errors import ArgumentError, FileError
+from seqloom.errors import ArgumentError, FileError, SeqloomError
 
 _TWO = 2
-_HOW = "seqloom convert IN OUT, or for pairs: seqloom convert R1 R2 --out OUT1 OUT2"
+_PAIRS = "seqloom convert R1 R2 --out OUT1 OUT2"
+_HOW = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Places:
                 "alternate in one file need --interleaved"
             )
         _check_apart(self.sources)
+        _check_not_read(self.targets, self.sources)
 
     @property
     def source(self) -> str | tuple[str, str]:
@@ -61,7 +63,14 @@ class Places:
         """Refuses to replace a file: of two mates given as IN and OUT, the second."""
         for target in self.targets:
             if target != "-" and Path(target).is_file():
-                raise FileError(f"{target}: is there already; --overwrite replaces it")
+                raise FileError(f"{target}: is there already; {self._advice(target)}")
+
+    def _advice(self, target: str) -> str:
+        """Says what may have been meant: OUT that holds sequences may be a second mate."""
+        is_one_each = len(self.sources) == len(self.targets) == 1
+        if is_one_each and _holds_sequences(target):
+            return f"was a pair meant? for a pair: {_PAIRS} (--overwrite loses this file)"
+        return "--overwrite replaces it"
 
 
 def places_of(
@@ -87,10 +96,31 @@ def _check_apart(sources: tuple[str, ...]) -> None:
         )
 
 
-def _identity(source: str) -> object:
+def _check_not_read(targets: tuple[str, ...], sources: tuple[str, ...]) -> None:
+    """Refuses to write a file that is read, under whatever name."""
+    read = {_identity(source) for source in sources if source != "-"}
+    for target in targets:
+        if target != "-" and Path(target).exists() and _identity(target) in read:
+            raise ArgumentError(
+                f"{target}: is a file to read and to write at once; write to another name"
+            )
+
+
+def _identity(name: str) -> object:
     """Names a file by what it is, as far as it is there."""
     try:
-        facts = Path(source).stat()
+        facts = Path(name).stat()
     except OSError:
-        return source
+        return name
     return facts.st_dev, facts.st_ino
+
+
+def _holds_sequences(name: str) -> bool:
+    """Tells whether a file is one that we read."""
+    from seqloom.io import open_sequences
+
+    try:
+        with open_sequences(name):
+            return True
+    except SeqloomError:
+        return False

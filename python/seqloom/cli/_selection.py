@@ -123,6 +123,8 @@ class Selection:
                 yield f"dropped   {number:,}{what} {why}"
         for kind, number in left_out.items():
             yield f"left out  {number:,} with a fault ({kind})"
+        if not self.kept:
+            yield "warning: nothing was kept, and what was written is empty"
 
 
 def _name(reader: SequenceReader | PairedReader) -> str:

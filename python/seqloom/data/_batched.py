@@ -13,6 +13,7 @@ from seqloom.data._drafter import Drafter, Shape, can_draft
 from seqloom.data._encoded import augmented
 from seqloom.data._encoder import checked_augment
 from seqloom.data._epoch import Epoch
+from seqloom.data._ids import Ids
 from seqloom.data._position import positions
 from seqloom.errors import ArgumentError, LetterError
 
@@ -114,7 +115,7 @@ class SequenceBatches(ABC):
             num_threads: How many threads may work.
 
         Returns:
-            ``id`` (``Ids``, or a list), ``inputs`` (sequences, channels, places) or
+            ``id`` (``Ids``), ``inputs`` (sequences, channels, places) or
             ``sequence`` (a list; with ``quality`` where files are FASTQ), ``file`` (a
             list), ``ordinal``, ``label`` where there are labels, and ``lengths``; ``mask``
             (sequences, places), 1 where a letter stands and 0 elsewhere, if there is
@@ -206,7 +207,7 @@ class SequenceBatches(ABC):
         if self.augment is not None:
             keys = Key(self.seed, epoch).each(about["ordinal"])
             letters = augmented(self.augment, letters, keys, num_threads=num_threads)
-        batch: dict[str, Any] = {"id": names}
+        batch: dict[str, Any] = {"id": Ids.of(names)}
         if self.encoder is None:
             return batch | plain(letters) | about | self._labels_of(rows)
         options: dict[str, Any] = {"num_threads": num_threads, "out": out, **shape}

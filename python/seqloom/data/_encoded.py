@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.data.loader._ring import empty
 from seqloom.encode._base import SequenceEncoder
-from seqloom.errors import LetterError
+from seqloom.errors import LetterError, SeqloomError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,8 +90,10 @@ def in_file(
     if augmented:
         where += f", letter {error.position} after augmentation"
     else:
-        line, byte = _native.locate(path, record, error.position or 0)
-        where += f", line {line}, byte {byte}"
+        line, byte = _line_and_byte(path, record, error.position or 0)
+        where += (
+            f", letter {error.position}" if line is None else f", line {line}, byte {byte}"
+        )
     found = LetterError(
         f"{where}: expected {error.expected}, found {error.letter!r}",
         record=record,
@@ -100,6 +103,16 @@ def in_file(
     )
     found.path, found.line, found.byte = path, line, byte
     return found
+
+
+def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, int | None]:
+    """Looks again where a letter stands; a pipe, or a file that is gone, tells nothing."""
+    if not Path(path).is_file():
+        return None, None
+    try:
+        return _native.locate(path, record, position)
+    except SeqloomError:
+        return None, None
 
 
 def first_refused(encoder: Any, letters: Ragged) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from seqloom.encode._policy import ALPHABETS
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def check_encoder(encoder: Any) -> None:
     """Refuses what is no encoder, such as the name of an alphabet."""
     fits = hasattr(encoder, "batch") and hasattr(encoder, "channels")
     if encoder is not None and (isinstance(encoder, type) or not fits):
-        name = encoder if isinstance(encoder, str) else "dna"
+        named = str(encoder).lower()
+        name = named if named in ALPHABETS else "dna"
         raise ArgumentError(
             f'encoder must be one such as sl.encode.OneHot("{name}"), got {encoder!r}'
         )

@@ -130,6 +130,7 @@ def padded(longest: int, name: Any, *, length: int | None, multiple: int) -> int
         return -(-longest // multiple) * multiple
     if longest > length:
         raise ShapeError(
-            f"sequence {name()!r} has {longest:,} letters, more than {length:,}"
+            f"sequence {name()!r} takes {longest:,} places, more than length={length}; "
+            "crop it (sl.augment.Crop) or pass a longer length"
         )
     return length

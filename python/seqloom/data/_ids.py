@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from seqloom._rust import _native
 
@@ -19,7 +19,7 @@ def ids_of(headers: Ragged) -> list[str]:
 
 
 class Ids(Sequence[str]):
-    """The ids of a batch, which behave as a list of them does.
+    """The ids of a batch, which behave as a list of them does that nobody changes.
 
     Five hundred texts cost half of what a batch of short reads does, and many a loop looks
     at none: so they are made at the first look.
@@ -37,23 +37,43 @@ class Ids(Sequence[str]):
     """
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - as a list has none
-    __slots__ = ("_count", "_list", "_make")
+    __slots__ = ("__weakref__", "_count", "_list", "_make")
 
     def __init__(self, make: Callable[[], list[str]], count: int) -> None:
         self._make: Callable[[], list[str]] | None = make
         self._count = count
         self._list: list[str] = []
 
-    def to_list(self) -> list[str]:
-        """Gives the ids as a list.
+    @classmethod
+    def of(cls, names: list[str]) -> Self:
+        """Wraps ids that are texts already.
+
+        Args:
+            names: The ids.
 
         Returns:
-            The same list each time.
+            The same ids.
+
+        Examples:
+            >>> Ids.of(["x"])[0]
+            'x'
+        """
+        return cls(lambda: names, len(names))
+
+    def to_list(self) -> list[str]:
+        """Gives the ids as a list, for JSON and the like.
+
+        Returns:
+            A list of its own.
 
         Examples:
             >>> Ids(lambda: ["x"], 1).to_list()
             ['x']
         """
+        return [*self._made()]
+
+    def _made(self) -> list[str]:
+        """Makes the list at the first look."""
         make = self._make
         if make is not None:
             # Two threads may both make it; each sees a whole one.
@@ -69,28 +89,31 @@ class Ids(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
-        return self.to_list()[index]
+        return self._made()[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.to_list())
+        return iter(self._made())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.to_list()
+        return name in self._made()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Ids):
-            return self.to_list() == other.to_list()
-        return self.to_list() == other if isinstance(other, list) else NotImplemented
+            return self._made() == other._made()
+        return self._made() == other if isinstance(other, list) else NotImplemented
 
-    def __add__(self, other: Any) -> list[str]:
-        return [*self.to_list(), *other]
+    def __add__(self, other: list[str] | Ids) -> list[str]:
+        return [*self._made(), *other] if isinstance(other, _LISTS) else NotImplemented
 
-    def __radd__(self, other: Any) -> list[str]:
-        return [*other, *self.to_list()]
+    def __radd__(self, other: object) -> list[str]:
+        return [*other, *self._made()] if isinstance(other, list) else NotImplemented
 
     def __repr__(self) -> str:
-        return repr(self.to_list())
+        return repr(self._made())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy, here or in another process, needs no records.
-        return list, (self.to_list(),)
+        return list, (self._made(),)
+
+
+_LISTS: Any = (list, Ids)

@@ -97,7 +97,10 @@ class SequenceEncoder(Config):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many letters that are no plain members were met since it was made."""
+        """How many letters that are no plain members were met since it was made.
+
+        Where threads work ahead, batches that nobody took may be among what was met.
+        """
         return self.met
 
     @property

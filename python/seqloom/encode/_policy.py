@@ -21,6 +21,7 @@ Number = Literal["float32", "float64", "float16", "bfloat16", "uint8", "int64", 
 # The largest number of each type of whole numbers; floats hold shares too.
 LIMITS = {"uint8": 2**8 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 STOP = ord("*")
+ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 
 def check_choices(encoder: SequenceEncoder) -> None:
@@ -72,6 +73,7 @@ def letters_of(
         >>> letters_of(OneHot("dna")).members
         'ACGT'
     """
+    _check_name(encoder.alphabet)
     return _native.Letters(
         encoder.alphabet,
         codes=encoder.unknown != "error" if codes is None else codes,
@@ -80,6 +82,16 @@ def letters_of(
         rare=rare,
         symbols=encoder.symbols,
     )
+
+
+def _check_name(alphabet: str) -> None:
+    """Refuses the name of an alphabet in other case, which would be letters."""
+    name = str(alphabet).lower()
+    if name in ALPHABETS and alphabet != name:
+        raise ArgumentError(
+            f"alphabet {alphabet!r} is no name, and would be these letters: "
+            f'did you mean "{name}"?'
+        )
 
 
 def any_letter(letters: _native.Letters) -> str:

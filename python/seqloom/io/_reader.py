@@ -68,6 +68,8 @@ class SequenceReader:
         self.compression = self._native.compression
         # At the interpreter's end, too: a thread that reads ahead must not outlive it.
         self._finalizer = weakref.finalize(self, self._native.close)
+        # A process that ends closes its files itself, and another thread may be reading.
+        self._finalizer.atexit = False
         self._closed: ReadReport | None = None
         self._turn = Turn(self.path)
 

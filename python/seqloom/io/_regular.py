@@ -22,13 +22,22 @@ def check_lasting(path: str | os.PathLike[str]) -> None:
     check_regular(path)
 
 
-def check_regular(path: str | os.PathLike[str]) -> None:
-    """Refuses a stream; what else is wrong with a path, its reader says."""
+def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
+    """Refuses a stream; what else is wrong with a path, its reader says.
+
+    Args:
+        path: The file.
+        instead: What else helps, behind the advice to save a stream to a file.
+
+    Raises:
+        FileError: It is a stream.
+    """
     try:
         mode = Path(path).stat().st_mode
     except OSError:
         return
     if kind := _STREAMS.get(stat.S_IFMT(mode)):
         raise FileError(
-            f"{os.fspath(path)}: {kind} can be read once only; save it to a file first"
+            f"{os.fspath(path)}: {kind} can be read once only; "
+            f"save it to a file first{instead}"
         )

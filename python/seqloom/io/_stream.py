@@ -44,5 +44,5 @@ def origin_of(path: str | os.PathLike[str]) -> str | os.PathLike[str] | Standard
     """Gives what is read: standard input for ``-``; another stream is refused."""
     if os.fspath(path) == "-":
         return StandardInput()
-    check_regular(path)
+    check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")
     return path

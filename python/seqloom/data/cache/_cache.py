@@ -13,6 +13,7 @@ import numpy as np
 from seqloom._config import Config
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.data._extent import mask_of, padded_length, place_axis
+from seqloom.data._ids import Ids
 from seqloom.data._items import SequenceItems
 from seqloom.data._subset import Subset
 from seqloom.data.cache._cache_folder import CacheFolder
@@ -187,7 +188,7 @@ class CachedDataset(SequenceItems):
         wanted = encoder.shape(rows.size, length)
         inputs = empty(wanted, encoder.dtype) if out is None else out
         self._gather(rows, lengths, inputs)
-        batch = {"id": names, "inputs": inputs} | self._about(rows, epoch)
+        batch = {"id": Ids.of(names), "inputs": inputs} | self._about(rows, epoch)
         batch |= self._labels_of(rows) | {"lengths": lengths}
         if (lengths != length).any():
             batch["mask"] = mask_of(lengths, length)

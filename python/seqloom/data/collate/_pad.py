@@ -41,7 +41,8 @@ class PadCollator:
 
     Raises:
         ArgumentError: A length or a multiple below 1, another side, or no key; when called:
-            tokens need padding, and what it holds is not known.
+            tokens need padding, and what it holds is not known, or is no number of their
+            type.
 
     Examples:
         >>> items = [{"inputs": np.ones((4, 2))}, {"inputs": np.ones((4, 3))}]
@@ -197,16 +198,16 @@ class PadCollator:
         start = places - shape[axis] if self.side == "left" else 0
         where[axis] = slice(start, start + shape[axis])
         shape[axis] = places
-        padded = _full(inputs, shape, self._value(self.encoder))
+        padded = _full(inputs, shape, self._value(self.encoder, inputs))
         padded[tuple(where)] = inputs
         return padded
 
-    def _value(self, encoder: Any) -> float:
-        """Decides what padding holds."""
-        if self.value is not None:
-            return self.value
+    def _value(self, encoder: Any, inputs: Any) -> float:
+        """Decides what padding holds, which must be a number of the inputs' type."""
         known = encoder if self.encoder is None else self.encoder
-        return getattr(known, "pad_value", 0)
+        value = getattr(known, "pad_value", 0) if self.value is None else self.value
+        _check_fits(value, inputs)
+        return value
 
     def _check_tokens(self, inputs: Any) -> None:
         """Refuses to guess what pads tokens."""
@@ -223,13 +224,12 @@ class PadCollator:
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
         """Puts the padding of a batch on its side, and our value into it."""
-        is_padding = extent["mask"] == 0
+        is_padding, value = extent["mask"] == 0, self._value(encoder, rows)
         if not is_padding.any():
             return
         if self.side == "left":
             for row, length in zip(rows, extent["lengths"].tolist(), strict=True):
                 row[row.shape[0] - length :] = _copied(row[:length])
-        value = self._value(encoder)
         if self.side == "left" or value != getattr(encoder, "pad_value", 0):
             rows[is_padding] = value
 
@@ -263,6 +263,26 @@ def _full(like: Any, shape: list[int], value: float) -> Any:
         if is_tensor(like)
         else np.full(shape, value, like.dtype)
     )
+
+
+def _check_fits(value: float, array: Any) -> None:
+    """Refuses padding that is no number of an array's type: it would be another one."""
+    dtype = _numpy_type(array) if _is_whole(array) else None
+    if dtype is None or dtype.kind == "b":
+        return
+    limits = np.iinfo(dtype)
+    if value % 1 != 0 or not limits.min <= value <= limits.max:
+        raise ArgumentError(
+            f"padding of {value} is no number of the type {dtype}, which holds whole ones "
+            f"from {limits.min:,} to {limits.max:,}: pass PadCollator another value, or "
+            "the encoder another dtype"
+        )
+
+
+def _numpy_type(array: Any) -> np.dtype[Any]:
+    """Gives the type of an array's numbers, or NumPy's of the same name as a tensor's."""
+    dtype = array.dtype
+    return np.dtype(str(dtype).removeprefix("torch.")) if is_tensor(array) else dtype
 
 
 def _is_whole(array: Any) -> bool:

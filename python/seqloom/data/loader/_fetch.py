@@ -32,6 +32,7 @@ class Request:
     Args:
         rows: Positions, or what else a sampler gives; one where items are left alone.
         epoch: The epoch they are asked for in.
+        is_checked: Whether they are the loader's own: an int64 array of what is there.
 
     Examples:
         >>> Request(np.arange(2), 3).places()
@@ -40,6 +41,7 @@ class Request:
 
     rows: Any
     epoch: int
+    is_checked: bool = False
 
     def places(self) -> Any:
         """Lists positions that carry the epoch; what is no whole number stays as it is."""
@@ -106,9 +108,9 @@ class Fetch:
 
         def started(request: Request) -> Callable[[], Any]:
             rows = request.rows
-            # The loader's own order needs no check.
-            checked = rows if isinstance(rows, _Array) else positions(rows, size)
-            wait = begin(maker, checked)
+            if not request.is_checked:
+                rows = positions(_numbers(rows), size)
+            wait = begin(maker, rows)
             return lambda: self.finish(wait())
 
         return started

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from seqloom.data.loader._arguments import Choice
     from seqloom.data.loader._rank import Rank
 
+_Array: Any = np.ndarray
 _REAL = False  # no padding
 # An array for each batch would cost as much as the order itself.
 _AT_ONCE = 1 << 14
@@ -117,7 +118,7 @@ class Plan:
     def _request(self, rows: Any, epoch: int) -> Request:
         """Asks for several items, or for the one."""
         alone = self.choice.batch_size is None
-        return Request(int(rows[0]) if alone else rows, epoch)
+        return Request(int(rows[0]) if alone else rows, epoch, is_checked=True)
 
     def _padding(self, places: NDArray[np.int64]) -> NDArray[np.bool_] | None:
         """Marks what other ranks have had, where such a thing can be."""
@@ -129,13 +130,17 @@ class Plan:
         """Follows a sampler, passing over what has been had."""
         if callable(getattr(sampler, "set_epoch", None)):
             sampler.set_epoch(epoch)
-        size = None if self.choice.batch_sampler is not None else self.choice.batch_size
-        done = start
+        choice, done = self.choice, start
         is_marked = self.rank.world > 1 and self.rank.even == "pad"
-        for rows, padding in _cut(
-            self._dealt(sampler, start), size, drop_last=self.choice.drop_last
-        ):
-            done += self.rank.world * (1 if size is None else len(rows))
+        dealt = self._dealt(sampler, start)
+        if choice.batch_sampler is not None:
+            parts = ((_listed(rows), None) for rows, _ in dealt)
+        elif choice.batch_size is None:
+            parts = ((row, None) for row, _ in dealt)
+        else:
+            parts = _cut(dealt, choice.batch_size, drop_last=choice.drop_last)
+        for rows, padding in parts:
+            done += self.rank.world * (1 if padding is None else len(rows))
             yield Step(Request(rows, epoch), done, padding if is_marked else None)
 
     def _dealt(self, sampler: Iterable[Any], start: int) -> Iterator[tuple[Any, bool]]:
@@ -155,12 +160,9 @@ def _spans(count: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut(
-    rows: Iterator[tuple[Any, bool]], size: int | None, *, drop_last: bool
-) -> Iterator[tuple[Any, NDArray[np.bool_] | None]]:
-    """Puts items into batches; without a size each is a batch already."""
-    if size is None:
-        yield from ((_listed(row), None) for row, _ in rows)
-        return
+    rows: Iterator[tuple[Any, bool]], size: int, *, drop_last: bool
+) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
+    """Puts items into batches."""
     while part := list(islice(rows, size)):
         if drop_last and len(part) < size:
             return
@@ -168,9 +170,12 @@ def _cut(
 
 
 def _listed(rows: Any) -> Any:
-    """Refuses what names no batch, as one position does."""
+    """Copies what a batch_sampler gives, which it may write to again."""
     if not hasattr(rows, "__iter__"):
         raise ArgumentError(
             f"a batch_sampler gives lists of positions, got {rows!r}; pass it as sampler="
         )
-    return rows
+    copied = rows.copy() if isinstance(rows, _Array) else list(rows)
+    if not len(copied):
+        raise ArgumentError("a batch_sampler gave an empty batch; leave it out")
+    return copied

@@ -21,6 +21,7 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 _AHEAD = 2
+_PATIENCE = 1.0
 _END = object()
 
 
@@ -128,7 +129,8 @@ def read_ahead(items: Iterable[Item], most: int) -> Iterator[Item]:
     finally:
         done.set()
         _drain(waiting)
-        thread.join()
+        # One that waits for a pipe ends when the pipe does: nobody waits for that.
+        thread.join(_PATIENCE)
 
 
 def _pump(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event) -> None:

@@ -53,9 +53,13 @@ class _Batches:
 
     def _replayed(self, batches: Iterator[Any], mark: Mark) -> Iterator[Handed]:
         """Goes on behind batches that were had, by making them again."""
-        rest = islice(batches, mark.position, None)
-        for done, (batch, is_last) in enumerate(with_last(rest), mark.position + 1):
+        rest = self._told(islice(batches, mark.position, None))
+        for done, (batch, is_last) in enumerate(rest, mark.position + 1):
             yield self._recipe.convert(batch), Mark(done), is_last
+
+    def _told(self, batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+        """Tells of each batch whether it is the last."""
+        return with_last(batches)
 
     def count(self, plan: Plan) -> int:
         """Tells how many batches an epoch has, where the dataset says."""
@@ -105,6 +109,12 @@ class Followed(_Batches):
         """Yields batches, where the epoch is then, and whether it was the last."""
         del plan
         return self._replayed(self._packed(self._items(epoch)), mark)
+
+    def _told(self, batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+        """Tells nothing where a user's code runs here, which may use its memory again."""
+        if self._crew is None:
+            return ((batch, False) for batch in batches)
+        return super()._told(batches)
 
     def _items(self, epoch: int) -> Iterator[Any]:
         """Goes through what the workers, or the dataset here, give."""

@@ -9,7 +9,7 @@ from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, items_of, plain
 from seqloom.data._drafter import Drafter, Shape
 from seqloom.data._encoded import augmented, in_file
-from seqloom.data._ids import ids_of
+from seqloom.data._ids import Ids, ids_of
 from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
@@ -63,10 +63,11 @@ class Piece:
             drafter = self.drafter(**shape)
             return drafter.make(self.chunk.rows, num_threads)
         letters = self._letters(num_threads)
-        batch: dict[str, Any] = {"id": ids_of(self.chunk.batch.headers)}
+        names = ids_of(self.chunk.batch.headers)
+        batch: dict[str, Any] = {"id": Ids.of(names)}
         if self.stream.encoder is None:
             return batch | plain(letters) | self._about()
-        encoded = self._encoded(letters, batch["id"], num_threads=num_threads, **shape)
+        encoded = self._encoded(letters, names, num_threads=num_threads, **shape)
         batch["inputs"] = encoded.pop("inputs")
         return batch | self._about() | encoded
 

@@ -19,6 +19,7 @@ from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, read_shard
 from seqloom.data.stream._stream_state import mark_of
 from seqloom.data.stream._window import Windows
+from seqloom.errors import FileError
 from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     LabelSource = Paths | Mapping[str, Any] | Callable[[SequenceRecord], Any]
 
 _AT_ONCE = 256
+_STDIN = "-"
 
 
 class SequenceStream(Resumable):
@@ -114,6 +116,7 @@ class SequenceStream(Resumable):
         )
         self._options = _given(quality=quality, on_error=on_error, num_threads=num_threads)
         self._shard = Shard()
+        self._is_read = False
 
     @property
     def task(self) -> str | None:
@@ -243,7 +246,16 @@ class SequenceStream(Resumable):
     def _parts(self, start: int) -> Iterator[FilePart]:
         """Finds this shard's part of each file, one after the other."""
         for path in self.paths:
+            self._check_once(path)
             yield part_of(path, self._shard, self._options, start=start, tell=self._tell)
+
+    def _check_once(self, path: str) -> None:
+        """Refuses to read standard input a second time."""
+        if path == _STDIN and self._is_read:
+            raise FileError(
+                "-: standard input can be read once only; save it to a file first"
+            )
+        self._is_read = True
 
     def _tell(self, report: ReadReport) -> None:
         """Adds up what was left out."""
