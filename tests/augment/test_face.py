@@ -26,6 +26,8 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
     (Mutate, {"rate": float("nan")}),
     (Mutate, {"rate": 0.5, "insertions": 0.3, "deletions": 0.3}),
     (Mutate, {"alphabet": "AA"}),
+    (Mutate, {"alphabet": "DNA"}),
+    (QualityNoise, {"alphabet": "Protein"}),
     (Mask, {"rate": 2}),
     (Mask, {"letter": "NN"}),
     (Mask, {"letter": "é"}),

@@ -7,6 +7,7 @@ from typing import Literal
 
 from seqloom._rust import _native
 from seqloom.augment._augmentation import Augmentation, letter_byte
+from seqloom.encode._policy import check_alphabet_name
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Mutate(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
+        check_alphabet_name(self.alphabet)
         return _native.Augmenter.mutate(
             self.rate, self.deletions, self.insertions, self.alphabet
         )
@@ -98,4 +100,5 @@ class QualityNoise(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
+        check_alphabet_name(self.alphabet)
         return _native.Augmenter.quality_noise(self.offset, self.alphabet)

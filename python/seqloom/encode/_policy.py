@@ -73,7 +73,7 @@ def letters_of(
         >>> letters_of(OneHot("dna")).members
         'ACGT'
     """
-    _check_name(encoder.alphabet)
+    check_alphabet_name(encoder.alphabet)
     return _native.Letters(
         encoder.alphabet,
         codes=encoder.unknown != "error" if codes is None else codes,
@@ -84,7 +84,7 @@ def letters_of(
     )
 
 
-def _check_name(alphabet: str) -> None:
+def check_alphabet_name(alphabet: str) -> None:
     """Refuses the name of an alphabet in other case, which would be letters."""
     name = str(alphabet).lower()
     if name in ALPHABETS and alphabet != name:
