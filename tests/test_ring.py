@@ -1,9 +1,11 @@
 """Memory that is lent as arrays comes back when nobody looks at it any more."""
 
 import numpy as np
+import pytest
 import torch
 
 from seqloom._rust import _native
+from seqloom.errors import MemoryLimitError
 
 
 def _address(array):
@@ -43,3 +45,8 @@ def test_an_array_begins_on_a_cache_line_and_may_be_written():
     arrays = [ring.take(size) for size in (0, 1, 63, 64, 65)]
     assert [array.size for array in arrays] == [0, 1, 63, 64, 65]
     assert all(_address(array) % 64 == 0 and array.flags.writeable for array in arrays)
+
+
+def test_a_batch_that_memory_cannot_hold_is_an_error_not_an_abort():
+    with pytest.raises(MemoryLimitError, match="does not fit into memory"):
+        _native.Ring().take(1 << 62)

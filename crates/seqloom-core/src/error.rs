@@ -43,6 +43,12 @@ pub enum Error {
         /// Which record.
         fault: Box<Fault>,
     },
+    /// Something that is no record of a file, for which the memory does not suffice.
+    #[error("{message}")]
+    Full {
+        /// What did not fit.
+        message: String,
+    },
     /// A letter that the encoder does not take.
     #[error("sequence {record}, position {position}: expected {expected}, found {:?}", char::from(*letter))]
     Letter {
@@ -73,6 +79,13 @@ impl Error {
     /// An [`Error::Argument`].
     pub fn argument(message: impl Into<String>) -> Self {
         Self::Argument {
+            message: message.into(),
+        }
+    }
+
+    /// An [`Error::Full`].
+    pub fn full(message: impl Into<String>) -> Self {
+        Self::Full {
             message: message.into(),
         }
     }

@@ -20,7 +20,7 @@ pub struct Rows {
 impl Rows {
     /// Adds rows behind the others.
     pub fn append(&mut self, rows: &Columns<'_>) -> Result<()> {
-        let full = |_| Error::argument("the records do not fit into memory");
+        let full = |_| Error::full("the records do not fit into memory");
         let (first, last) = match rows.offsets {
             [first, .., last] => (*first, *last),
             _ => return Ok(()),
@@ -90,7 +90,7 @@ impl<'a> Columns<'a> {
         let mut data = Vec::new();
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         data.try_reserve_exact(total)
-            .map_err(|_| Error::argument(format!("{total} letters do not fit into memory")))?;
+            .map_err(|_| Error::full(format!("{total} letters do not fit into memory")))?;
         // Outside a pool rayon would build its global one.
         if total < WORTH_SHARING || rayon::current_thread_index().is_none() {
             for &row in rows {

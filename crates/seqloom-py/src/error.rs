@@ -41,7 +41,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             details.set_item("expected", &**expected)?;
             "LetterError"
         }
-        Error::Memory { .. } => "MemoryLimitError",
+        Error::Memory { .. } | Error::Full { .. } => "MemoryLimitError",
         Error::OutOfRange { .. } => "OutOfRangeError",
         _ => "ArgumentError",
     };

@@ -140,9 +140,9 @@ impl Ring {
         let mut vector = self.shelf.take();
         let lines = size.div_ceil(LINE).max(1);
         let more = lines.saturating_sub(vector.len());
-        vector
-            .try_reserve_exact(more)
-            .map_err(|_| Error::argument(format!("a batch of {size} bytes does not fit")))?;
+        vector.try_reserve_exact(more).map_err(|_| {
+            Error::full(format!("a batch of {size} bytes does not fit into memory"))
+        })?;
         if more > 0 {
             vector.resize(lines, Line([0; LINE]));
         }

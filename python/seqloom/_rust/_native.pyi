@@ -129,15 +129,15 @@ class BatchMaker:
         r"""
         Batches' memory comes from `ring`.
         """
-    def push(self, kernel: SequenceKernel, store: RecordStore, rows: typing.Optional[numpy.typing.NDArray[numpy.int64]], size: builtins.int, with_names: builtins.bool) -> None:
+    def push(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool) -> None:
         r"""
-        Asks for a batch: `size` bytes, into which the kernel writes some rows, or all.
+        Asks for a batch: `size` bytes, into which the kernel writes some rows.
         """
     def pop(self) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
         The next of the batches that were asked for, in that order.
         """
-    def make(self, kernel: SequenceKernel, store: RecordStore, rows: typing.Optional[numpy.typing.NDArray[numpy.int64]], size: builtins.int, with_names: builtins.bool, threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
+    def make(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool, threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
         A batch made at once, its rows shared out among so many threads.
         """
@@ -249,9 +249,9 @@ class RecordStore:
         """
     def __len__(self) -> builtins.int: ...
     def __getitem__(self, index: builtins.int, /) -> tuple[str, bytes, typing.Optional[bytes]]: ...
-    def ids(self, rows: typing.Optional[numpy.typing.NDArray[numpy.int64]] = None) -> builtins.list[str]:
+    def ids(self, rows: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
         r"""
-        The ids of some rows, or of all.
+        The ids of some rows.
         """
     def take(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]]:
         r"""

@@ -13,7 +13,7 @@ use seqloom_load::gather::Rows;
 use super::store::{Columns, RecordStore, raised, text};
 use crate::encode::kernel::SequenceKernel;
 use crate::lend::{Memory, Ring};
-use crate::pool;
+use crate::{error, pool};
 
 /// Below so many bytes, waking other threads costs more than it saves.
 const WORTH_SHARING: usize = 1 << 23;
@@ -22,12 +22,12 @@ const WORTH_SHARING: usize = 1 << 23;
 struct Batch {
     kernel: Py<SequenceKernel>,
     columns: Arc<Columns>,
-    rows: Option<Vec<i64>>,
+    rows: Vec<i64>,
     memory: Memory,
-    /// Whether ids are copied: those of columns that stay can be had later.
-    with_names: bool,
-    names: Rows,
-    answer: Result<Counts>,
+    /// Ids, if they are copied: those of columns that stay can be had later.
+    names: Option<Rows>,
+    /// Nothing before the work, or where it has panicked.
+    answer: Option<Result<Counts>>,
 }
 
 /// Memory with the numbers; letters met that are not plain, if there were any; ids, if they
@@ -56,32 +56,46 @@ impl Job for Batch {
     fn tool(&self) {}
 
     fn work(&mut self, (): &mut ()) {
-        self.answer = self.make();
+        self.answer = Some(self.make());
     }
 
     fn fail(&mut self) {
-        self.answer = Err(Error::argument("a batch could not be made"));
+        self.answer = None;
     }
 }
 
 impl Batch {
+    fn new(
+        (kernel, store, rows): (Py<SequenceKernel>, &RecordStore, PyReadonlyArray1<'_, i64>),
+        memory: Memory,
+        with_names: bool,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            kernel,
+            columns: Arc::clone(&store.columns),
+            rows: rows.as_slice()?.to_vec(),
+            memory,
+            names: with_names.then(Rows::default),
+            answer: None,
+        })
+    }
+
     fn make(&mut self) -> Result<Counts> {
-        let rows = self.rows.as_deref();
-        if self.with_names {
-            self.names = self.columns.names(rows)?;
+        if let Some(names) = &mut self.names {
+            *names = self.columns.names(&self.rows)?;
         }
-        let sequences = self.columns.sequences(rows)?;
+        let sequences = self.columns.sequences(&self.rows)?;
         self.kernel.get().write(&sequences, &mut self.memory)
     }
 
     /// What Python gets of it.
     fn hand_over(self, py: Python<'_>) -> PyResult<Made> {
-        let counts = raised(py, self.answer)?.to_array();
-        let names = self.with_names.then_some(Names { names: self.names });
+        let panicked = || error::internal(py, "a batch could not be made");
+        let counts = raised(py, self.answer.ok_or_else(panicked)?)?.to_array();
         Ok((
             self.memory.into_array(py)?.unbind(),
             counts.iter().any(|count| *count > 0).then_some(counts),
-            names,
+            self.names.map(|names| Names { names }),
         ))
     }
 }
@@ -108,7 +122,7 @@ impl BatchMaker {
         }
     }
 
-    /// Asks for a batch: `size` bytes, into which the kernel writes some rows, or all.
+    /// Asks for a batch: `size` bytes, into which the kernel writes some rows.
     #[pyo3(signature = (kernel, store, rows, size, with_names))]
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn push(
@@ -116,12 +130,12 @@ impl BatchMaker {
         py: Python<'_>,
         kernel: Py<SequenceKernel>,
         store: &RecordStore,
-        rows: Option<PyReadonlyArray1<'_, i64>>,
+        rows: PyReadonlyArray1<'_, i64>,
         size: usize,
         with_names: bool,
     ) -> PyResult<()> {
-        let mut batch = self.batch(py, kernel, store, (rows, size))?;
-        batch.with_names = with_names;
+        let memory = raised(py, self.memory(size))?;
+        let batch = Batch::new((kernel, store, rows), memory, with_names)?;
         self.crew.push(batch);
         Ok(())
     }
@@ -145,36 +159,22 @@ impl BatchMaker {
         py: Python<'_>,
         kernel: Py<SequenceKernel>,
         store: &RecordStore,
-        rows: Option<PyReadonlyArray1<'_, i64>>,
+        rows: PyReadonlyArray1<'_, i64>,
         size: usize,
         with_names: bool,
         threads: usize,
     ) -> PyResult<Made> {
-        let mut batch = self.batch(py, kernel, store, (rows, size))?;
-        batch.with_names = with_names;
+        let memory = raised(py, self.memory(size))?;
+        let mut batch = Batch::new((kernel, store, rows), memory, with_names)?;
         let threads = if size < WORTH_SHARING { 1 } else { threads };
-        batch.answer = Ok(pool::run(py, threads, || batch.make())?);
+        let counts = pool::run(py, threads, || batch.make())?;
+        batch.answer = Some(Ok(counts));
         batch.hand_over(py)
     }
 }
 
 impl BatchMaker {
-    fn batch(
-        &self,
-        py: Python<'_>,
-        kernel: Py<SequenceKernel>,
-        store: &RecordStore,
-        (rows, size): (Option<PyReadonlyArray1<'_, i64>>, usize),
-    ) -> PyResult<Batch> {
-        let rows = rows.map(|rows| rows.as_slice().map(<[i64]>::to_vec));
-        Ok(Batch {
-            kernel,
-            columns: Arc::clone(&store.columns),
-            rows: rows.transpose()?,
-            memory: raised(py, self.ring.get().memory(size))?,
-            with_names: false,
-            names: Rows::default(),
-            answer: Ok(Counts::default()),
-        })
+    fn memory(&self, size: usize) -> Result<Memory> {
+        self.ring.get().memory(size)
     }
 }

@@ -169,15 +169,13 @@ impl RecordStore {
         ))
     }
 
-    /// The ids of some rows, or of all.
-    #[pyo3(signature = (rows=None))]
+    /// The ids of some rows.
     fn ids<'py>(
         &self,
         py: Python<'py>,
-        rows: Option<PyReadonlyArray1<'py, i64>>,
+        rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Vec<Bound<'py, PyString>>> {
-        let rows = rows.as_ref().map(|rows| rows.as_slice()).transpose()?;
-        let names = raised(py, self.columns.names(rows))?;
+        let names = raised(py, self.columns.names(rows.as_slice()?))?;
         names.iter().map(|name| text(py, name)).collect()
     }
 
@@ -200,23 +198,16 @@ impl RecordStore {
 }
 
 impl Columns {
-    /// The ids of some rows, or of all.
-    pub(super) fn names(&self, rows: Option<&[i64]>) -> Result<Rows> {
-        let names = self.names.columns();
-        match rows {
-            Some(rows) => names.first_words_of(rows.iter().copied()),
-            None => names.first_words(),
-        }
+    /// The ids of some rows.
+    pub(super) fn names(&self, rows: &[i64]) -> Result<Rows> {
+        let rows = rows.iter().copied();
+        self.names.columns().first_words_of(rows)
     }
 
-    /// The letters of some rows, or of all.
-    pub(super) fn sequences<'a>(&'a self, rows: Option<&'a [i64]>) -> Result<Ragged<'a>> {
+    /// The letters of some rows.
+    pub(super) fn sequences<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         let Held { data, offsets } = &self.sequences;
-        let (data, offsets) = (data.as_slice(), offsets.as_slice());
-        match rows {
-            Some(rows) => Ragged::picked(data, offsets, rows),
-            None => Ragged::new(data, offsets),
-        }
+        Ragged::picked(data.as_slice(), offsets.as_slice(), rows)
     }
 }
 
