@@ -8,12 +8,14 @@ import os
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from seqloom.errors import FileError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
+
+    Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
 # How many names of leftovers are looked at: so many writers of one file killed at once.
 _LOOKED_AT = 8
@@ -61,13 +63,18 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
 
 @contextmanager
-def atomic_paths(paths: Sequence[str | os.PathLike[str]]) -> Generator[list[Path]]:
+def atomic_paths(
+    paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
+) -> Generator[list[Path]]:
     """Lends names beside several files, and renames all of them when the block ends well.
 
     A leftover of a writer that was killed is removed by the next writer of the same file.
+    Each file is the old one or the new one at any time; a writer that is killed between two
+    renames leaves some of both, unless ``commit`` sees to it.
 
     Args:
         paths: The final names, as `atomic_path` takes them.
+        commit: What gives whole parts their final names; None renames one after the other.
 
     Yields:
         A temporary file for each, empty, to be written in place: a lock on it says that
@@ -90,10 +97,10 @@ def atomic_paths(paths: Sequence[str | os.PathLike[str]]) -> Generator[list[Path
             parts = [stack.enter_context(_part_of(final)) for final in finals]
             yield parts
             for part in parts:
-                _sync(part)
-            _rename(parts, finals)
+                sync(part)
+            (commit or _rename)(parts, finals)
         for folder in dict.fromkeys(final.parent for final in finals):
-            _sync(folder)
+            sync(folder)
     except FileError:
         raise
     except OSError as error:
@@ -187,8 +194,15 @@ def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         raise
 
 
-def _sync(path: Path) -> None:
-    """Waits until the disk has what was written to a file or a folder."""
+def sync(path: Path) -> None:
+    """Waits until the disk has what was written to a file or a folder.
+
+    Args:
+        path: The file or the folder.
+
+    Examples:
+        >>> sync(Path())
+    """
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

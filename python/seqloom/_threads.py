@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+
+Result = TypeVar("Result")
 
 _VARIABLES = ("PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS")
 # More than any machine has cores, and than any pool can hold.
 _MOST = 1 << 16
+# Seconds between two looks at a work.
+_OFTEN = 0.1
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -69,6 +74,49 @@ def limit_blas(num_threads: int) -> Generator[None]:
 
     with threadpool_limits(num_threads, user_api="blas"):
         yield
+
+
+def watched(
+    work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
+) -> Result:
+    """Works on another thread: this one looks at it now and then, and hears Ctrl-C.
+
+    Args:
+        work: What is done.
+        look: Called ten times a second, and once after the end.
+        stop: Makes the work end soon; called where looking fails or Ctrl-C comes.
+
+    Returns:
+        What the work gives.
+
+    Examples:
+        >>> watched(lambda: 3, lambda: None, stop=lambda: None)
+        3
+    """
+    made: list[Result] = []
+    failures: list[BaseException] = []
+    is_over = threading.Event()
+
+    def run() -> None:
+        try:
+            made.append(work())
+        except BaseException as failure:  # noqa: BLE001 - raised again below
+            failures.append(failure)
+        finally:
+            is_over.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        while not is_over.wait(_OFTEN):
+            look()
+        look()
+    except BaseException:
+        stop()
+        is_over.wait()
+        raise
+    if failures:
+        raise failures[0]
+    return made[0]
 
 
 def _count_of(name: str, value: str) -> int:

@@ -3,9 +3,13 @@
 SeqloomError
 ├── ArgumentError (ValueError)             an argument of a call makes no sense
 ├── BackendError (ValueError)              a backend is unknown, absent, or two are mixed
+├── ClosedError (RuntimeError)             something is closed that must be open
 ├── ConfigError (ValueError)               a configuration cannot be read or does not fit
 ├── FileError (OSError)                    a file cannot be read or written
-│   └── MissingFileError (FileNotFoundError)
+│   ├── MissingFileError (FileNotFoundError)
+│   │   └── MissingObjectError
+│   └── RemoteError (ValueError)           an object in the cloud cannot be reached or read
+│       └── MissingObjectError             no such object: a MissingFileError too
 ├── FormatError (ValueError)               a file does not hold what it should
 │   └── LetterError                        a letter outside the alphabet
 ├── GradientError (RuntimeError)           a gradient is asked for where there is none
@@ -14,6 +18,7 @@ SeqloomError
 ├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
 ├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
 ├── MissingExtraError (ImportError)        a library that an extra would install
+├── NumberRangeError (OverflowError)       a number does not fit its type
 ├── OutOfRangeError (IndexError)           an index beyond the size
 ├── RecordError (ValueError)               a model record that does not fit the module
 ├── RunFolderError (FileExistsError)       an output folder that may not be written
@@ -36,6 +41,10 @@ class BackendError(SeqloomError, ValueError):
     """A backend is unknown, absent, or two are mixed."""
 
 
+class ClosedError(SeqloomError, RuntimeError):
+    """Something is closed that must be open."""
+
+
 class ConfigError(SeqloomError, ValueError):
     """A configuration cannot be read or does not fit."""
 
@@ -46,6 +55,14 @@ class FileError(SeqloomError, OSError):
 
 class MissingFileError(FileError, FileNotFoundError):
     """A file does not exist."""
+
+
+class RemoteError(FileError, ValueError):
+    """An object in the cloud cannot be reached or read."""
+
+
+class MissingObjectError(RemoteError, MissingFileError):
+    """An object in the cloud does not exist."""
 
 
 class FormatError(SeqloomError, ValueError):
@@ -141,6 +158,10 @@ class MemoryLimitError(SeqloomError, MemoryError):
 
 class MissingExtraError(SeqloomError, ImportError):
     """A library is missing that an extra would install."""
+
+
+class NumberRangeError(SeqloomError, OverflowError):
+    """A number does not fit its type."""
 
 
 class OutOfRangeError(SeqloomError, IndexError):

@@ -43,6 +43,14 @@ pub enum Error {
         /// Which record.
         fault: Box<Fault>,
     },
+    /// A number of a file that does not fit its type.
+    #[error("{}: {fault}", path.display())]
+    Range {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Where and what.
+        fault: Box<Fault>,
+    },
     /// Something that is no record of a file, for which the memory does not suffice.
     #[error("{message}")]
     Full {
@@ -90,11 +98,13 @@ impl Error {
         }
     }
 
-    /// An [`Error::Format`], or an [`Error::Memory`] where that is the fault.
+    /// An [`Error::Format`], or an [`Error::Memory`] or [`Error::Range`] where that is the
+    /// fault.
     pub fn format(path: &Path, fault: Fault) -> Self {
         let (path, fault) = (path.to_path_buf(), Box::new(fault));
         match fault.kind {
             Kind::Memory => Self::Memory { path, fault },
+            Kind::Range => Self::Range { path, fault },
             _ => Self::Format { path, fault },
         }
     }
@@ -141,6 +151,8 @@ pub enum Kind {
     Count,
     /// The memory does not suffice.
     Memory,
+    /// A number does not fit its type.
+    Range,
 }
 
 impl fmt::Display for Kind {
@@ -158,6 +170,7 @@ impl fmt::Display for Kind {
             Self::Comment => "comment",
             Self::Count => "count",
             Self::Memory => "memory",
+            Self::Range => "range",
         })
     }
 }

@@ -9,6 +9,7 @@ pub mod augment;
 pub mod count;
 mod fill;
 mod frame;
+pub mod genotype;
 mod kmer;
 mod letters;
 mod lookup;

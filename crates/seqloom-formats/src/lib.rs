@@ -25,6 +25,7 @@ pub mod pairs;
 mod parser;
 pub mod patience;
 mod pieces;
+pub mod plink;
 pub mod profile;
 pub mod reader;
 pub mod render;

@@ -1,7 +1,10 @@
-//! Waiting for somebody who writes into a pipe, but not deaf meanwhile.
+//! Waiting for somebody who writes into a pipe, or for a long read, but not deaf meanwhile.
 //!
 //! A program may wait for minutes, and be told to stop: by Ctrl-C. Whoever
-//! runs the program sets what is asked in between.
+//! runs the program sets what is asked in between. For a read by many threads
+//! see [`Stop`].
+
+mod stop;
 
 use std::fs::File;
 use std::io;
@@ -11,6 +14,8 @@ use std::sync::OnceLock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+
+pub use stop::Stop;
 
 /// Says whether to go on waiting: an error ends it.
 pub type Ask = fn() -> io::Result<()>;
@@ -60,6 +65,7 @@ fn look(file: &File, time: &Timespec) -> Result<usize, Errno> {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(time))
 }
 
-fn ask() -> io::Result<()> {
+/// Asks whether to go on, as whoever runs the program has set it.
+pub fn ask() -> io::Result<()> {
     ASK.get().map_or(Ok(()), |ask| ask())
 }

@@ -4,11 +4,12 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use seqloom_formats::Options;
 use seqloom_formats::index::{parse_fai, parse_gzi, parse_side};
 use seqloom_formats::options::OnError;
+use seqloom_formats::plink::table::{Sheet, Table};
 
 #[test]
 fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
@@ -26,6 +27,10 @@ fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
             }
         }
         let _ = (parse_fai(&bytes), parse_gzi(&bytes), parse_side(&bytes));
+        for sheet in [Sheet::Fam, Sheet::Bim] {
+            let names = sheet.names().map(String::from);
+            let _ = Table::parse(Path::new("fuzz"), sheet, &names, &bytes);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The order in which a loader visits its records.
 
 pub mod gather;
+pub mod genotype;
 pub mod order;
 pub mod strand;
 

@@ -43,6 +43,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         }
         Error::Memory { .. } | Error::Full { .. } => "MemoryLimitError",
         Error::OutOfRange { .. } => "OutOfRangeError",
+        Error::Range { .. } => "NumberRangeError",
         _ => "ArgumentError",
     };
     build(py, class, &error.to_string(), &details)

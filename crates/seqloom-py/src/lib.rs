@@ -45,6 +45,8 @@ mod _native {
     #[pymodule_export]
     use super::encode::count::{count_letters, count_letters_per_record};
     #[pymodule_export]
+    use super::encode::genotype::pack_codes;
+    #[pymodule_export]
     use super::encode::kernel::SequenceKernel;
     #[pymodule_export]
     use super::encode::letters::Letters;
@@ -56,6 +58,8 @@ mod _native {
     use super::formats::index::{IndexProgress, SequenceIndex, build_index};
     #[pymodule_export]
     use super::formats::locate::locate;
+    #[pymodule_export]
+    use super::formats::plink::{PlinkTable, count_lines_in, count_lines_of, render_table};
     #[pymodule_export]
     use super::formats::profile::SequenceProfile;
     #[pymodule_export]
@@ -78,6 +82,12 @@ mod _native {
     use super::kernels::softmax::{cross_entropy, log_softmax, softmax};
     #[pymodule_export]
     use super::lend::{Loan, Ring};
+    #[pymodule_export]
+    use super::load::genotype::bed_file::{BedFile, decode_lines};
+    #[pymodule_export]
+    use super::load::genotype::codes::{GenotypeCodes, GenotypeLayer, GenotypeWatch, hash_bed};
+    #[pymodule_export]
+    use super::load::genotype::stats::{GenotypeSurvey, hardy_p};
     #[pymodule_export]
     use super::load::maker::{BatchMaker, Names};
     #[pymodule_export]

@@ -2,13 +2,16 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-use seqloom_core::Result;
+use seqloom_core::{Error, Result};
+use seqloom_formats::patience::{Stop, ask};
 
 use crate::{error, interrupt};
 
@@ -27,8 +30,8 @@ pub(crate) fn run<T: Send>(
 ) -> PyResult<T> {
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| match threads {
-            0 | 1 => Ok(work()),
-            _ => pool(threads).map(|pool| pool.install(work)),
+            0 | 1 => Ok(Stop::asking().during(work)),
+            _ => pool(threads).map(|pool| beside(&pool, work)),
         }))
     });
     if let Some(raised) = interrupt::take() {
@@ -40,6 +43,33 @@ pub(crate) fn run<T: Send>(
         Err(panic) => Err(error::internal(py, message(&*panic))),
     }
 }
+
+/// Lets a pool work, and looks for signals meanwhile: only the thread that called may.
+fn beside<T: Send>(pool: &ThreadPool, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let stop = Stop::default();
+    let (done, outcome) = sync_channel(1);
+    let outcome = pool.in_place_scope(|scope| {
+        let told = stop.clone();
+        scope.spawn(move |_| {
+            let _ = done.send(catch_unwind(AssertUnwindSafe(|| told.during(work))));
+        });
+        loop {
+            match outcome.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Timeout) if ask().is_err() => stop.stop(),
+                Err(RecvTimeoutError::Timeout) => {}
+                other => return other,
+            }
+        }
+    });
+    match outcome {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_) => Err(Error::argument("the work was lost")),
+    }
+}
+
+/// So long a signal may wait.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The pool of this process with this many threads, made on first use.
 fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildError> {

@@ -10,11 +10,17 @@ import typing
 __all__ = [
     "Augmenter",
     "BatchMaker",
+    "BedFile",
     "ColumnBuilder",
+    "GenotypeCodes",
+    "GenotypeLayer",
+    "GenotypeSurvey",
+    "GenotypeWatch",
     "IndexProgress",
     "Letters",
     "Loan",
     "Names",
+    "PlinkTable",
     "RecordStore",
     "Ring",
     "SequenceIndex",
@@ -33,13 +39,18 @@ __all__ = [
     "conv1d_weight_grad",
     "count_letters",
     "count_letters_per_record",
+    "count_lines_in",
+    "count_lines_of",
     "cross_entropy",
+    "decode_lines",
     "dropout",
     "first_mismatch",
     "first_words",
     "fold_each",
     "gelu",
     "gelu_grad",
+    "hardy_p",
+    "hash_bed",
     "hash_ids",
     "header_ids",
     "locate",
@@ -47,6 +58,7 @@ __all__ = [
     "max_pool1d",
     "max_pool1d_grad",
     "mean_scores",
+    "pack_codes",
     "packed_positions",
     "permutation",
     "permuted",
@@ -54,6 +66,7 @@ __all__ = [
     "random_bits",
     "relu",
     "relu_grad",
+    "render_table",
     "scale_shift",
     "sigmoid",
     "sigmoid_grad",
@@ -143,6 +156,29 @@ class BatchMaker:
         """
 
 @typing.final
+class BedFile:
+    r"""
+    A `.bed` that stays open.
+    """
+    @property
+    def major(self) -> builtins.str:
+        r"""
+        `"SNP"`, or `"individual"`.
+        """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, check: builtins.bool) -> BedFile:
+        r"""
+        Opens a file, and checks its header now, or before the first read.
+        """
+    def read(self, shape: tuple[builtins.int, builtins.int], iid: typing.Optional[numpy.typing.NDArray[numpy.int64]], sid: typing.Optional[numpy.typing.NDArray[numpy.int64]], out: numpy.typing.NDArray[typing.Any], *, count_a1: builtins.bool, check: builtins.bool, threads: builtins.int) -> None:
+        r"""
+        Fills `out`, an array of int8, float32 or float64 in C or Fortran order;
+        """
+    def check_tail(self, shape: tuple[builtins.int, builtins.int]) -> None:
+        r"""
+        Compares the file's length and the last byte of each line with the tables.
+        """
+
+@typing.final
 class ColumnBuilder:
     r"""
     A column that grows, batch by batch.
@@ -155,6 +191,82 @@ class ColumnBuilder:
     def finish(self) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
         All rows; the builder begins anew.
+        """
+
+@typing.final
+class GenotypeCodes:
+    r"""
+    Lines of codes by number, in memory or in a file that stays open.
+    """
+    @staticmethod
+    def open(path: builtins.str | os.PathLike[str] | pathlib.Path, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, sums: typing.Optional[numpy.typing.NDArray[numpy.uint64]]) -> GenotypeCodes:
+        r"""
+        Opens a file of this shape whose lines are what items are, with the sum of each line
+        where sums were kept.
+        """
+    def decode(self, lines: numpy.typing.NDArray[numpy.int64], tables: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any], *, by_line: builtins.bool, threads: builtins.int) -> None:
+        r"""
+        Numbers of some lines: `tables` has the value of each code, `(codes, places)`, or with
+        `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
+        """
+    def gather(self, lines: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint8], *, threads: builtins.int) -> None:
+        r"""
+        The codes of some lines, four in a byte; the bits behind the last are 0.
+        """
+    def count(self, lines: numpy.typing.NDArray[numpy.int64], *, by_line: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint32]:
+        r"""
+        How often each place is missing, heterozygous and homozygous A2 over some lines; or
+        with `by_line` each line over its places.
+        """
+
+@typing.final
+class GenotypeLayer:
+    r"""
+    A `.bed` to be laid down so that a line is what an item is.
+    """
+    def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, variants: typing.Optional[numpy.typing.NDArray[numpy.int64]]) -> GenotypeLayer:
+        r"""
+        Lines shall be individuals, of some variants or all; or all variants.
+        """
+    def hold(self, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> GenotypeCodes:
+        r"""
+        Lays lines down in memory.
+        """
+    def write(self, path: builtins.str | os.PathLike[str] | pathlib.Path, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint64]:
+        r"""
+        Lays lines down in a new file, and gives the sum of each.
+        """
+
+@typing.final
+class GenotypeSurvey:
+    r"""
+    A pass over a `.bed` that counts genotypes, made in steps.
+    """
+    def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], group: numpy.typing.NDArray[numpy.uint8], groups: builtins.int) -> GenotypeSurvey:
+        r"""
+        A pass over a file of this shape; `group` says in which of so many groups each
+        individual is counted: beyond them, in none.
+        """
+    def advance(self, counts: numpy.typing.NDArray[numpy.uint32], missing: numpy.typing.NDArray[numpy.uint32], check: builtins.bool, threads: builtins.int) -> None:
+        r"""
+        Counts the next variants into `counts`, an array `(variants, groups, codes)`, and adds
+        to `missing` how often each individual is missing in them.
+        """
+
+@typing.final
+class GenotypeWatch:
+    r"""
+    How far a work has come; another thread may ask, and stop it.
+    """
+    @property
+    def bytes(self) -> builtins.int:
+        r"""
+        How many bytes of the `.bed` were worked through so far.
+        """
+    def __new__(cls) -> GenotypeWatch: ...
+    def stop(self) -> None:
+        r"""
+        Ends the work with an error, soon.
         """
 
 @typing.final
@@ -236,6 +348,40 @@ class Names:
     def to_list(self) -> builtins.list[str]:
         r"""
         All of them.
+        """
+
+@typing.final
+class PlinkTable:
+    r"""
+    A `.fam` or `.bim` whose lines have been checked, and some of its columns. `name` is for
+    errors.
+    """
+    @property
+    def rows(self) -> builtins.int:
+        r"""
+        How many lines it has.
+        """
+    def __new__(cls, text: bytes, suffix: builtins.str, names: typing.Sequence[builtins.str], name: builtins.str | os.PathLike[str] | pathlib.Path) -> PlinkTable: ...
+    def size(self, name: builtins.str) -> tuple[builtins.int, builtins.int]:
+        r"""
+        Letters of a column's longest field, and bytes of all.
+        """
+    def longest(self, name: builtins.str, first: builtins.int, count: builtins.int) -> builtins.int:
+        r"""
+        Letters of the longest field of a column, in so many rows from `first` on.
+        """
+    def write_points(self, name: builtins.str, first: builtins.int, width: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
+        r"""
+        Fills `out` with the code points of a column, `width` of them for each field, from row
+        `first` on.
+        """
+    def write_integers(self, name: builtins.str, out: numpy.typing.NDArray[numpy.int32]) -> None:
+        r"""
+        Fills `out` with a column of whole numbers.
+        """
+    def write_floats(self, name: builtins.str, out: numpy.typing.NDArray[numpy.float32]) -> None:
+        r"""
+        Fills `out` with a column of numbers.
         """
 
 @typing.final
@@ -549,10 +695,26 @@ def count_letters_per_record(data: numpy.typing.NDArray[numpy.uint8], offsets: n
     How many letters of each record are among `letters`, whatever their case.
     """
 
+def count_lines_in(path: builtins.str | os.PathLike[str] | pathlib.Path) -> builtins.int:
+    r"""
+    How many lines a table's file has; blank lines at its end are none.
+    """
+
+def count_lines_of(text: bytes) -> builtins.int:
+    r"""
+    How many lines a text has; blank lines at its end are none.
+    """
+
 def cross_entropy(logits: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], labels: numpy.typing.NDArray[numpy.int64], weights: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_loss: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the rows' losses, each times its class's weight, and their gradients by the
     logits.
+    """
+
+def decode_lines(lines: numpy.typing.NDArray[numpy.uint8], places: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], *, along: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
+    r"""
+    Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
+    places)` with `along`, else `(places, lines)`, in C order.
     """
 
 def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], key0: builtins.int, key1: builtins.int, rate: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -583,6 +745,17 @@ def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.flo
 def gelu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with gelu's gradient, from its input.
+    """
+
+def hardy_p(genotypes: numpy.typing.NDArray[numpy.uint32], out: numpy.typing.NDArray[numpy.float64], mid: builtins.bool, threads: builtins.int) -> None:
+    r"""
+    Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium for rows of
+    homozygous A1, heterozygous, homozygous A2.
+    """
+
+def hash_bed(bed: BedFile, watch: GenotypeWatch, threads: builtins.int) -> builtins.str:
+    r"""
+    Names the content of a `.bed` by 32 hexadecimal digits.
     """
 
 def hash_ids(headers: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> numpy.typing.NDArray[numpy.uint64]:
@@ -620,6 +793,12 @@ def mean_scores(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.N
     The mean score of each row of quality letters, by a table of 256 scores.
     """
 
+def pack_codes(values: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[numpy.uint8], *, transposed: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
+    r"""
+    Packs int8, float32 or float64 in C or Fortran order into `out`, an array `(lines, bytes)`:
+    a line is a row, or with `transposed` a column.
+    """
+
 def packed_positions(offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
     Fills `out` with each place's number within its sequence.
@@ -653,6 +832,11 @@ def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.flo
 def relu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with relu's gradient, from its output.
+    """
+
+def render_table(suffix: builtins.str, columns: typing.Sequence[numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.float32] | builtins.list[builtins.str]], first: builtins.int) -> bytes:
+    r"""
+    The lines of some rows of a table; the first of them is row `first`.
     """
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, Parameter
 
+from seqloom.cli._bed import bed
 from seqloom.cli._convert import convert
 from seqloom.cli._demo import demo
 from seqloom.cli._evaluate import evaluate
@@ -37,6 +38,7 @@ USAGES: dict[object, str] = {
 }
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, usage=USAGES.get(command))
+app.command(bed)
 
 
 def run(tokens: Sequence[str]) -> int:

@@ -70,7 +70,11 @@ def _hint(error: CycloptsError) -> str:
 
 def _where_help_is(app: App, words: Sequence[str]) -> str:
     """Names the help of the command that was meant, where it is one."""
-    named = [word for word in words[:1] if word in app]
+    named: list[str] = []
+    for word in words:
+        if word.startswith("-") or word not in app:
+            break
+        named, app = [*named, word], app[word]
     return f"{shlex.join(['seqloom', *named, '--help'])} lists the options"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.table import Table
 
+from seqloom.cli import _bed_inspect
 from seqloom.cli._machine import open_console
 from seqloom.cli._options import PLACE, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
@@ -38,6 +39,9 @@ def inspect(
     """
     from seqloom.io import inspect as look
 
+    if plot is None and _bed_inspect.is_bed(file):
+        _bed_inspect.inspect(file, json=json)
+        return
     summary = look(file, quality=quality)
     console = open_console()
     if json:

@@ -1,4 +1,4 @@
-"""Sequence files, as records, as columns and at a glance."""
+"""Sequence files and genotype files, as records, as arrays and at a glance."""
 
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._index import SequenceIndex
@@ -13,8 +13,17 @@ from seqloom.io._record import SequenceRecord
 from seqloom.io._report import ReadReport
 from seqloom.io._summary import LengthBin, Summary
 from seqloom.io._write import write_sequences
+from seqloom.io.plink._bed_summary import BedSummary
+from seqloom.io.plink._create_bed import create_bed
+from seqloom.io.plink._genotype_stats import GenotypeStats
+from seqloom.io.plink._inspect_bed import inspect_bed
+from seqloom.io.plink._open_bed import open_bed
+from seqloom.io.plink._stats import genotype_stats
+from seqloom.io.plink._to_bed import to_bed
 
 __all__ = [
+    "BedSummary",
+    "GenotypeStats",
     "LengthBin",
     "PairedReader",
     "PositionBin",
@@ -27,7 +36,12 @@ __all__ = [
     "SequenceRecord",
     "Summary",
     "build_index",
+    "create_bed",
+    "genotype_stats",
     "inspect",
+    "inspect_bed",
+    "open_bed",
     "open_sequences",
+    "to_bed",
     "write_sequences",
 ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom._rust import _native
-from seqloom._threads import thread_count
+from seqloom._threads import thread_count, watched
 from seqloom.errors import FileError, FormatError, MissingFileError
 from seqloom.io._regular import check_lasting
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUFFIX = ".sli"
-_OFTEN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,41 +70,8 @@ def build_index(
         if on_progress is not None:
             on_progress(progress.bytes)
 
-    _watch(make, look, stop=progress.stop)
+    watched(make, look, stop=progress.stop)
     return side
-
-
-def _watch(
-    work: Callable[[], bytes | None],
-    look: Callable[[], None],
-    *,
-    stop: Callable[[], None],
-) -> bytes | None:
-    """Works on another thread: this one looks at it now and then, and hears Ctrl-C."""
-    made: list[bytes | None] = []
-    failures: list[BaseException] = []
-    is_over = threading.Event()
-
-    def run() -> None:
-        try:
-            made.append(work())
-        except BaseException as failure:  # noqa: BLE001 - raised again below
-            failures.append(failure)
-        finally:
-            is_over.set()
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        while not is_over.wait(_OFTEN):
-            look()
-        look()
-    except BaseException:
-        stop()
-        is_over.wait()
-        raise
-    if failures:
-        raise failures[0]
-    return made[0]
 
 
 def open_index(
@@ -199,7 +164,7 @@ def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
     def make() -> bytes | None:
         return _native.build_index(path, None, progress, threads)
 
-    kept = _watch(make, lambda: None, stop=progress.stop) or b""
+    kept = watched(make, lambda: None, stop=progress.stop) or b""
     native = _native.SequenceIndex.from_bytes(path, kept, threads)
     return OpenedIndex(native, None, f"the index is kept in memory ({why})")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._alphabet import LETTERS, alphabet_of, letters_met
 from seqloom.io._open import open_sequences
 from seqloom.io._position import positions_of
@@ -19,7 +20,7 @@ from seqloom.io._tally import Tally, hash_ids
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from numpy.typing import NDArray
 
@@ -68,7 +69,7 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
     """
     origin = origin_of(path)
     tally = Tally()
-    with open_sequences(origin, quality=quality) as reader:
+    with _pointing_on(), open_sequences(origin, quality=quality) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
     examples, duplicates = _duplicates(origin, tally.names)
     lengths, counts = tally.lengths, tally.counts
@@ -88,6 +89,17 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
         quality=summarise(qualities, means, encoding=quality),
         positions=positions_of(tally.profile, int(lengths.max()), encoding=quality),
     )
+
+
+@contextmanager
+def _pointing_on() -> Generator[None]:
+    """Says of genotypes, which are no sequences, what looks into them."""
+    try:
+        yield
+    except FormatError as error:
+        if "PLINK .bed" in str(error):
+            error.add_note("seqloom.io.inspect_bed says what a PLINK .bed holds")
+        raise
 
 
 def _composition(counts: NDArray[np.int64]) -> dict[str, Any]:

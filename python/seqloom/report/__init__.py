@@ -2,7 +2,7 @@
 
 from seqloom.report._draw_panels import write_panels
 from seqloom.report._interval import wilson_interval
-from seqloom.report._panels import Bars, Lines, Shares
+from seqloom.report._panels import Bars, Lines, Quantiles, Shares
 from seqloom.report._percent import percent
 from seqloom.report._tables import class_table
 from seqloom.report._values import Confusion, Curve, Report, Scatter, Table, Tile
@@ -13,6 +13,7 @@ __all__ = [
     "Confusion",
     "Curve",
     "Lines",
+    "Quantiles",
     "Report",
     "Scatter",
     "Shares",

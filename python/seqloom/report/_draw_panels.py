@@ -7,7 +7,7 @@ from os import PathLike
 
 from seqloom._files import write_atomic
 from seqloom.errors import MissingExtraError
-from seqloom.report._panels import Bars, Lines, Panel, Shares
+from seqloom.report._panels import Bars, Lines, Panel, Quantiles, Shares
 from seqloom.report._theme import LIGHT, Axes, Figure, Theme, dress, figure, to_png
 
 _COLUMNS = 2
@@ -70,7 +70,7 @@ def _(panel: Bars, axes: Axes, theme: Theme) -> None:
 
     axes.stairs(panel.counts, panel.edges, fill=True, color=theme.accent)
     axes.set_xlabel(panel.axis, fontsize=9)
-    axes.set_ylabel("sequences", fontsize=9)
+    axes.set_ylabel(panel.unit, fontsize=9)
     axes.grid(visible=False, axis="x")
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -78,7 +78,9 @@ def _(panel: Bars, axes: Axes, theme: Theme) -> None:
     if panel.is_wide:
         axes.set_xscale("log")
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        is_whole = all(float(edge).is_integer() for edge in panel.edges)
+        steps = {"integer": True} if is_whole else {"steps": [1, 2, 5, 10]}
+        axes.xaxis.set_major_locator(MaxNLocator(8, **steps))
     if len(panel.counts) == 1:  # one bar, not a wall
         axes.set_xlim(panel.edges[0] - 3, panel.edges[1] + 3)
     axes.xaxis.set_major_formatter(FuncFormatter(_spell))
@@ -113,6 +115,27 @@ def _(panel: Shares, axes: Axes, theme: Theme) -> None:
     axes.bar(list(panel.shares), list(panel.shares.values()), color=theme.accent, width=0.8)
     axes.grid(visible=False, axis="x")
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+
+
+@_draw_panel.register
+def _(panel: Quantiles, axes: Axes, theme: Theme) -> None:
+    """Draws a point for each quantile, and the line on which chance alone would put it."""
+    end = max(panel.expected, default=1)
+    axes.plot([0, end], [0, end], color=theme.quiet, lw=1, ls="--", label="chance alone")
+    axes.scatter(
+        panel.expected,
+        panel.observed,
+        s=9,
+        color=theme.accent,
+        lw=0,
+        zorder=3,
+        label="found",
+    )
+    axes.set_xlabel("expected -log10 p", fontsize=9)
+    axes.set_ylabel("observed -log10 p", fontsize=9)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="upper left")
 
 
 def _spell(value: float, place: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Panels of one picture: bars, lines with a band, and shares; names and numbers only."""
+"""Panels of one picture: bars, lines, shares and quantiles; names and numbers only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,12 @@ class Bars:
     """Holds counts in bins side by side.
 
     Args:
-        title: What is counted.
+        title: What the edges measure.
         edges: Where bins begin, and where the last one ends: one more than counts.
         counts: How many fell into each bin.
         axis: What the edges are.
         is_wide: Whether the edges span so much that their logarithms are drawn.
+        unit: What is counted.
 
     Examples:
         >>> Bars("lengths", [1, 5, 9], [3, 4], axis="letters").counts
@@ -26,6 +27,7 @@ class Bars:
     counts: Sequence[int]
     axis: str = field(default="", kw_only=True)
     is_wide: bool = field(default=False, kw_only=True)
+    unit: str = field(default="sequences", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +76,23 @@ class Shares:
     shares: Mapping[str, float]
 
 
-Panel: TypeAlias = Bars | Lines | Shares
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Holds quantiles of p-values beside those that chance alone would give.
+
+    Args:
+        title: What was tested.
+        expected: Their negative logarithms to the base of 10 where chance alone decides.
+        observed: Those that were found, in the same order.
+
+    Examples:
+        >>> Quantiles("test", [0.3, 0.6], [0.2, 0.9]).expected
+        [0.3, 0.6]
+    """
+
+    title: str
+    expected: Sequence[float]
+    observed: Sequence[float]
+
+
+Panel: TypeAlias = Bars | Lines | Shares | Quantiles

@@ -3,6 +3,7 @@
 pub(crate) mod columns;
 pub(crate) mod index;
 pub(crate) mod locate;
+pub(crate) mod plink;
 pub(crate) mod profile;
 pub(crate) mod reader;
 mod source;

@@ -1,0 +1,32 @@
+//! Two-bit genotypes to numbers and back.
+//!
+//! A byte of a `.bed` holds the codes of four places, the first in its lowest bits:
+//!
+//! ```text
+//! code  genotype          value if A1 is counted
+//! 00    homozygous A1     2
+//! 01    missing           -127, or NaN
+//! 10    heterozygous      1
+//! 11    homozygous A2     0
+//! ```
+//!
+//! [`row`] decodes places that lie end to end; [`pick`] moves some places of a line together; [`column`]
+//! one place of many lines.
+//! [`hardy`] say how often each genotype occurs, and whether that is a surprise.
+//! [`each`] decodes lines by a table for each place; [`transpose`] turns lines into places;
+//! [`repack`] picks codes of a line in any order.
+
+pub mod column;
+pub mod count;
+pub mod each;
+pub mod hardy;
+pub mod pack;
+pub mod pick;
+pub mod repack;
+pub mod row;
+pub mod transpose;
+mod value;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use value::{Genotype, Table};

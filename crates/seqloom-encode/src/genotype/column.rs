@@ -1,0 +1,136 @@
+//! One place of many lines: the lines' bytes are turned first.
+
+use std::ops::Range;
+
+use super::value::code;
+use super::{Genotype, Table};
+
+/// So many bytes of a line are turned together.
+pub const WIDTH: usize = 16;
+
+/// Turns the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
+/// stand at `out[b * lines + l]`.
+///
+/// # Panics
+///
+/// If `out` is no whole number of lines' bytes, or they lie behind the lines' ends.
+pub fn turn(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
+    let count = lines.len() / stride.max(1);
+    let width = out.len() / count.max(1);
+    for (group, out) in out.chunks_mut(WIDTH * count.max(1)).enumerate() {
+        let start = first + group * WIDTH;
+        turn_group(
+            lines,
+            stride,
+            start..(start + WIDTH).min(first + width),
+            out,
+        );
+    }
+}
+
+/// Turns at most sixteen bytes of each line.
+fn turn_group(lines: &[u8], stride: usize, bytes: Range<usize>, out: &mut [u8]) {
+    let count = lines.len() / stride;
+    let whole = if bytes.len() == WIDTH {
+        count / WIDTH * WIDTH
+    } else {
+        0
+    };
+    for top in (0..whole).step_by(WIDTH) {
+        square(
+            &lines[top * stride + bytes.start..],
+            stride,
+            (&mut out[top..], count),
+        );
+    }
+    for line in whole..count {
+        let bytes = &lines[line * stride..][bytes.clone()];
+        let column = out[line..].iter_mut().step_by(count);
+        column.zip(bytes).for_each(|(out, byte)| *out = *byte);
+    }
+}
+
+/// Sixteen bytes of sixteen lines, by halves, quarters, eighths and sixteenths.
+fn square(lines: &[u8], stride: usize, (out, count): (&mut [u8], usize)) {
+    let mut rows = [[0_u8; WIDTH]; WIDTH];
+    for (row, line) in rows.iter_mut().zip(lines.chunks(stride)) {
+        row.copy_from_slice(&line[..WIDTH]);
+    }
+    for _ in 0..WIDTH.ilog2() {
+        rows = shuffled(&rows);
+    }
+    for (row, out) in rows.iter().zip(out.chunks_mut(count)) {
+        out[..WIDTH].copy_from_slice(row);
+    }
+}
+
+/// A perfect shuffle of all 256 bytes: four of them turn the square.
+#[inline(always)]
+fn shuffled(rows: &[[u8; WIDTH]; WIDTH]) -> [[u8; WIDTH]; WIDTH] {
+    let mut out = [[0; WIDTH]; WIDTH];
+    let (upper, lower) = rows.split_at(WIDTH / 2);
+    for (pair, (upper, lower)) in out.chunks_exact_mut(2).zip(upper.iter().zip(lower)) {
+        for (place, (&a, &b)) in upper.iter().zip(lower).enumerate() {
+            pair[place / 8][place % 8 * 2] = a;
+            pair[place / 8][place % 8 * 2 + 1] = b;
+        }
+    }
+    out
+}
+
+/// Decodes one place of each byte.
+///
+/// # Panics
+///
+/// If there are fewer bytes than places in `out`.
+pub fn decode<T: Genotype>(bytes: &[u8], place: usize, table: &Table<T>, out: &mut [T]) {
+    let bytes = &bytes[..out.len()];
+    let shift = 2 * u32::from(place.to_le_bytes()[0] & 3);
+    let done = T::columns(bytes, shift, table, out);
+    for (out, byte) in out.iter_mut().zip(bytes).skip(done) {
+        *out = table[code(*byte, place)];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_turned_whatever_the_number_of_lines() {
+        let stride = 21;
+        for count in [1, 15, 16, 17, 40] {
+            let lines: Vec<u8> = (0..count * stride)
+                .map(|i: usize| (i * 31).to_le_bytes()[0])
+                .collect();
+            for (first, width) in [(0, 16), (5, 16), (16, 5), (3, 1), (2, 17)] {
+                let mut out = vec![0; width * count];
+                turn(&lines, stride, first, &mut out);
+                for (at, byte) in out.iter().enumerate() {
+                    assert_eq!(*byte, lines[at % count * stride + first + at / count]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_of_each_byte_has_its_codes_value() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for count in [0, 1, 31, 32, 33, 256] {
+            for place in 0..8 {
+                let mut small = vec![0_i8; count];
+                decode(&bytes, place, &[0, 1, 2, 3], &mut small);
+                let mut single = vec![0.0_f32; count];
+                decode(&bytes, place, &[0.0, 1.0, 2.0, 3.0], &mut single);
+                let mut double = vec![0.0_f64; count];
+                decode(&bytes, place, &[0.0, 1.0, 2.0, 3.0], &mut double);
+                for (at, byte) in bytes[..count].iter().enumerate() {
+                    let expected = byte >> (2 * (place % 4)) & 3;
+                    assert_eq!(small[at], expected.cast_signed());
+                    assert_eq!(single[at].to_bits(), f32::from(expected).to_bits());
+                    assert_eq!(double[at].to_bits(), f64::from(expected).to_bits());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Numbers from codes where each place has a table of its own: imputed and standardised
+//! genotypes of a sample, whose places are variants.
+
+use pulp::{Simd, WithSimd};
+
+use crate::machine;
+
+/// The value of each code at each place, a slice for each code.
+pub type Tables<'a, T> = [&'a [T]; 4];
+
+/// A number of which one out of four is chosen without a branch: codes cannot be foretold.
+pub trait Choice: Copy + Send + Sync {
+    /// The number of a code, whose bits are the lowest of `code`.
+    fn choose(code: u32, values: [Self; 4]) -> Self;
+}
+
+macro_rules! choice {
+    ($number:ty, $bits:ty, $to_bits:expr, $from_bits:expr) => {
+        impl Choice for $number {
+            #[inline(always)]
+            fn choose(code: u32, values: [Self; 4]) -> Self {
+                let [a, b, c, d] = values.map($to_bits);
+                let code = <$bits>::from((code & 3) as u8);
+                let odd = <$bits>::wrapping_sub(0, code & 1);
+                let high = <$bits>::wrapping_sub(0, code >> 1);
+                let (low, other) = (a ^ ((a ^ b) & odd), c ^ ((c ^ d) & odd));
+                $from_bits(low ^ ((low ^ other) & high))
+            }
+        }
+    };
+}
+choice!(i8, u8, i8::cast_unsigned, u8::cast_signed);
+choice!(f32, u32, f32::to_bits, f32::from_bits);
+choice!(f64, u64, f64::to_bits, f64::from_bits);
+
+/// Places whose tables stay in the first-level cache while all lines pass.
+const TILE: usize = 1024;
+
+/// Places that are decoded together: the codes of a 32-bit word.
+const RUN: usize = 16;
+
+/// Decodes lines of `stride` bytes into rows of as many places as the tables have.
+///
+/// # Panics
+///
+/// If a line has fewer places than the tables, or `out` is no row for each line.
+pub fn decode<T: Choice>(lines: &[u8], stride: usize, tables: Tables<'_, T>, out: &mut [T]) {
+    machine::dispatch(Decoding {
+        lines,
+        stride,
+        tables,
+        out,
+    });
+}
+
+struct Decoding<'a, T> {
+    lines: &'a [u8],
+    stride: usize,
+    tables: Tables<'a, T>,
+    out: &'a mut [T],
+}
+
+impl<T: Choice> WithSimd for Decoding<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let places = self.tables[0].len();
+        for first in (0..places).step_by(TILE) {
+            let last = places.min(first + TILE);
+            let tables = self.tables.map(|table| &table[first..last]);
+            let lines = self.lines.chunks_exact(self.stride.max(1));
+            for (line, row) in lines.zip(self.out.chunks_exact_mut(places)) {
+                decode_part(&line[first / 4..], tables, &mut row[first..last]);
+            }
+        }
+    }
+}
+
+/// Decodes some places of one line.
+#[inline(always)]
+fn decode_part<T: Choice>(codes: &[u8], tables: Tables<'_, T>, out: &mut [T]) {
+    let (words, _) = codes.as_chunks::<{ RUN / 4 }>();
+    let [first, second, third, fourth] = tables.map(|table| table.as_chunks::<RUN>().0);
+    let runs = first.iter().zip(second).zip(third).zip(fourth);
+    let done = RUN * first.len();
+    for ((word, out), (((a, b), c), d)) in words.iter().zip(out.as_chunks_mut::<RUN>().0).zip(runs)
+    {
+        let word = u32::from_le_bytes(*word);
+        for at in 0..RUN {
+            out[at] = T::choose(word >> (2 * at), [a[at], b[at], c[at], d[at]]);
+        }
+    }
+    for (place, out) in out.iter_mut().enumerate().skip(done) {
+        *out = tables[usize::from(codes[place / 4] >> (2 * (place % 4)) & 3)][place];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agrees<T: Choice + PartialEq>(places: usize, value: impl Fn(usize, usize) -> T) {
+        let (lines, stride) = (3, places.div_ceil(4));
+        let codes: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
+        let planes: [Vec<T>; 4] =
+            std::array::from_fn(|code| (0..places).map(|place| value(code, place)).collect());
+        let mut out = vec![value(0, 0); lines * places];
+        decode(
+            &codes,
+            stride,
+            planes.each_ref().map(Vec::as_slice),
+            &mut out,
+        );
+        for (at, found) in out.iter().enumerate() {
+            let (line, place) = (at / places, at % places);
+            let code = codes[line * stride + place / 4] >> (2 * (place % 4)) & 3;
+            assert!(
+                *found == value(usize::from(code), place),
+                "{at} of {places}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_place_has_the_value_of_its_own_table() {
+        for places in [1, 3, 4, 15, 16, 17, 63, 1023, 1024, 1025, 1040, 2053] {
+            let small = |code, place| i8::try_from((place + 61 * code) % 127).unwrap();
+            agrees(places, small);
+            agrees(places, |code, place| f32::from(small(code, place)) / 3.0);
+            agrees(places, |code, place| f64::from(small(code, place)) / 7.0);
+        }
+    }
+
+    #[test]
+    fn no_places_are_no_numbers() {
+        decode::<f32>(&[], 0, [&[]; 4], &mut []);
+    }
+}

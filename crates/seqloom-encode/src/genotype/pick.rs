@@ -1,0 +1,213 @@
+//! Some places of a line, moved together.
+//!
+//! Two-bit codes are moved as they are, up to 32 in one instruction; what decodes whole lines
+//! then decodes these.
+
+/// The bytes of a line that are looked at together.
+const STEP: usize = 8;
+
+/// So many bytes behind the last line must be there: they are looked at, and not used.
+pub const SLACK: usize = STEP;
+
+/// The places of a line that are kept: ascending, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    steps: Vec<Step>,
+    /// The steps that make up each eight bytes of the outcome: up to which.
+    ends: Vec<usize>,
+    count: usize,
+}
+
+/// What is kept of eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    /// Where they begin in the line.
+    at: usize,
+    /// Both bits of each place that is kept.
+    mask: u64,
+    /// Where in the outcome's eight bytes they come to stand.
+    shift: usize,
+}
+
+impl Kept {
+    /// Those at some positions, in any order, and for each position which of the kept ones it
+    /// is; nothing if that is simply one after the other.
+    pub fn new(positions: &[usize]) -> (Self, Option<Vec<usize>>) {
+        if positions.is_sorted_by(|a, b| a < b) {
+            return (Self::ascending(positions), None);
+        }
+        let mut sorted = positions.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rank = |at: &usize| sorted.partition_point(|other| other < at);
+        let ranks = positions.iter().map(rank).collect();
+        (Self::ascending(&sorted), Some(ranks))
+    }
+
+    fn ascending(positions: &[usize]) -> Self {
+        let (mut steps, mut ends) = (Vec::new(), Vec::new());
+        for together in positions.chunks(4 * STEP) {
+            let first = steps.len();
+            for (rank, place) in together.iter().enumerate() {
+                let at = place / (4 * STEP) * STEP;
+                let mask = 3 << (2 * (place - 4 * at));
+                match steps[first..].last_mut() {
+                    Some(Step {
+                        at: last,
+                        mask: all,
+                        ..
+                    }) if *last == at => *all |= mask,
+                    _ => steps.push(Step {
+                        at,
+                        mask,
+                        shift: 2 * rank,
+                    }),
+                }
+            }
+            ends.push(steps.len());
+        }
+        let count = positions.len();
+        Self { steps, ends, count }
+    }
+
+    /// How many places are kept.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The bytes that the codes take.
+    pub fn stride(&self) -> usize {
+        self.count.div_ceil(4)
+    }
+
+    /// Moves the codes of lines of `stride` bytes, which lie end to end with [`SLACK`] more
+    /// bytes behind the last, together: the lines of `out` have [`Kept::stride`] bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for them.
+    pub fn compact(&self, lines: &[u8], stride: usize, out: &mut [u8]) {
+        let count = (lines.len() - SLACK) / stride.max(1);
+        for line in 0..count {
+            let from = &lines[line * stride..];
+            self.line(from, &mut out[line * self.stride()..][..self.stride()]);
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn line(&self, line: &[u8], out: &mut [u8]) {
+        match pulp::x86::V3::try_new() {
+            Some(simd) => simd.vectorize(
+                #[inline(always)]
+                || self.moved(line, out, |word, mask| extract_at_once(simd, word, mask)),
+            ),
+            None => self.moved(line, out, extract),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn line(&self, line: &[u8], out: &mut [u8]) {
+        self.moved(line, out, extract);
+    }
+
+    #[inline(always)]
+    fn moved(&self, line: &[u8], out: &mut [u8], extract: impl Fn(u64, u64) -> u64) {
+        let mut first = 0;
+        let mut words = self.ends.iter().map(|&end| {
+            let steps = &self.steps[first..end];
+            first = end;
+            steps.iter().fold(0, |found, step| {
+                found | extract(word(line, step.at), step.mask) << step.shift
+            })
+        });
+        let (whole, rest) = out.as_chunks_mut::<STEP>();
+        for (out, word) in whole.iter_mut().zip(&mut words) {
+            *out = word.to_le_bytes();
+        }
+        for (out, byte) in rest.iter_mut().zip(words.flat_map(u64::to_le_bytes)) {
+            *out = byte;
+        }
+    }
+}
+
+#[inline(always)]
+fn word(line: &[u8], at: usize) -> u64 {
+    let bytes = line.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The bits of `word` where `mask` has ones, moved together.
+fn extract(word: u64, mut mask: u64) -> u64 {
+    let (mut found, mut at) = (0, 0);
+    while mask != 0 {
+        found |= (word >> mask.trailing_zeros() & 3) << at;
+        mask &= mask - 1;
+        mask &= mask - 1;
+        at += 2;
+    }
+    found
+}
+
+/// The same in one instruction.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn extract_at_once(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
+    #[expect(unsafe_code, reason = "pulp does not have the instruction")]
+    // SAFETY: whoever has the token has a machine with BMI2.
+    unsafe {
+        std::arch::x86_64::_pext_u64(word, mask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(line: &[u8], count: usize) -> Vec<u8> {
+        (0..count)
+            .map(|place| line[place / 4] >> (2 * (place % 4)) & 3)
+            .collect()
+    }
+
+    #[test]
+    fn what_is_kept_of_each_line_is_what_was_asked_for() {
+        let stride = 100;
+        let mut lines: Vec<u8> = (0..3 * stride)
+            .map(|i: usize| (i * 37).to_le_bytes()[0])
+            .collect();
+        lines.resize(lines.len() + SLACK, 0xff);
+        for positions in [
+            vec![],
+            vec![399],
+            vec![7, 3, 3, 399, 0],
+            (0..400).collect(),
+            (0..400).step_by(3).collect(),
+            (0..200).map(|i| i * 7919 % 400).collect(),
+        ] {
+            let (kept, ranks) = Kept::new(&positions);
+            let mut out = vec![0; 3 * kept.stride() + SLACK];
+            kept.compact(&lines, stride, &mut out);
+            for line in 0..3 {
+                let all = codes(&lines[line * stride..], 400);
+                let found = codes(&out[line * kept.stride()..], kept.len());
+                let ranks = ranks
+                    .clone()
+                    .unwrap_or_else(|| (0..positions.len()).collect());
+                let found: Vec<u8> = ranks.iter().map(|&rank| found[rank]).collect();
+                let expected: Vec<u8> = positions.iter().map(|&at| all[at]).collect();
+                assert_eq!(found, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn bits_are_moved_alike_without_the_instruction() {
+        assert_eq!(extract(0b11_10_01_00, 0b11_00_11_11), 0b11_01_00);
+        assert_eq!(extract(u64::MAX, u64::MAX), u64::MAX);
+    }
+}

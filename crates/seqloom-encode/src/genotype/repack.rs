@@ -1,0 +1,31 @@
+//! Some codes of a line, packed anew.
+
+/// Picks the codes at some places of a line, in any order, as a line of its own.
+///
+/// # Panics
+///
+/// If a place lies behind the line's end, or `out` cannot hold so many codes.
+pub fn repack(codes: &[u8], places: &[usize], out: &mut [u8]) {
+    out.fill(0);
+    for (four, byte) in places.chunks(4).zip(out) {
+        for (at, &place) in four.iter().enumerate() {
+            *byte |= (codes[place / 4] >> (2 * (place % 4)) & 3) << (2 * at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_stand_in_the_order_of_the_places() {
+        let mut out = [0xff; 3];
+        repack(
+            &[0b11_10_01_00, 0b00_01_10_11],
+            &[3, 0, 1, 1, 4, 7],
+            &mut out,
+        );
+        assert_eq!(out, [0b01_01_00_11, 0b00_00_00_11, 0]);
+    }
+}

@@ -1,0 +1,56 @@
+//! Places that lie end to end.
+
+use super::value::code;
+use super::{Genotype, Table};
+
+/// Decodes as many places as `out` has, from the first of `codes`.
+///
+/// # Panics
+///
+/// If there are fewer codes than places.
+pub fn decode<T: Genotype>(codes: &[u8], table: &Table<T>, out: &mut [T]) {
+    let codes = &codes[..out.len().div_ceil(4)];
+    let done = T::rows(codes, table, out);
+    for (place, value) in out.iter_mut().enumerate().skip(done) {
+        *value = table[code(codes[place / 4], place)];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agrees<T: Genotype + std::fmt::Debug + Default>(table: &Table<T>) {
+        let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
+        for places in (0..70).chain([1000, 2047, 2048]) {
+            let mut out = vec![T::default(); places];
+            decode(&codes, table, &mut out);
+            for (place, value) in out.iter().enumerate() {
+                let expected = table[usize::from(codes[place / 4] >> (2 * (place % 4)) & 3)];
+                assert_eq!(*value, expected, "place {place} of {places}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_place_of_every_length_has_its_codes_value() {
+        agrees::<i8>(&[2, -127, 1, 0]);
+        agrees::<f32>(&[2.0, -9.0, 1.0, 0.0]);
+        agrees::<f64>(&[0.1, -9.5, 1.25, 7.0]);
+    }
+
+    #[test]
+    fn a_missing_float_is_no_number() {
+        let mut out = [0.0_f32; 4];
+        decode(&[0b11_10_01_00], &f32::table(true), &mut out);
+        assert_eq!((out[0], out[2], out[3]), (2.0, 1.0, 0.0));
+        assert!(out[1].is_nan());
+    }
+
+    #[test]
+    fn the_other_allele_can_be_counted() {
+        let mut out = [0_i8; 4];
+        decode(&[0b11_10_01_00], &i8::table(false), &mut out);
+        assert_eq!(out, [0, -127, 1, 2]);
+    }
+}

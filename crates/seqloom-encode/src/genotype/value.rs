@@ -1,0 +1,89 @@
+//! What a code becomes.
+
+/// The value of each of the four codes.
+pub type Table<T> = [T; 4];
+
+/// A number that a genotype can become: `i8`, `f32` or `f64`.
+pub trait Genotype: kernels::Kernels + Copy + PartialEq + Send + Sync + 'static {
+    /// What stands where a genotype is missing.
+    const MISSING: Self;
+
+    /// So many copies of the allele that is counted.
+    fn copies(count: u8) -> Self;
+
+    /// The value of each code, if A1 is counted, or if A2 is.
+    fn table(count_a1: bool) -> Table<Self> {
+        let [a1, a2] = if count_a1 { [2, 0] } else { [0, 2] };
+        [
+            Self::copies(a1),
+            Self::MISSING,
+            Self::copies(1),
+            Self::copies(a2),
+        ]
+    }
+}
+
+impl Genotype for i8 {
+    const MISSING: Self = -127;
+
+    fn copies(count: u8) -> Self {
+        count.cast_signed()
+    }
+}
+
+impl Genotype for f32 {
+    const MISSING: Self = Self::NAN;
+
+    fn copies(count: u8) -> Self {
+        Self::from(count)
+    }
+}
+
+impl Genotype for f64 {
+    const MISSING: Self = Self::NAN;
+
+    fn copies(count: u8) -> Self {
+        Self::from(count)
+    }
+}
+
+/// One code of a byte.
+#[inline(always)]
+pub(super) fn code(byte: u8, place: usize) -> usize {
+    usize::from(byte >> (2 * (place & 3)) & 3)
+}
+
+pub(super) mod kernels {
+    //! The loops of each type, which know this machine's instructions.
+
+    use super::Table;
+
+    /// Decodes what vectors can, and says how many places that were.
+    pub trait Kernels: Sized {
+        /// Places end to end.
+        fn rows(codes: &[u8], table: &Table<Self>, out: &mut [Self]) -> usize;
+
+        /// One place, `shift` bits up, of each byte.
+        fn columns(bytes: &[u8], shift: u32, table: &Table<Self>, out: &mut [Self]) -> usize;
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    mod plain {
+        use super::{Kernels, Table};
+
+        macro_rules! plain {
+            ($($number:ty),*) => {$(
+                impl Kernels for $number {
+                    fn rows(_: &[u8], _: &Table<Self>, _: &mut [Self]) -> usize {
+                        0
+                    }
+
+                    fn columns(_: &[u8], _: u32, _: &Table<Self>, _: &mut [Self]) -> usize {
+                        0
+                    }
+                }
+            )*};
+        }
+        plain!(i8, f32, f64);
+    }
+}

@@ -1,0 +1,178 @@
+//! The loops of machines with AVX2.
+
+use pulp::cast;
+use pulp::x86::V3;
+
+use super::Table;
+use super::value::kernels::Kernels;
+
+/// Runs work where this machine has AVX2; else nothing is done.
+fn run(work: impl FnOnce(V3) -> usize) -> usize {
+    let Some(simd) = V3::try_new() else { return 0 };
+    simd.vectorize(
+        #[inline(always)]
+        || work(simd),
+    )
+}
+
+macro_rules! kernels {
+    ($number:ty, $rows:expr, $columns:expr) => {
+        impl Kernels for $number {
+            fn rows(codes: &[u8], table: &Table<Self>, out: &mut [Self]) -> usize {
+                run(
+                    #[inline(always)]
+                    |simd| $rows(simd, codes, table, out),
+                )
+            }
+
+            fn columns(bytes: &[u8], shift: u32, table: &Table<Self>, out: &mut [Self]) -> usize {
+                run(
+                    #[inline(always)]
+                    |simd| $columns(simd, (bytes, shift), table, out),
+                )
+            }
+        }
+    };
+}
+kernels!(i8, small_rows, small_columns);
+kernels!(f32, single_rows, single_columns);
+kernels!(f64, double_rows, double_columns);
+
+/// A table for 16 indices: code `c` stands at `c` and at `4 * c`.
+#[inline(always)]
+fn spread(simd: V3, table: &Table<i8>) -> std::arch::x86_64::__m256i {
+    let mut places = [0_i8; 16];
+    for (code, value) in table.iter().enumerate() {
+        places[code] = *value;
+        places[4 * code] = *value;
+    }
+    simd.avx2._mm256_broadcastsi128_si256(cast(places))
+}
+
+/// Eight bytes become thirty-two numbers: each byte is laid down four times, all but one code
+/// of it is masked out, and the code looked up where it stands.
+#[inline(always)]
+fn small_rows(simd: V3, codes: &[u8], table: &Table<i8>, out: &mut [i8]) -> usize {
+    let (avx, avx2) = (simd.avx, simd.avx2);
+    let values = spread(simd, table);
+    let four: [u8; 32] = std::array::from_fn(|at| [0, 1, 2, 3, 4, 5, 6, 7][at / 4]);
+    let lower: [u8; 32] = std::array::from_fn(|at| [0x03, 0x0c, 0, 0][at % 4]);
+    let upper: [u8; 32] = std::array::from_fn(|at| [0, 0, 0x30, 0xc0][at % 4]);
+    let (four, lower, upper) = (cast(four), cast(lower), cast(upper));
+    let (words, _) = codes.as_chunks::<8>();
+    let (outs, _) = out.as_chunks_mut::<32>();
+    for (word, out) in words.iter().zip(&mut *outs) {
+        let bytes =
+            avx2._mm256_shuffle_epi8(avx._mm256_set1_epi64x(i64::from_le_bytes(*word)), four);
+        let low = avx2._mm256_and_si256(bytes, lower);
+        let high = avx2._mm256_srli_epi16::<4>(avx2._mm256_and_si256(bytes, upper));
+        let index = avx2._mm256_or_si256(low, high);
+        *out = cast(avx2._mm256_shuffle_epi8(values, index));
+    }
+    32 * words.len().min(outs.len())
+}
+
+/// Four bytes become sixteen numbers: a lane is shifted until its code is lowest.
+#[inline(always)]
+fn single_rows(simd: V3, codes: &[u8], table: &Table<f32>, out: &mut [f32]) -> usize {
+    let (avx, avx2) = (simd.avx, simd.avx2);
+    let values = avx._mm256_broadcast_ps(&cast(*table));
+    let (low, high) = (
+        cast([0, 2, 4, 6, 8, 10, 12, 14]),
+        cast([16, 18, 20, 22, 24, 26, 28, 30]),
+    );
+    let (words, _) = codes.as_chunks::<4>();
+    let (outs, _) = out.as_chunks_mut::<16>();
+    for (word, out) in words.iter().zip(&mut *outs) {
+        let word = avx._mm256_set1_epi32(i32::from_le_bytes(*word));
+        let first = avx._mm256_permutevar_ps(values, avx2._mm256_srlv_epi32(word, low));
+        let second = avx._mm256_permutevar_ps(values, avx2._mm256_srlv_epi32(word, high));
+        *out = cast([first, second]);
+    }
+    16 * words.len().min(outs.len())
+}
+
+/// One byte becomes four numbers, each moved as two halves.
+#[inline(always)]
+fn double_rows(simd: V3, codes: &[u8], table: &Table<f64>, out: &mut [f64]) -> usize {
+    let avx2 = simd.avx2;
+    let shifts = cast([0, 0, 2, 2, 4, 4, 6, 6]);
+    let (outs, _) = out.as_chunks_mut::<4>();
+    for (byte, out) in codes.iter().zip(&mut *outs) {
+        let bytes = simd.avx._mm256_set1_epi32(i32::from(*byte));
+        *out = double(simd, table, avx2._mm256_srlv_epi32(bytes, shifts));
+    }
+    4 * codes.len().min(outs.len())
+}
+
+/// The four numbers whose codes stand lowest in each pair of lanes.
+#[inline(always)]
+fn double(simd: V3, table: &Table<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
+    let avx2 = simd.avx2;
+    let code = avx2._mm256_and_si256(codes, cast([3_i32; 8]));
+    let half = avx2._mm256_or_si256(
+        avx2._mm256_add_epi32(code, code),
+        cast([0, 1, 0, 1, 0, 1, 0, 1]),
+    );
+    cast(avx2._mm256_permutevar8x32_epi32(cast(*table), half))
+}
+
+/// Thirty-two bytes, one code of each.
+#[inline(always)]
+fn small_columns(
+    simd: V3,
+    (bytes, shift): (&[u8], u32),
+    table: &Table<i8>,
+    out: &mut [i8],
+) -> usize {
+    let avx2 = simd.avx2;
+    let (values, lowest) = (spread(simd, table), cast([3_u8; 32]));
+    let shift = cast([u64::from(shift), 0]);
+    let (words, _) = bytes.as_chunks::<32>();
+    let (outs, _) = out.as_chunks_mut::<32>();
+    for (word, out) in words.iter().zip(&mut *outs) {
+        let codes = avx2._mm256_and_si256(avx2._mm256_srl_epi16(cast(*word), shift), lowest);
+        *out = cast(avx2._mm256_shuffle_epi8(values, codes));
+    }
+    32 * words.len().min(outs.len())
+}
+
+/// Eight bytes, one code of each.
+#[inline(always)]
+fn single_columns(
+    simd: V3,
+    (bytes, shift): (&[u8], u32),
+    table: &Table<f32>,
+    out: &mut [f32],
+) -> usize {
+    let (avx, avx2) = (simd.avx, simd.avx2);
+    let values = avx._mm256_broadcast_ps(&cast(*table));
+    let shift = cast([u64::from(shift), 0]);
+    let (words, _) = bytes.as_chunks::<8>();
+    let (outs, _) = out.as_chunks_mut::<8>();
+    for (word, out) in words.iter().zip(&mut *outs) {
+        let lanes = avx2._mm256_cvtepu8_epi32(cast([u64::from_le_bytes(*word), 0]));
+        *out = cast(avx._mm256_permutevar_ps(values, avx2._mm256_srl_epi32(lanes, shift)));
+    }
+    8 * words.len().min(outs.len())
+}
+
+/// Four bytes, one code of each.
+#[inline(always)]
+fn double_columns(
+    simd: V3,
+    (bytes, shift): (&[u8], u32),
+    table: &Table<f64>,
+    out: &mut [f64],
+) -> usize {
+    let avx2 = simd.avx2;
+    let shift = cast([u64::from(shift), 0]);
+    let (words, _) = bytes.as_chunks::<4>();
+    let (outs, _) = out.as_chunks_mut::<4>();
+    for (word, out) in words.iter().zip(&mut *outs) {
+        let lanes = avx2._mm256_cvtepu8_epi64(cast([u32::from_le_bytes(*word), 0, 0, 0]));
+        let pairs = avx2._mm256_shuffle_epi32::<0b10_10_00_00>(lanes);
+        *out = double(simd, table, avx2._mm256_srl_epi32(pairs, shift));
+    }
+    4 * words.len().min(outs.len())
+}

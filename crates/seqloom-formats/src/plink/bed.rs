@@ -1,0 +1,249 @@
+//! An open `.bed`, read at any place by many threads.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use seqloom_core::error::{Fault, Kind};
+use seqloom_core::{Error, Result};
+
+use super::layout::{HEADER, Layout, MAGIC, Major};
+
+/// A `.bed` that stays open. It is never mapped: a mapped file that shrinks kills the process.
+#[derive(Debug)]
+pub struct Bed {
+    path: PathBuf,
+    file: File,
+    major: OnceLock<Major>,
+}
+
+impl Bed {
+    /// Opens a file, and checks its first three bytes now or before the first read.
+    pub fn open(path: &Path, check: bool) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let bed = Self {
+            path: path.to_path_buf(),
+            file,
+            major: OnceLock::new(),
+        };
+        if check {
+            bed.major()?;
+        }
+        Ok(bed)
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a line is, as the third byte says.
+    pub fn major(&self) -> Result<Major> {
+        if let Some(major) = self.major.get() {
+            return Ok(*major);
+        }
+        let mut header = [0; HEADER];
+        let size = self.size()?;
+        if size < HEADER as u64 {
+            return Err(self.header(format!(
+                "expected a .bed, which begins with the bytes 6c 1b and 01 or 00; the file has {size} bytes"
+            )));
+        }
+        self.read(0, &mut header)?;
+        let major = self.told(header)?;
+        Ok(*self.major.get_or_init(|| major))
+    }
+
+    /// Where everything stands if the file has so many individuals and variants, which its
+    /// length must agree with.
+    pub fn layout(&self, individuals: usize, variants: usize) -> Result<Layout> {
+        let layout = Layout {
+            major: self.major()?,
+            individuals,
+            variants,
+        };
+        self.measure(&layout)?;
+        Ok(layout)
+    }
+
+    /// Compares the file's length now with a layout.
+    pub fn measure(&self, layout: &Layout) -> Result<()> {
+        let (found, expected) = (self.size()?, layout.length());
+        if Some(found) == expected {
+            return Ok(());
+        }
+        let short = expected.is_none_or(|expected| found < expected);
+        let expected = expected.map_or("more than any file has".to_owned(), |e| e.to_string());
+        let places = layout.places();
+        let hint =
+            "the .fam or .bim belongs to another file, or the .bed was cut or is being written";
+        Err(self.fault(Fault {
+            kind: if short { Kind::Cut } else { Kind::Length },
+            message: format!(
+                "expected {expected} bytes for {layout}: 3, and {} lines of {places} places, four in a byte; \
+                 found {found}; {hint}",
+                layout.lines()
+            ),
+            ..Fault::default()
+        }))
+    }
+
+    /// Fills `out` with consecutive whole lines, the first of which is `first`.
+    pub fn lines(&self, layout: &Layout, first: usize, out: &mut [u8]) -> Result<()> {
+        self.read(layout.start(first), out)
+    }
+
+    /// Fills `out` with bytes from one on.
+    pub fn read(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        while !out.is_empty() {
+            match piece(&self.file, at, out) {
+                Ok(0) => return Err(self.ended(at)),
+                Ok(count) => {
+                    at += count as u64;
+                    out = &mut out[count..];
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of the file now.
+    pub fn size(&self) -> Result<u64> {
+        let facts = self.file.metadata();
+        Ok(facts.map_err(|error| Error::io(&self.path, &error))?.len())
+    }
+
+    /// A fault of this file.
+    pub fn fault(&self, fault: Fault) -> Error {
+        Error::format(&self.path, fault)
+    }
+
+    fn told(&self, [first, second, mode]: [u8; HEADER]) -> Result<Major> {
+        if [first, second] != MAGIC {
+            return Err(self.header(format!(
+                "expected a .bed, which begins with the bytes 6c 1b; found {first:02x} {second:02x}"
+            )));
+        }
+        match mode {
+            0 => Ok(Major::Individual),
+            1 => Ok(Major::Variant),
+            _ => Err(self.header(format!(
+                "expected 01 (a line is a variant) or 00 (an individual) in byte 2; found {mode:02x}"
+            ))),
+        }
+    }
+
+    fn header(&self, message: String) -> Error {
+        self.fault(Fault {
+            kind: Kind::Header,
+            message,
+            ..Fault::default()
+        })
+    }
+
+    fn ended(&self, at: u64) -> Error {
+        self.fault(Fault {
+            kind: Kind::Cut,
+            byte: Some(at),
+            message: format!("the file was cut at byte {at} while it was being read"),
+            ..Fault::default()
+        })
+    }
+}
+
+#[cfg(unix)]
+fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, out, at)
+}
+
+#[cfg(windows)]
+fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, out, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::plink::tail::{self, Tail};
+
+    /// A file with this content, which goes with the folder.
+    struct Content(PathBuf);
+
+    impl Content {
+        fn new(name: &str, bytes: &[u8]) -> Self {
+            let folder = std::env::temp_dir().join(format!("seqloom-bed-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            let path = folder.join(name);
+            fs::write(&path, bytes).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Content {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn kind(error: Error) -> Kind {
+        match error {
+            Error::Format { fault, .. } => fault.kind,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn another_header_is_an_error() {
+        for (number, bytes) in [&b"\x6c"[..], b"\x6c\x1a\x01", b"\x6c\x1b\x02"]
+            .iter()
+            .enumerate()
+        {
+            let file = Content::new(&format!("header{number}.bed"), bytes);
+            assert_eq!(kind(Bed::open(&file.0, true).unwrap_err()), Kind::Header);
+            let later = Bed::open(&file.0, false).unwrap();
+            assert_eq!(kind(later.layout(1, 0).unwrap_err()), Kind::Header);
+        }
+    }
+
+    #[test]
+    fn a_length_that_the_tables_do_not_explain_is_an_error() {
+        let file = Content::new("length.bed", b"\x6c\x1b\x01abcd");
+        let bed = Bed::open(&file.0, true).unwrap();
+        let mut lines = [0; 2];
+        let layout = bed.layout(5, 2).unwrap();
+        bed.lines(&layout, 1, &mut lines).unwrap();
+        assert_eq!(&lines, b"cd");
+        assert_eq!(kind(bed.layout(5, 3).unwrap_err()), Kind::Cut);
+        assert_eq!(kind(bed.layout(5, 1).unwrap_err()), Kind::Length);
+        assert_eq!(kind(bed.layout(usize::MAX, 9).unwrap_err()), Kind::Cut);
+    }
+
+    #[test]
+    fn a_table_that_is_short_by_less_than_a_byte_is_found() {
+        let file = Content::new("short.bed", b"\x6c\x1b\x01\x0f\x03\x3f");
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(tail::check(&bed, &bed.layout(3, 3).unwrap()).is_ok());
+        let error = tail::check(&bed, &bed.layout(2, 3).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("in variant 2"), "{error}");
+    }
+
+    #[test]
+    fn a_table_that_is_long_by_less_than_a_byte_is_found_in_many_lines() {
+        let mut bytes = b"\x6c\x1b\x01".to_vec();
+        bytes.extend([0b0000_1111; 64]);
+        let file = Content::new("long.bed", &bytes);
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(tail::check(&bed, &bed.layout(2, 64).unwrap()).is_ok());
+        let error = tail::check(&bed, &bed.layout(4, 64).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("the last 2 of 4"), "{error}");
+        let layout = bed.layout(3, 64).unwrap();
+        let tail = Tail::default();
+        tail.look(&bed, &layout, 0, &bytes[3..66]).unwrap();
+        assert!(tail.judge(&bed, &layout).is_ok(), "not all lines were seen");
+    }
+}

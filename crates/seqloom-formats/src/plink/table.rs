@@ -1,0 +1,152 @@
+//! The tables beside a `.bed`, as columns.
+//!
+//! ```text
+//! fam1 ann 0 0 2 1.5        .fam, a line for each individual
+//! 1 rs12 0 10583 G A        .bim, a line for each variant
+//! ```
+//!
+//! Blanks separate, any number of them, and any other letter is part of a field: `#` too. A
+//! field is not copied: of a column is kept where in the text its fields begin.
+
+mod fields;
+pub mod lines;
+mod number;
+pub mod render;
+mod scan;
+
+use std::path::{Path, PathBuf};
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+
+use self::scan::{Column, LINE_START};
+
+/// How many columns a table has.
+pub const COLUMNS: usize = 6;
+
+/// Which of the two tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sheet {
+    /// Individuals.
+    Fam,
+    /// Variants. Their centimorgans may be left out: all are 0 then.
+    Bim,
+}
+
+impl Sheet {
+    /// The sheet whose files end in `suffix`.
+    pub fn of(suffix: &str) -> Result<Self> {
+        match suffix {
+            "fam" => Ok(Self::Fam),
+            "bim" => Ok(Self::Bim),
+            _ => Err(Error::argument(format!(
+                "expected the suffix fam or bim, got {suffix:?}"
+            ))),
+        }
+    }
+
+    /// The names of its columns.
+    pub const fn names(self) -> [&'static str; COLUMNS] {
+        match self {
+            Self::Fam => ["fid", "iid", "father", "mother", "sex", "pheno"],
+            Self::Bim => [
+                "chromosome",
+                "sid",
+                "cm_position",
+                "bp_position",
+                "allele_1",
+                "allele_2",
+            ],
+        }
+    }
+
+    /// Which column has this name.
+    pub fn place(self, name: &str) -> Result<usize> {
+        let place = self.names().iter().position(|each| *each == name);
+        place.ok_or_else(|| {
+            let names = self.names().join(", ");
+            Error::argument(format!("expected one of {names}, got {name:?}"))
+        })
+    }
+}
+
+/// A table whose lines have been checked, and some of its columns.
+#[derive(Debug)]
+pub struct Table<T> {
+    path: PathBuf,
+    text: T,
+    sheet: Sheet,
+    rows: usize,
+    is_ascii: bool,
+    columns: [Column; COLUMNS],
+}
+
+/// How much text a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Letters of the longest field.
+    pub longest: usize,
+    /// Bytes of all fields together.
+    pub bytes: usize,
+}
+
+impl<T: AsRef<[u8]>> Table<T> {
+    /// Checks the whole text, and finds the fields of the columns with these names. `path`
+    /// is for errors.
+    pub fn parse(path: &Path, sheet: Sheet, wanted: &[String], text: T) -> Result<Self> {
+        let mut columns = <[Column; COLUMNS]>::default();
+        for name in wanted {
+            if let Some(column) = columns.get_mut(sheet.place(name)?) {
+                column.is_wanted = true;
+            }
+        }
+        let bytes = text.as_ref();
+        let is_ascii = bytes.is_ascii();
+        let scanned =
+            scan::check_utf8(bytes, is_ascii).and_then(|()| scan::scan(bytes, sheet, &mut columns));
+        Ok(Self {
+            rows: scanned.map_err(|fault| Error::format(path, fault))?,
+            path: path.to_path_buf(),
+            text,
+            sheet,
+            is_ascii,
+            columns,
+        })
+    }
+
+    /// How many lines it has.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How much text a column holds.
+    pub fn size(&self, name: &str) -> Result<Size> {
+        let Column { longest, bytes, .. } = *self.column(name)?;
+        if self.is_ascii {
+            return Ok(Size { longest, bytes });
+        }
+        let longest = self.longest(name, 0..self.rows)?;
+        Ok(Size { longest, bytes })
+    }
+
+    fn column(&self, name: &str) -> Result<&Column> {
+        let column = self.columns.get(self.sheet.place(name)?);
+        column
+            .filter(|column| column.is_wanted)
+            .ok_or_else(|| Error::argument(format!("the column {name} was not asked for")))
+    }
+
+    /// A fault in a field, which begins at this byte; no line is blank, so the row tells the
+    /// line.
+    fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
+        let fault = Fault {
+            line: u64::try_from(row).ok().map(|row| row + LINE_START),
+            byte: u64::try_from(start).ok(),
+            ..fault
+        };
+        Error::format(&self.path, fault)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! The fields of a column, as texts and as numbers.
+
+use std::ops::Range;
+
+use seqloom_core::{Error, Result};
+
+use super::{Table, number, scan};
+
+impl<T: AsRef<[u8]>> Table<T> {
+    /// The fields of a column in these rows, as far as there are so many.
+    pub fn fields(&self, name: &str, rows: Range<usize>) -> Result<impl Iterator<Item = &str>> {
+        let fields = self.spans(name, rows)?.map(|(_, field)| field);
+        // The whole text is UTF-8, and a blank never lies within a letter.
+        Ok(fields.map(|field| str::from_utf8(field).unwrap_or_default()))
+    }
+
+    /// Letters of the longest field of a column in these rows.
+    pub fn longest(&self, name: &str, rows: Range<usize>) -> Result<usize> {
+        let fields = self.fields(name, rows)?;
+        Ok(fields.map(|field| field.chars().count()).max().unwrap_or(0))
+    }
+
+    /// Writes the fields of a column as code points, from row `first` on, each into so many
+    /// numbers, with zeros behind it.
+    pub fn write_points(
+        &self,
+        name: &str,
+        first: usize,
+        width: usize,
+        out: &mut [u32],
+    ) -> Result<()> {
+        let rows = out.chunks_exact_mut(width.max(1));
+        let range = first..first.saturating_add(rows.len());
+        let fits = if self.is_ascii {
+            let spans = self.spans(name, range)?;
+            rows.zip(spans)
+                .all(|(row, (_, field))| write_row(row, field.iter().map(|byte| u32::from(*byte))))
+        } else {
+            let fields = self.fields(name, range)?;
+            rows.zip(fields)
+                .all(|(row, field)| write_row(row, field.chars().map(u32::from)))
+        };
+        if fits {
+            return Ok(());
+        }
+        let message = format!("{name}: a field has more than {width} letters");
+        Err(Error::argument(message))
+    }
+
+    /// Writes a column of whole numbers.
+    pub fn write_integers(&self, name: &str, out: &mut [i32]) -> Result<()> {
+        self.write_numbers(name, out, |field| number::integer(name, field))
+    }
+
+    /// Writes a column of numbers; zeros where the file leaves it out.
+    pub fn write_floats(&self, name: &str, out: &mut [f32]) -> Result<()> {
+        if self.column(name)?.is_absent {
+            out.fill(0.0);
+            return Ok(());
+        }
+        self.write_numbers(name, out, |field| number::float(name, field))
+    }
+
+    fn write_numbers<N>(
+        &self,
+        name: &str,
+        out: &mut [N],
+        read: impl Fn(&[u8]) -> number::Outcome<N>,
+    ) -> Result<()> {
+        check_room(name, self.rows, out.len())?;
+        let spans = self.spans(name, 0..self.rows)?;
+        for (row, (to, (start, field))) in out.iter_mut().zip(spans).enumerate() {
+            *to = read(field).map_err(|fault| self.fault(row, start, fault))?;
+        }
+        Ok(())
+    }
+
+    /// Where each field begins, and its bytes.
+    fn spans(
+        &self,
+        name: &str,
+        rows: Range<usize>,
+    ) -> Result<impl Iterator<Item = (usize, &[u8])>> {
+        let text = self.text.as_ref();
+        let starts = self.column(name)?.starts.as_slice();
+        let first = rows.start.min(starts.len());
+        let starts = starts.get(first..rows.end.clamp(first, starts.len()));
+        let starts = starts.unwrap_or_default().iter();
+        Ok(starts.map(|start| (*start, scan::field_at(text, *start))))
+    }
+}
+
+/// Fills a row; false if it is too short.
+fn write_row(row: &mut [u32], mut points: impl Iterator<Item = u32>) -> bool {
+    for to in row {
+        *to = points.next().unwrap_or(0);
+    }
+    points.next().is_none()
+}
+
+fn check_room(name: &str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::argument(format!(
+        "{name}: expected room for {expected} numbers, got {found}"
+    )))
+}

@@ -1,0 +1,90 @@
+//! How many lines a table has, without looking into them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use seqloom_core::{Error, Result};
+
+/// What some programs write before UTF-8.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Bytes that are looked at together.
+const PIECE: u64 = 1 << 20;
+
+/// Counts the lines of a file: blank lines at its end are none.
+pub fn count_in(path: &Path) -> Result<usize> {
+    let counted = File::open(path).and_then(count_from);
+    counted.map_err(|error| Error::io(path, &error))
+}
+
+/// Counts the lines of a text: blank lines at its end are none.
+pub fn count(text: &[u8]) -> usize {
+    let mut count = Count::default();
+    count.add(text.get(text_start(text)..).unwrap_or_default());
+    count.lines()
+}
+
+fn count_from(mut file: File) -> io::Result<usize> {
+    let mut piece = Vec::new();
+    let mut count = Count::default();
+    let mut size = read_piece(&mut file, &mut piece)?;
+    let mut start = text_start(&piece);
+    while size > 0 {
+        count.add(piece.get(start..).unwrap_or_default());
+        (start, size) = (0, read_piece(&mut file, &mut piece)?);
+    }
+    Ok(count.lines())
+}
+
+fn read_piece(file: &mut File, piece: &mut Vec<u8>) -> io::Result<usize> {
+    piece.clear();
+    file.take(PIECE).read_to_end(piece)
+}
+
+/// Lines, while the text comes in pieces.
+#[derive(Default)]
+struct Count {
+    /// Line ends before the last letter so far, and behind it.
+    before: usize,
+    behind: usize,
+    has_text: bool,
+}
+
+impl Count {
+    fn add(&mut self, piece: &[u8]) {
+        let (text, blank) = piece.split_at(trim_end(piece).len());
+        if !text.is_empty() {
+            self.has_text = true;
+            self.before += self.behind + ends(text);
+            self.behind = 0;
+        }
+        self.behind += ends(blank);
+    }
+
+    fn lines(&self) -> usize {
+        self.before + usize::from(self.has_text)
+    }
+}
+
+/// How many line ends there are.
+pub(super) fn ends(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count()
+}
+
+/// The text without the blanks and blank lines at its end.
+pub(super) fn trim_end(text: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let end = text.iter().rposition(|byte| !is_blank(byte));
+    text.get(..end.map_or(0, |last| last + 1))
+        .unwrap_or_default()
+}
+
+/// Where the text begins: behind the mark, if there is one.
+pub(super) fn text_start(text: &[u8]) -> usize {
+    if text.starts_with(MARK) {
+        MARK.len()
+    } else {
+        0
+    }
+}

@@ -1,0 +1,69 @@
+//! A field as a number.
+
+use std::num::IntErrorKind;
+
+use seqloom_core::error::{Fault, Kind};
+
+/// A number, or what stands in its place.
+pub(super) type Outcome<T> = Result<T, Fault>;
+
+/// How much of a wrong field an error shows.
+const SHOWN: usize = 40;
+
+/// A whole number; "7.0" is one too.
+pub(super) fn integer(name: &str, field: &[u8]) -> Outcome<i32> {
+    let text = str::from_utf8(field).unwrap_or_default();
+    match text.parse::<i32>() {
+        Ok(number) => Ok(number),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+                Err(beyond(name, field, "a whole number of 32 bits"))
+            }
+            _ => whole(name, text),
+        },
+    }
+}
+
+fn whole(name: &str, text: &str) -> Outcome<i32> {
+    let number = text.parse::<f64>().ok();
+    let Some(number) = number.filter(|number| number.fract() == 0.0) else {
+        return Err(wrong(name, text.as_bytes(), "a whole number"));
+    };
+    if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number) {
+        return Err(beyond(name, text.as_bytes(), "a whole number of 32 bits"));
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "whole, and in range")]
+    Ok(number as i32)
+}
+
+/// A number of 32 bits, rounded from one of 64, as NumPy rounds it.
+pub(super) fn float(name: &str, field: &[u8]) -> Outcome<f32> {
+    let text = str::from_utf8(field).unwrap_or_default();
+    let number = text.parse::<f64>();
+    let number = number.map_err(|_| wrong(name, field, "a number"))?;
+    #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+    let short = number as f32;
+    if number.is_finite() && short.is_infinite() {
+        return Err(beyond(name, field, "a number of float32"));
+    }
+    Ok(short)
+}
+
+fn wrong(name: &str, field: &[u8], expected: &str) -> Fault {
+    let found = shown(field);
+    Fault::whole(format!("{name}: expected {expected}, found {found}"))
+}
+
+fn beyond(name: &str, field: &[u8], expected: &str) -> Fault {
+    Fault {
+        kind: Kind::Range,
+        ..wrong(name, field, expected)
+    }
+}
+
+fn shown(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(field);
+    let head: String = text.chars().take(SHOWN).collect();
+    let more = if head.len() < text.len() { "..." } else { "" };
+    format!("{head:?}{more}")
+}

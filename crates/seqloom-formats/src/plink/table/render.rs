@@ -1,0 +1,126 @@
+//! Columns to the lines of a table, which read back as the same columns.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use seqloom_core::{Error, Result};
+
+use super::{COLUMNS, Sheet, lines};
+
+/// The values of some rows of a column.
+#[derive(Clone, Debug)]
+pub enum Values<'a> {
+    /// Texts as code points, so many for each, with zeros behind them.
+    Points(&'a [u32], usize),
+    /// Texts.
+    Texts(Vec<&'a str>),
+    /// Whole numbers.
+    Integers(&'a [i32]),
+    /// Numbers.
+    Floats(&'a [f32]),
+}
+
+/// Writes rows behind `text`: blanks between the fields of a `.fam`, tabs in a `.bim`. The
+/// first of them is row `first` of the table.
+pub fn render(
+    sheet: Sheet,
+    columns: &[Values<'_>; COLUMNS],
+    first: usize,
+    text: &mut Vec<u8>,
+) -> Result<()> {
+    let [leading, ..] = columns;
+    let rows = leading.len();
+    if columns.iter().any(|column| column.len() != rows) {
+        let lengths = columns.each_ref().map(Values::len);
+        let message = format!("expected columns of one length, got {lengths:?}");
+        return Err(Error::argument(message));
+    }
+    let start = text.len();
+    for row in 0..rows {
+        push_line(sheet, columns, row, text)
+            .map_err(|(name, value)| refused(name, first + row, &value))?;
+    }
+    let rendered = text.get(start..).unwrap_or_default();
+    if first == 0 && lines::text_start(rendered) > 0 {
+        return Err(refused(sheet.names()[0], 0, "\u{FEFF}"));
+    }
+    Ok(())
+}
+
+/// Writes one line; a column's name and the value, if it would not read back.
+fn push_line(
+    sheet: Sheet,
+    columns: &[Values<'_>; COLUMNS],
+    row: usize,
+    text: &mut Vec<u8>,
+) -> std::result::Result<(), (&'static str, String)> {
+    let separator = if sheet == Sheet::Fam { b' ' } else { b'\t' };
+    for (column, name) in columns.iter().zip(sheet.names()) {
+        let start = text.len();
+        let is_whole = column.push(row, text);
+        let field = text.get(start..).unwrap_or_default();
+        if !is_whole || field.is_empty() || field.iter().any(|byte| *byte <= b' ') {
+            return Err((name, String::from_utf8_lossy(field).into_owned()));
+        }
+        text.push(separator);
+    }
+    text.pop();
+    text.push(b'\n');
+    Ok(())
+}
+
+fn refused(name: &str, row: usize, value: &str) -> Error {
+    Error::argument(format!(
+        "{name}, row {row}: expected text without white space, of at least one letter, found \
+         {value:?}: it would not read back"
+    ))
+}
+
+impl Values<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Points(points, width) => points.len() / (*width).max(1),
+            Self::Texts(texts) => texts.len(),
+            Self::Integers(numbers) => numbers.len(),
+            Self::Floats(numbers) => numbers.len(),
+        }
+    }
+
+    /// Writes one value; false if it is no text.
+    fn push(&self, row: usize, text: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Points(points, width) => {
+                let points = points.chunks_exact((*width).max(1)).nth(row);
+                return push_points(points.unwrap_or_default(), text);
+            }
+            Self::Texts(texts) => {
+                text.extend_from_slice(texts.get(row).unwrap_or(&"").as_bytes());
+            }
+            Self::Integers(numbers) => push_shown(numbers.get(row), text),
+            // As short as it can be and read back as the same; 0 is 0.0.
+            Self::Floats(numbers) => {
+                push_shown(numbers.get(row).map(|number| format!("{number:?}")), text);
+            }
+        }
+        true
+    }
+}
+
+fn push_points(points: &[u32], text: &mut Vec<u8>) -> bool {
+    let end = points.iter().rposition(|point| *point != 0);
+    let points = points.get(..end.map_or(0, |last| last + 1));
+    points.unwrap_or_default().iter().all(|point| {
+        let letter = char::from_u32(*point);
+        if let Some(letter) = letter {
+            text.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        letter.is_some()
+    })
+}
+
+fn push_shown(number: Option<impl Display>, text: &mut Vec<u8>) {
+    if let Some(number) = number {
+        // Writing to memory does not fail.
+        let _ = write!(text, "{number}");
+    }
+}

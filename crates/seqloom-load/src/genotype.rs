@@ -1,0 +1,38 @@
+//! Genotype files through the kernels, in parallel.
+//!
+//! ```text
+//! picks    which lines and which places are asked for
+//! source   lines of a file, or lines that are in memory
+//! gather   the places that are wanted, moved together
+//! along    a line of the file becomes a line of the result
+//! across   a line of the file becomes a column: many lines are turned together
+//! read     which of the two, and what is checked
+//! stats    how often each genotype occurs
+//! lay      lines laid down anew, in memory or in a file (sink), turned where need be (turn)
+//! codes    such lines: their numbers, by a table for each place, and their counts
+//! content  what names the content of a file
+//! ```
+
+pub mod codes;
+pub mod content;
+pub mod lay;
+pub mod read;
+pub mod sink;
+pub mod source;
+pub mod stats;
+pub mod turn;
+pub mod watch;
+
+mod across;
+mod along;
+mod gather;
+mod picks;
+mod shares;
+
+pub use picks::Picks;
+pub use read::{Order, Request, read};
+
+#[cfg(test)]
+mod lay_tests;
+#[cfg(test)]
+mod read_tests;

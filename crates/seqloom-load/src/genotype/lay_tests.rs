@@ -1,0 +1,156 @@
+use std::fs;
+use std::path::PathBuf;
+
+use seqloom_formats::plink::{Bed, Layout, Major};
+
+use super::codes::Codes;
+use super::lay::Plan;
+use super::sink::{Memory, Written};
+use super::watch::Watch;
+
+/// A file with codes that look random.
+struct Example {
+    path: PathBuf,
+    layout: Layout,
+    lines: Vec<u8>,
+}
+
+impl Example {
+    fn new(major: Major, individuals: usize, variants: usize) -> Self {
+        let layout = Layout {
+            major,
+            individuals,
+            variants,
+        };
+        let mut lines: Vec<u8> = (0..=250)
+            .cycle()
+            .take(layout.lines() * layout.stride())
+            .collect();
+        for line in lines.chunks_mut(layout.stride()) {
+            line[layout.stride() - 1] &= !layout.padding();
+        }
+        let name = format!(
+            "seqloom-lay-{}-{major}-{individuals}-{variants}",
+            std::process::id()
+        );
+        let path = std::env::temp_dir().join(name);
+        let header = [0x6c, 0x1b, u8::from(major == Major::Variant)];
+        fs::write(&path, [&header[..], &lines].concat()).unwrap();
+        Self {
+            path,
+            layout,
+            lines,
+        }
+    }
+
+    /// The lines that a plan should lay down, code by code.
+    fn expected(&self, wanted: Layout, variants: Option<&[usize]>) -> Vec<u8> {
+        let mut lines = vec![0; wanted.lines() * wanted.stride()];
+        for line in 0..wanted.lines() {
+            for place in 0..wanted.places() {
+                let (individual, variant) = match wanted.major {
+                    Major::Individual => (line, place),
+                    Major::Variant => (place, line),
+                };
+                let variant = variants.map_or(variant, |variants| variants[variant]);
+                let at = line * wanted.stride() + place / 4;
+                lines[at] |= self.code(individual, variant) << (2 * (place % 4));
+            }
+        }
+        lines
+    }
+
+    fn code(&self, individual: usize, variant: usize) -> u8 {
+        let (line, place) = match self.layout.major {
+            Major::Individual => (individual, variant),
+            Major::Variant => (variant, individual),
+        };
+        self.lines[line * self.layout.stride() + place / 4] >> (2 * (place % 4)) & 3
+    }
+
+    fn check(&self, major: Major, variants: Option<&[usize]>, room: usize) {
+        let (bed, watch) = (Bed::open(&self.path, true).unwrap(), Watch::default());
+        let plan = Plan {
+            bed: &bed,
+            layout: self.layout,
+            major,
+            variants,
+            room,
+            watch: &watch,
+        };
+        let wanted = plan.layout();
+        let expected = self.expected(wanted, variants);
+        let mut memory = Memory::new(&wanted).unwrap();
+        plan.run(&mut memory, true).unwrap();
+        assert!(memory.into_lines() == expected, "{wanted} in memory");
+        self.check_written(&plan, &expected);
+    }
+
+    fn check_written(&self, plan: &Plan<'_>, expected: &[u8]) {
+        let path = self.path.with_extension("copy");
+        let mut file = Written::create(&path, plan.layout()).unwrap();
+        plan.run(&mut file, true).unwrap();
+        let sums = file.finish().unwrap();
+        assert!(fs::read(&path).unwrap()[3..] == *expected);
+        let copy = Bed::open(&path, true).unwrap();
+        let codes = Codes::of_file(copy, plan.layout(), Some(sums)).unwrap();
+        let lines: Vec<usize> = (0..plan.layout().lines()).rev().collect();
+        let mut found = vec![0; expected.len()];
+        codes.gather(&lines, &mut found).unwrap();
+        let stride = plan.layout().stride();
+        assert!(found.chunks(stride).rev().eq(expected.chunks(stride)));
+        fs::remove_file(path).unwrap();
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[test]
+fn lines_are_laid_down_by_individual_and_by_variant() {
+    let picked = [4, 0, 4, 2];
+    for major in [Major::Individual, Major::Variant] {
+        for (individuals, variants) in [(1, 5), (6, 5), (9, 8), (70, 261)] {
+            let example = Example::new(major, individuals, variants);
+            example.check(Major::Individual, None, 0);
+            example.check(Major::Individual, Some(&picked), 0);
+            example.check(Major::Variant, None, 0);
+        }
+    }
+}
+
+#[test]
+fn a_matrix_of_several_tiles_is_turned_whole() {
+    let example = Example::new(Major::Variant, 601, 33_001);
+    example.check(Major::Individual, None, 0);
+    example.check(Major::Individual, None, 4 << 20);
+}
+
+#[test]
+fn a_line_that_was_changed_is_refused() {
+    let example = Example::new(Major::Individual, 6, 9);
+    let bed = Bed::open(&example.path, true).unwrap();
+    let codes = Codes::of_file(bed, example.layout, Some(vec![0; 6])).unwrap();
+    let error = codes.gather(&[0], &mut [0; 3]).unwrap_err().to_string();
+    assert!(error.contains("line 0 is not what was written"), "{error}");
+}
+
+#[test]
+fn a_work_that_is_stopped_ends_with_an_error() {
+    let example = Example::new(Major::Variant, 8, 300);
+    let (bed, watch) = (Bed::open(&example.path, true).unwrap(), Watch::default());
+    watch.stop();
+    let plan = Plan {
+        bed: &bed,
+        layout: example.layout,
+        major: Major::Individual,
+        variants: None,
+        room: 0,
+        watch: &watch,
+    };
+    let mut memory = Memory::new(&plan.layout()).unwrap();
+    assert!(plan.run(&mut memory, false).is_err());
+}

@@ -1,0 +1,97 @@
+//! Which lines or places are asked for.
+
+use std::ops::Range;
+
+/// Some of the places of an axis, in the order asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Picks {
+    /// Consecutive ones.
+    Range(Range<usize>),
+    /// Any; one may come again.
+    Some(Vec<usize>),
+}
+
+impl Picks {
+    /// All of so many.
+    pub fn all(count: usize) -> Self {
+        Self::Range(0..count)
+    }
+
+    /// Those at some positions, which are seen to be consecutive where they are.
+    pub fn at(positions: Vec<usize>) -> Self {
+        let Some(&first) = positions.first() else {
+            return Self::Range(0..0);
+        };
+        let consecutive = positions.iter().enumerate().all(|(i, at)| *at == first + i);
+        if consecutive {
+            Self::Range(first..first + positions.len())
+        } else {
+            Self::Some(positions)
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::Some(positions) => positions.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first, and one more than the last, of all that are asked for.
+    pub fn hull(&self) -> Range<usize> {
+        match self {
+            Self::Range(range) => range.clone(),
+            Self::Some(positions) => {
+                let first = positions.iter().min().copied().unwrap_or(0);
+                first..positions.iter().max().map_or(first, |last| last + 1)
+            }
+        }
+    }
+
+    /// Whether it is all of so many, in order.
+    pub fn is_all(&self, count: usize) -> bool {
+        *self == Self::Range(0..count)
+    }
+
+    /// Runs of consecutive ones among those of a part: where each begins, and its length.
+    pub(super) fn runs(&self, part: Range<usize>) -> Vec<(usize, usize)> {
+        let positions = match self {
+            Self::Range(range) => return vec![(range.start + part.start, part.len())],
+            Self::Some(positions) => positions.get(part).unwrap_or_default(),
+        };
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for &at in positions {
+            match runs.last_mut() {
+                Some((first, length)) if *first + *length == at => *length += 1,
+                _ => runs.push((at, 1)),
+            }
+        }
+        runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_positions_are_a_range() {
+        assert_eq!(Picks::at(vec![3, 4, 5]), Picks::Range(3..6));
+        assert_eq!(Picks::at(vec![]), Picks::Range(0..0));
+        assert_eq!(Picks::at(vec![3, 5]), Picks::Some(vec![3, 5]));
+        assert_eq!(Picks::at(vec![9, 2, 2]).hull(), 2..10);
+    }
+
+    #[test]
+    fn runs_are_as_long_as_they_can_be() {
+        let picks = Picks::at(vec![0, 7, 8, 9, 2, 3, 3]);
+        assert_eq!(picks.runs(1..7), [(7, 3), (2, 2), (3, 1)]);
+        assert_eq!(Picks::Range(5..20).runs(2..6), [(7, 4)]);
+    }
+}

@@ -1,0 +1,118 @@
+//! Genotypes of some individuals and variants, as numbers.
+
+use seqloom_core::{Error, Result};
+use seqloom_encode::genotype::{Genotype, Table};
+use seqloom_formats::patience::Stop;
+use seqloom_formats::plink::tail::Tail;
+use seqloom_formats::plink::{Bed, Layout, Major};
+
+use super::source::{Checked, Held, Source};
+use super::{Picks, across, along};
+
+/// How a result lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All individuals of a variant together.
+    Variants,
+    /// All variants of an individual together.
+    Individuals,
+}
+
+/// What is asked of lines of codes.
+#[derive(Clone, Debug)]
+pub struct Request<T> {
+    /// Which lines.
+    pub lines: Picks,
+    /// Which places of each.
+    pub places: Picks,
+    /// What each code becomes.
+    pub table: Table<T>,
+}
+
+/// Reads some individuals and variants of a file into `out`, by the threads of the current
+/// pool.
+///
+/// The file's length is compared with the layout before and after; with `check`, so are the
+/// bits that fill lines up, and the last places of a whole file (see
+/// [`seqloom_formats::plink::tail`]).
+pub fn read<T: Genotype>(
+    (bed, layout): (&Bed, Layout),
+    (individuals, variants): (Picks, Picks),
+    (table, order): (Table<T>, Order),
+    out: &mut [T],
+    check: bool,
+) -> Result<()> {
+    bounds("individual", &individuals, layout.individuals)?;
+    bounds("variant", &variants, layout.variants)?;
+    let (lines, places) = match layout.major {
+        Major::Variant => (variants, individuals),
+        Major::Individual => (individuals, variants),
+    };
+    let whole = lines.is_all(layout.lines());
+    let source = Checked {
+        bed,
+        layout,
+        tail: check.then(Tail::default),
+        stop: Some(Stop::current()),
+    };
+    let request = Request {
+        lines,
+        places,
+        table,
+    };
+    let along = (order == Order::Variants) == (layout.major == Major::Variant);
+    decode(&source, &request, along, out)?;
+    bed.measure(&layout)?;
+    match source.tail.filter(|_| whole) {
+        Some(tail) => tail.judge(bed, &layout),
+        None => Ok(()),
+    }
+}
+
+/// Decodes lines that are in memory: places by `index`, all lines.
+pub fn decode_held<T: Genotype>(
+    held: Held<'_>,
+    places: Picks,
+    table: Table<T>,
+    along: bool,
+    out: &mut [T],
+) -> Result<()> {
+    bounds("place", &places, 4 * held.stride)?;
+    let lines = held.lines.len().checked_div(held.stride).unwrap_or(0);
+    let request = Request {
+        lines: Picks::all(lines),
+        places,
+        table,
+    };
+    decode(&held, &request, along, out)
+}
+
+fn decode<T: Genotype>(
+    source: &impl Source,
+    request: &Request<T>,
+    along: bool,
+    out: &mut [T],
+) -> Result<()> {
+    let expected = request.lines.len() * request.places.len();
+    if expected != out.len() {
+        let found = out.len();
+        return Err(Error::argument(format!(
+            "expected room for {expected} genotypes, got {found}"
+        )));
+    }
+    if along {
+        along::read(source, request, out)
+    } else {
+        across::read(source, request, out)
+    }
+}
+
+fn bounds(name: &str, picks: &Picks, count: usize) -> Result<()> {
+    let last = picks.hull().end;
+    if last <= count {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        message: format!("{name} {} is out of bounds: there are {count}", last - 1),
+    })
+}

@@ -1,0 +1,185 @@
+use std::fs;
+use std::path::PathBuf;
+
+use seqloom_formats::plink::{Bed, Layout, Major};
+
+use super::Picks;
+use super::read::{Order, decode_held, read};
+use super::source::Held;
+use seqloom_encode::genotype::Genotype;
+
+/// A file with codes that look random, and where each stands.
+struct Example {
+    path: PathBuf,
+    layout: Layout,
+    lines: Vec<u8>,
+}
+
+impl Example {
+    fn new(major: Major, individuals: usize, variants: usize) -> Self {
+        let layout = Layout {
+            major,
+            individuals,
+            variants,
+        };
+        let mut lines = Vec::new();
+        for line in 0..layout.lines() {
+            for byte in 0..layout.stride() {
+                let random = (line * 7919 + byte * 104_729 + 13) * 2_654_435_761;
+                let last = byte + 1 == layout.stride();
+                let kept = if last { !layout.padding() } else { 255 };
+                lines.push(random.to_le_bytes()[2] & kept);
+            }
+        }
+        let name = format!(
+            "seqloom-read-{}-{major}-{individuals}-{variants}.bed",
+            std::process::id()
+        );
+        let path = std::env::temp_dir().join(name);
+        let header = [0x6c, 0x1b, u8::from(major == Major::Variant)];
+        fs::write(&path, [&header[..], &lines].concat()).unwrap();
+        Self {
+            path,
+            layout,
+            lines,
+        }
+    }
+
+    fn code(&self, individual: usize, variant: usize) -> usize {
+        let (line, place) = match self.layout.major {
+            Major::Variant => (variant, individual),
+            Major::Individual => (individual, variant),
+        };
+        let byte = self.lines[line * self.layout.stride() + place / 4];
+        usize::from(byte >> (2 * (place % 4)) & 3)
+    }
+
+    fn agrees<T: Genotype + std::fmt::Debug + Default + From<i8>>(&self, picks: &(Picks, Picks)) {
+        let bed = Bed::open(&self.path, true).unwrap();
+        let table = [2, -127, 1, 0].map(T::from);
+        let (rows, columns) = (list(&picks.0), list(&picks.1));
+        for order in [Order::Variants, Order::Individuals] {
+            let mut out = vec![T::default(); rows.len() * columns.len()];
+            let places = (picks.0.clone(), picks.1.clone());
+            read((&bed, self.layout), places, (table, order), &mut out, true).unwrap();
+            for (i, &individual) in rows.iter().enumerate() {
+                for (j, &variant) in columns.iter().enumerate() {
+                    let at = match order {
+                        Order::Variants => j * rows.len() + i,
+                        Order::Individuals => i * columns.len() + j,
+                    };
+                    let expected = table[self.code(individual, variant)];
+                    assert_eq!(out[at], expected, "{individual}, {variant}, {order:?}");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn list(picks: &Picks) -> Vec<usize> {
+    match picks {
+        Picks::Range(range) => range.clone().collect(),
+        Picks::Some(positions) => positions.clone(),
+    }
+}
+
+fn some(count: usize, of: usize) -> Picks {
+    Picks::at((0..count).map(|i| (i * 7919 + 3) % of).collect())
+}
+
+#[test]
+fn every_pick_of_either_layout_in_either_order_is_the_file() {
+    for major in [Major::Variant, Major::Individual] {
+        for (individuals, variants) in [(1, 1), (5, 130), (67, 70), (130, 3)] {
+            let example = Example::new(major, individuals, variants);
+            for rows in [
+                Picks::all(individuals),
+                Picks::Range(individuals / 2..individuals),
+                some(9, individuals),
+            ] {
+                for columns in [
+                    Picks::all(variants),
+                    Picks::Range(variants / 3..variants),
+                    some(7, variants),
+                    Picks::Range(0..0),
+                ] {
+                    let picks = (rows.clone(), columns);
+                    example.agrees::<i8>(&picks);
+                    example.agrees::<f64>(&picks);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_result_larger_than_the_caches_is_the_file() {
+    let example = Example::new(Major::Variant, 3001, 1503);
+    for rows in [Picks::all(3001), Picks::Range(2..2990), some(2000, 3001)] {
+        example.agrees::<i8>(&(rows, Picks::all(1503)));
+    }
+}
+
+#[test]
+fn a_few_places_of_long_lines_are_read_alone() {
+    let example = Example::new(Major::Variant, 40_000, 9);
+    for rows in [
+        Picks::Range(20_001..20_006),
+        some(3, 4),
+        Picks::at(vec![39_999, 39_990]),
+    ] {
+        example.agrees::<i8>(&(rows, Picks::all(9)));
+    }
+}
+
+#[test]
+fn lines_in_memory_are_the_file() {
+    let example = Example::new(Major::Variant, 70, 66);
+    let held = Held {
+        lines: &example.lines,
+        stride: example.layout.stride(),
+    };
+    for along in [true, false] {
+        let mut out = vec![0_i8; 70 * 66];
+        decode_held(held, Picks::all(70), [0, 1, 2, 3], along, &mut out).unwrap();
+        for individual in 0..70 {
+            for variant in 0..66 {
+                let at = if along {
+                    variant * 70 + individual
+                } else {
+                    individual * 66 + variant
+                };
+                let code = example.code(individual, variant);
+                assert_eq!(usize::from(out[at].cast_unsigned()), code);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_place_that_is_not_there_is_an_error() {
+    let example = Example::new(Major::Variant, 5, 6);
+    let bed = Bed::open(&example.path, true).unwrap();
+    let picks = (Picks::at(vec![5]), Picks::all(6));
+    let table = i8::table(true);
+    let mut out = [0; 6];
+    let error = read(
+        (&bed, example.layout),
+        picks,
+        (table, Order::Variants),
+        &mut out,
+        true,
+    );
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("5 is out of bounds")
+    );
+}

@@ -1,0 +1,172 @@
+//! Where lines of codes are laid down: in memory, or in a file with a sum for each line.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use seqloom_core::{Error, Result};
+use seqloom_formats::plink::layout::{HEADER, MAGIC};
+use seqloom_formats::plink::{Layout, Major};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::shares;
+
+/// Bytes of a line that are summed together: whoever writes a line in parts writes whole ones.
+pub const PIECE: usize = 4096;
+
+/// Lines that a thread lays down at once.
+const LINES: usize = 64;
+
+/// Takes parts of lines.
+pub trait Sink {
+    /// Takes `width` bytes of each of some lines, which begin at byte `at` of a line.
+    fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()>;
+}
+
+/// Lines in memory, end to end.
+#[derive(Debug)]
+pub struct Memory {
+    lines: Vec<u8>,
+    stride: usize,
+}
+
+impl Memory {
+    /// Room for so many lines.
+    pub fn new(layout: &Layout) -> Result<Self> {
+        let (stride, mut lines) = (layout.stride(), Vec::new());
+        let size = stride.saturating_mul(layout.lines());
+        lines
+            .try_reserve_exact(size)
+            .map_err(|_| Error::full(format!("no memory for {size} bytes of genotypes")))?;
+        lines.resize(size, 0);
+        Ok(Self { lines, stride })
+    }
+
+    /// All lines.
+    pub fn into_lines(self) -> Vec<u8> {
+        self.lines
+    }
+}
+
+impl Sink for Memory {
+    fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
+        let (stride, each) = (self.stride, LINES * width);
+        let count = tile.len().checked_div(width).unwrap_or(0);
+        let out = &mut self.lines[first * stride..][..count * stride];
+        let copy = |(): &mut (), number: usize, out: &mut [u8]| {
+            let parts = tile[number * each..].chunks_exact(width);
+            for (line, part) in out.chunks_exact_mut(stride).zip(parts) {
+                line[at..][..width].copy_from_slice(part);
+            }
+            Ok(())
+        };
+        shares::chunks(out, LINES * stride, || (), copy)
+    }
+}
+
+/// Lines in a file, which is a `.bed`.
+#[derive(Debug)]
+pub struct Written {
+    path: PathBuf,
+    file: File,
+    layout: Layout,
+    sums: Vec<u64>,
+}
+
+impl Written {
+    /// Makes a new file.
+    pub fn create(path: &Path, layout: Layout) -> Result<Self> {
+        let failed = |error| Error::io(path, &error);
+        let file = File::create_new(path).map_err(failed)?;
+        let [first, second] = MAGIC;
+        let header: [u8; HEADER] = [first, second, mode(layout.major)];
+        write(&file, 0, &header).map_err(failed)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            sums: vec![0; layout.lines()],
+            layout,
+        })
+    }
+
+    /// Waits until the disk has all of it, and gives the sum of each line.
+    pub fn finish(self) -> Result<Vec<u64>> {
+        let synced = self.file.sync_all();
+        synced.map_err(|error| Error::io(&self.path, &error))?;
+        Ok(self.sums)
+    }
+}
+
+impl Sink for Written {
+    fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
+        let count = tile.len().checked_div(width).unwrap_or(0);
+        let (file, layout, path) = (&self.file, &self.layout, &self.path);
+        let lay = |(): &mut (), number: usize, sums: &mut [u64]| {
+            let parts = &tile[number * LINES * width..][..sums.len() * width];
+            for (sum, part) in sums.iter_mut().zip(parts.chunks_exact(width)) {
+                *sum = sum.wrapping_add(summed(at, part));
+            }
+            let line = first + number * LINES;
+            lay_down(file, layout, (line, at), (parts, width))
+                .map_err(|error| Error::io(path, &error))
+        };
+        shares::chunks(&mut self.sums[first..][..count], LINES, || (), lay)
+    }
+}
+
+/// The third byte of a file.
+const fn mode(major: Major) -> u8 {
+    match major {
+        Major::Variant => 1,
+        Major::Individual => 0,
+    }
+}
+
+/// Writes parts of lines; whole lines in one go.
+fn lay_down(
+    file: &File,
+    layout: &Layout,
+    (line, at): (usize, usize),
+    (parts, width): (&[u8], usize),
+) -> io::Result<()> {
+    let start = |line| layout.start(line) + at as u64;
+    if width == layout.stride() {
+        return write(file, start(line), parts);
+    }
+    let mut parts = parts.chunks_exact(width).enumerate();
+    parts.try_for_each(|(number, part)| write(file, start(line + number), part))
+}
+
+/// The sum over the pieces of a part of a line, which begins at byte `at` of it. The sums of
+/// the parts make the sum of the line.
+pub fn summed(at: usize, part: &[u8]) -> u64 {
+    let pieces = (at as u64 / PIECE as u64..).zip(part.chunks(PIECE));
+    pieces.fold(0, |sum, (number, piece)| {
+        sum.wrapping_add(xxh3_64_with_seed(piece, number))
+    })
+}
+
+fn write(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match write_piece(file, at, bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                at += count as u64;
+                bytes = &bytes[count..];
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn write_piece(file: &File, at: u64, bytes: &[u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn write_piece(file: &File, at: u64, bytes: &[u8]) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, at)
+}

@@ -1,0 +1,117 @@
+//! A line is an individual: columns of some variants, each read line by line and counted by
+//! one thread.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use seqloom_core::Result;
+use seqloom_encode::genotype::count::{Mask, count, count_places};
+use seqloom_formats::plink::Bed;
+
+use super::{BLOCK, CODES, LINES, Survey};
+use crate::genotype::shares::{Bytes, chunks};
+
+/// The bytes of a line that are read at once, at most and at least.
+const WIDEST: usize = BLOCK / LINES;
+const NARROWEST: usize = 1 << 12;
+
+impl Survey {
+    pub(super) fn count_columns(
+        &self,
+        bed: &Bed,
+        rows: &mut [u32],
+        missing: &Mutex<&mut [u32]>,
+    ) -> Result<()> {
+        let row = CODES * self.masks.len();
+        let width = rows.len().div_ceil(4 * row * threads());
+        let places = 4 * width.clamp(NARROWEST, WIDEST);
+        chunks(
+            rows,
+            places * row,
+            || (),
+            |(), number, rows| {
+                let first = self.next + number * places;
+                self.count_column(bed, first..first + rows.len() / row, rows, missing)
+            },
+        )
+    }
+
+    fn count_column(
+        &self,
+        bed: &Bed,
+        variants: Range<usize>,
+        rows: &mut [u32],
+        missing: &Mutex<&mut [u32]>,
+    ) -> Result<()> {
+        let column = Column::new(variants);
+        let width = column.bytes.len();
+        let mut pieces = Bytes::take(width * LINES.min(self.layout.individuals))?;
+        rows.fill(0);
+        for first in (0..self.layout.individuals).step_by(LINES) {
+            let lines = first..(first + LINES).min(self.layout.individuals);
+            for (line, piece) in lines.clone().zip(pieces.all().chunks_mut(width)) {
+                bed.read(self.layout.start(line) + column.bytes.start as u64, piece)?;
+            }
+            let lines: Vec<_> = lines.zip(pieces.all().chunks(width)).collect();
+            self.add_lines(&lines, &column, rows);
+            column.add_missing(&lines, missing);
+        }
+        Ok(())
+    }
+
+    /// Adds pieces of lines to the counts of their groups.
+    fn add_lines(&self, lines: &[(usize, &[u8])], column: &Column, rows: &mut [u32]) {
+        let is_in = |line: usize, group| self.group_of.get(line) == Some(&group);
+        for group in 0..self.masks.len() {
+            let ours = lines.iter().filter(|(line, _)| is_in(*line, group));
+            let ours: Vec<&[u8]> = ours.map(|(_, piece)| *piece).collect();
+            let size = u32::try_from(ours.len()).unwrap_or(u32::MAX);
+            let mut here = vec![[0; 3]; column.bytes.len() * 4];
+            count_places(&ours, &mut here);
+            let here = here.iter().skip(column.skipped);
+            for (row, others) in rows.chunks_mut(CODES * self.masks.len()).zip(here) {
+                let row = row.iter_mut().skip(CODES * group).take(CODES);
+                let hom_a1 = size - others.iter().sum::<u32>();
+                for (count, new) in row.zip([hom_a1].iter().chain(others)) {
+                    *count += new;
+                }
+            }
+        }
+    }
+}
+
+/// Some consecutive variants, and the bytes of a line that hold them.
+struct Column {
+    bytes: Range<usize>,
+    /// Places of the first byte that belong to variants before.
+    skipped: usize,
+    mask: Mask,
+}
+
+impl Column {
+    fn new(variants: Range<usize>) -> Self {
+        let bytes = variants.start / 4..variants.end.div_ceil(4);
+        let places = 4 * bytes.start..4 * bytes.end;
+        Self {
+            skipped: variants.start - places.start,
+            mask: Mask::new(places.map(|place| variants.contains(&place))),
+            bytes,
+        }
+    }
+
+    fn add_missing(&self, lines: &[(usize, &[u8])], missing: &Mutex<&mut [u32]>) {
+        let count = |(line, piece): &(usize, &[u8])| (*line, count(piece, &self.mask).missing);
+        let counts: Vec<_> = lines.iter().map(count).collect();
+        let mut missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
+        for (line, count) in counts {
+            if let Some(total) = missing.get_mut(line) {
+                *total += count;
+            }
+        }
+    }
+}
+
+/// How many threads share the work; outside a pool rayon would build its global one.
+fn threads() -> usize {
+    rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads())
+}

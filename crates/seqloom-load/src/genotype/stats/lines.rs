@@ -1,0 +1,58 @@
+//! A line is a variant: blocks of lines, each read and counted by one thread.
+
+use std::sync::{Mutex, PoisonError};
+
+use seqloom_core::Result;
+use seqloom_encode::genotype::count::{count, count_places};
+use seqloom_formats::plink::Bed;
+
+use super::{BLOCK, CODES, LINES, Survey, by_code};
+use crate::genotype::shares::{Bytes, chunks};
+
+impl Survey {
+    pub(super) fn count_lines(
+        &self,
+        bed: &Bed,
+        rows: &mut [u32],
+        missing: &Mutex<&mut [u32]>,
+        check: bool,
+    ) -> Result<()> {
+        let stride = self.layout.stride();
+        let block = (BLOCK / stride.max(1)).clamp(1, LINES);
+        let row = CODES * self.masks.len();
+        chunks(
+            rows,
+            block * row,
+            || (),
+            |(), number, rows| {
+                let first = self.next + number * block;
+                let mut lines = Bytes::take(rows.len() / row * stride)?;
+                bed.lines(&self.layout, first, lines.all())?;
+                if check {
+                    self.tail.look(bed, &self.layout, first, lines.all())?;
+                }
+                self.count_block(lines.all(), rows, missing);
+                Ok(())
+            },
+        )
+    }
+
+    fn count_block(&self, lines: &[u8], rows: &mut [u32], missing: &Mutex<&mut [u32]>) {
+        let stride = self.layout.stride();
+        if stride == 0 {
+            return rows.fill(0);
+        }
+        let lines: Vec<&[u8]> = lines.chunks_exact(stride).collect();
+        for (line, row) in lines.iter().zip(rows.chunks_mut(CODES * self.masks.len())) {
+            for (mask, row) in self.masks.iter().zip(row.chunks_mut(CODES)) {
+                row.copy_from_slice(&by_code(count(line, mask)));
+            }
+        }
+        let mut here = vec![[0]; self.layout.individuals];
+        count_places(&lines, &mut here);
+        let mut missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
+        for (total, [more]) in missing.iter_mut().zip(here) {
+            *total += more;
+        }
+    }
+}

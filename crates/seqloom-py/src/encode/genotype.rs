@@ -1,0 +1,58 @@
+//! Genotypes to two-bit codes.
+
+use std::fmt::Display;
+
+use numpy::{
+    Element, PyArray2, PyArrayMethods, PyReadwriteArray2, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use seqloom_encode::genotype::Genotype;
+use seqloom_encode::genotype::pack::{Matrix, pack};
+
+use crate::pool;
+
+/// Packs int8, float32 or float64 in C or Fortran order into `out`, an array `(lines, bytes)`:
+/// a line is a row, or with `transposed` a column.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[pyo3(signature = (values, out, *, transposed, count_a1, threads))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+pub(crate) fn pack_codes(
+    py: Python<'_>,
+    values: &Bound<'_, PyUntypedArray>,
+    out: PyReadwriteArray2<'_, u8>,
+    transposed: bool,
+    count_a1: bool,
+    threads: usize,
+) -> PyResult<()> {
+    let how = (transposed, count_a1, threads);
+    if let Ok(values) = values.cast::<PyArray2<i8>>() {
+        pack_into(py, values, out, how)
+    } else if let Ok(values) = values.cast::<PyArray2<f32>>() {
+        pack_into(py, values, out, how)
+    } else {
+        pack_into(py, values.cast::<PyArray2<f64>>()?, out, how)
+    }
+}
+
+fn pack_into<T: Genotype + Element + Display>(
+    py: Python<'_>,
+    values: &Bound<'_, PyArray2<T>>,
+    mut out: PyReadwriteArray2<'_, u8>,
+    (lines_are_columns, count_a1, threads): (bool, bool, usize),
+) -> PyResult<()> {
+    let shape = values.dims();
+    let is_fortran = !values.is_c_contiguous();
+    let values = values.try_readonly()?;
+    let matrix = Matrix {
+        values: values.as_slice()?,
+        shape: (shape[0], shape[1]),
+        is_fortran,
+        lines_are_columns,
+    };
+    let out = out.as_slice_mut()?;
+    pool::run(py, threads, || pack(matrix, count_a1, out))
+}

@@ -1,0 +1,172 @@
+//! The tables beside a `.bed`.
+
+use std::path::PathBuf;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::PyBytes;
+use seqloom_formats::plink::table::render::{Values, render};
+use seqloom_formats::plink::table::{COLUMNS, Sheet, Table, lines};
+
+use crate::pool;
+
+/// A `.fam` or `.bim` whose lines have been checked, and some of its columns. `name` is for
+/// errors.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct PlinkTable {
+    table: Table<PyBackedBytes>,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl PlinkTable {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        text: PyBackedBytes,
+        suffix: &str,
+        names: Vec<String>,
+        name: PathBuf,
+    ) -> PyResult<Self> {
+        let table = pool::run(py, 1, || {
+            Table::parse(&name, Sheet::of(suffix)?, &names, text)
+        })?;
+        Ok(Self { table })
+    }
+
+    /// How many lines it has.
+    #[getter]
+    fn rows(&self) -> usize {
+        self.table.rows()
+    }
+
+    /// Letters of a column's longest field, and bytes of all.
+    fn size(&self, py: Python<'_>, name: &str) -> PyResult<(usize, usize)> {
+        let size = pool::run(py, 1, || self.table.size(name))?;
+        Ok((size.longest, size.bytes))
+    }
+
+    /// Letters of the longest field of a column, in so many rows from `first` on.
+    fn longest(&self, py: Python<'_>, name: &str, first: usize, count: usize) -> PyResult<usize> {
+        let rows = first..first.saturating_add(count);
+        pool::run(py, 1, || self.table.longest(name, rows))
+    }
+
+    /// Fills `out` with the code points of a column, `width` of them for each field, from row
+    /// `first` on.
+    #[expect(clippy::too_many_arguments, reason = "they mirror the pure crate's")]
+    fn write_points(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        first: usize,
+        width: usize,
+        mut out: PyReadwriteArray1<'_, u32>,
+    ) -> PyResult<()> {
+        let out = out.as_slice_mut()?;
+        pool::run(py, 1, || self.table.write_points(name, first, width, out))
+    }
+
+    /// Fills `out` with a column of whole numbers.
+    fn write_integers(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        mut out: PyReadwriteArray1<'_, i32>,
+    ) -> PyResult<()> {
+        let out = out.as_slice_mut()?;
+        pool::run(py, 1, || self.table.write_integers(name, out))
+    }
+
+    /// Fills `out` with a column of numbers.
+    fn write_floats(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        mut out: PyReadwriteArray1<'_, f32>,
+    ) -> PyResult<()> {
+        let out = out.as_slice_mut()?;
+        pool::run(py, 1, || self.table.write_floats(name, out))
+    }
+}
+
+/// How many lines a table's file has; blank lines at its end are none.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn count_lines_in(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
+    pool::run(py, 1, || lines::count_in(&path))
+}
+
+/// How many lines a text has; blank lines at its end are none.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<usize> {
+    pool::run(py, 1, || Ok(lines::count(&text)))
+}
+
+/// Some rows of a column: code points in rows of equal width, numbers, or texts.
+#[derive(FromPyObject)]
+pub(crate) enum Cells<'py> {
+    Points(PyReadonlyArray2<'py, u32>),
+    Integers(PyReadonlyArray1<'py, i32>),
+    Floats(PyReadonlyArray1<'py, f32>),
+    Texts(Vec<PyBackedStr>),
+}
+
+#[cfg(feature = "stubs")]
+impl pyo3_stub_gen::PyStubType for Cells<'_> {
+    fn type_output() -> pyo3_stub_gen::TypeInfo {
+        PyReadonlyArray2::<u32>::type_output()
+            | PyReadonlyArray1::<i32>::type_output()
+            | PyReadonlyArray1::<f32>::type_output()
+            | Vec::<String>::type_output()
+    }
+}
+
+impl Cells<'_> {
+    fn values(&self) -> PyResult<Values<'_>> {
+        Ok(match self {
+            Self::Points(points) => Values::Points(points.as_slice()?, points.shape()[1]),
+            Self::Integers(numbers) => Values::Integers(numbers.as_slice()?),
+            Self::Floats(numbers) => Values::Floats(numbers.as_slice()?),
+            Self::Texts(texts) => Values::Texts(texts.iter().map(|text| &**text).collect()),
+        })
+    }
+}
+
+/// The lines of some rows of a table; the first of them is row `first`.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn render_table<'py>(
+    py: Python<'py>,
+    suffix: &str,
+    columns: [Cells<'py>; COLUMNS],
+    first: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let [one, two, three, four, five, six] = &columns;
+    let columns = [
+        one.values()?,
+        two.values()?,
+        three.values()?,
+        four.values()?,
+        five.values()?,
+        six.values()?,
+    ];
+    let text = pool::run(py, 1, || {
+        let mut text = Vec::new();
+        render(Sheet::of(suffix)?, &columns, first, &mut text)?;
+        Ok(text)
+    })?;
+    Ok(PyBytes::new(py, &text))
+}

@@ -1,0 +1,193 @@
+//! An open `.bed`, and lines of one that are in memory.
+
+use std::path::PathBuf;
+
+use numpy::{
+    Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2,
+    PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use seqloom_core::{Error, Result};
+use seqloom_encode::genotype::Genotype;
+use seqloom_formats::plink::{Bed, Major, tail};
+use seqloom_load::genotype::read::decode_held;
+use seqloom_load::genotype::source::Held;
+use seqloom_load::genotype::{Order, Picks, read};
+
+use crate::{error, pool};
+
+/// A `.bed` that stays open.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct BedFile {
+    pub(crate) bed: Bed,
+}
+
+/// The individuals, then the variants.
+type Shape = (usize, usize);
+
+/// Positions on an axis; None: all.
+type Positions<'py> = Option<PyReadonlyArray1<'py, i64>>;
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl BedFile {
+    /// Opens a file, and checks its header now, or before the first read.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, check: bool) -> PyResult<Self> {
+        let bed = pool::run(py, 1, || Bed::open(&path, check))?;
+        Ok(Self { bed })
+    }
+
+    /// `"SNP"`, or `"individual"`.
+    #[getter]
+    fn major(&self, py: Python<'_>) -> PyResult<String> {
+        let major = self.bed.major();
+        major.map_or_else(
+            |error| Err(error::raised(py, &error)),
+            |major| Ok(major.to_string()),
+        )
+    }
+
+    /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order;
+    #[pyo3(signature = (shape, iid, sid, out, *, count_a1, check, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn read(
+        &self,
+        py: Python<'_>,
+        shape: Shape,
+        iid: Positions<'_>,
+        sid: Positions<'_>,
+        out: &Bound<'_, PyUntypedArray>,
+        count_a1: bool,
+        check: bool,
+        threads: usize,
+    ) -> PyResult<()> {
+        let picks = (picks(py, iid, shape.0)?, picks(py, sid, shape.1)?);
+        let flags = Flags {
+            count_a1,
+            check,
+            threads,
+        };
+        if let Ok(out) = out.cast::<PyArray2<i8>>() {
+            self.fill(py, (shape, picks), out, flags)
+        } else if let Ok(out) = out.cast::<PyArray2<f32>>() {
+            self.fill(py, (shape, picks), out, flags)
+        } else {
+            self.fill(py, (shape, picks), out.cast::<PyArray2<f64>>()?, flags)
+        }
+    }
+
+    /// Compares the file's length and the last byte of each line with the tables.
+    fn check_tail(&self, py: Python<'_>, shape: Shape) -> PyResult<()> {
+        pool::run(py, 1, || {
+            tail::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
+        })
+    }
+}
+
+/// How a file is read.
+#[derive(Clone, Copy)]
+struct Flags {
+    count_a1: bool,
+    check: bool,
+    threads: usize,
+}
+
+impl BedFile {
+    fn fill<T: Genotype + Element>(
+        &self,
+        py: Python<'_>,
+        ((individuals, variants), picks): (Shape, (Picks, Picks)),
+        out: &Bound<'_, PyArray2<T>>,
+        flags: Flags,
+    ) -> PyResult<()> {
+        let tall = out.is_fortran_contiguous();
+        let wide = out.is_c_contiguous();
+        let mut out: PyReadwriteArray2<'_, T> = out.try_readwrite()?;
+        let out = out.as_slice_mut()?;
+        let threads = worth(flags.threads, size_of_val(out));
+        pool::run(py, threads, || {
+            let layout = self.bed.layout(individuals, variants)?;
+            let natural = layout.major == Major::Variant;
+            let order = if tall && (natural || !wide) {
+                Order::Variants
+            } else {
+                Order::Individuals
+            };
+            let table = T::table(flags.count_a1);
+            read((&self.bed, layout), picks, (table, order), out, flags.check)
+        })
+    }
+}
+
+/// Small results are not worth the waking of threads.
+fn worth(threads: usize, bytes: usize) -> usize {
+    if bytes < BRIEF { 1 } else { threads }
+}
+
+const BRIEF: usize = 1 << 19;
+
+fn picks(py: Python<'_>, positions: Positions<'_>, count: usize) -> PyResult<Picks> {
+    let Some(positions) = positions else {
+        return Ok(Picks::all(count));
+    };
+    let positions = positions.as_slice()?.iter().map(|&at| usize::try_from(at));
+    match positions.collect() {
+        Ok(positions) => Ok(Picks::at(positions)),
+        Err(_) => Err(error::raised(py, &negative())),
+    }
+}
+
+fn negative() -> Error {
+    Error::OutOfRange {
+        message: "positions must be 0 or more".to_owned(),
+    }
+}
+
+/// Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
+/// places)` with `along`, else `(places, lines)`, in C order.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[pyo3(signature = (lines, places, out, *, along, count_a1, threads))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+pub(crate) fn decode_lines(
+    py: Python<'_>,
+    lines: PyReadonlyArray2<'_, u8>,
+    places: PyReadonlyArray1<'_, i64>,
+    out: &Bound<'_, PyUntypedArray>,
+    along: bool,
+    count_a1: bool,
+    threads: usize,
+) -> PyResult<()> {
+    let stride = lines.shape()[1];
+    let held = Held {
+        lines: lines.as_slice()?,
+        stride,
+    };
+    let places = picks(py, Some(places), 0)?;
+    let work = (held, places, along);
+    if let Ok(out) = out.cast::<PyArray2<i8>>() {
+        held_into(py, work, out, (count_a1, threads))
+    } else if let Ok(out) = out.cast::<PyArray2<f32>>() {
+        held_into(py, work, out, (count_a1, threads))
+    } else {
+        held_into(py, work, out.cast::<PyArray2<f64>>()?, (count_a1, threads))
+    }
+}
+
+fn held_into<T: Genotype + Element>(
+    py: Python<'_>,
+    (held, places, along): (Held<'_>, Picks, bool),
+    out: &Bound<'_, PyArray2<T>>,
+    (count_a1, threads): (bool, usize),
+) -> PyResult<()> {
+    let mut out = out.try_readwrite()?;
+    let out = out.as_slice_mut()?;
+    let threads = worth(threads, size_of_val(out));
+    let decode = || -> Result<()> { decode_held(held, places, T::table(count_a1), along, out) };
+    pool::run(py, threads, decode)
+}

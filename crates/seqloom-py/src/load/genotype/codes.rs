@@ -1,0 +1,316 @@
+//! Lines of two-bit codes: laid down, and made into numbers.
+
+use std::path::PathBuf;
+
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
+};
+use pyo3::prelude::*;
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+use seqloom_encode::genotype::Genotype;
+use seqloom_encode::genotype::each::Choice;
+use seqloom_formats::plink::{Bed, Major};
+use seqloom_load::genotype::codes::{Codes, KINDS};
+use seqloom_load::genotype::content::content;
+use seqloom_load::genotype::lay::Plan;
+use seqloom_load::genotype::sink::{Memory, Written};
+use seqloom_load::genotype::watch::Watch;
+
+use super::bed_file::BedFile;
+use crate::{error, pool};
+
+type Positions<'py> = PyReadonlyArray1<'py, i64>;
+
+/// Numbers below this are not worth the waking of threads.
+const BRIEF: usize = 1 << 15;
+
+/// How far a work has come; another thread may ask, and stop it.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+#[derive(Default)]
+pub(crate) struct GenotypeWatch {
+    watch: Watch,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl GenotypeWatch {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many bytes of the `.bed` were worked through so far.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.watch.bytes()
+    }
+
+    /// Ends the work with an error, soon.
+    fn stop(&self) {
+        self.watch.stop();
+    }
+}
+
+/// Names the content of a `.bed` by 32 hexadecimal digits.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn hash_bed(
+    py: Python<'_>,
+    bed: &BedFile,
+    watch: &GenotypeWatch,
+    threads: usize,
+) -> PyResult<String> {
+    let hash = pool::run(py, threads, || content(&bed.bed, &watch.watch))?;
+    Ok(format!("{hash:032x}"))
+}
+
+/// A `.bed` to be laid down so that a line is what an item is.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct GenotypeLayer {
+    bed: Py<BedFile>,
+    shape: (usize, usize),
+    by_sample: bool,
+    variants: Option<Vec<usize>>,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl GenotypeLayer {
+    /// Lines shall be individuals, of some variants or all; or all variants.
+    #[new]
+    #[pyo3(signature = (bed, shape, by_sample, variants))]
+    fn new(
+        py: Python<'_>,
+        bed: Py<BedFile>,
+        shape: (usize, usize),
+        by_sample: bool,
+        variants: Option<Positions<'_>>,
+    ) -> PyResult<Self> {
+        let variants = variants
+            .map(|variants| at(py, &variants, shape.1))
+            .transpose()?;
+        Ok(Self {
+            bed,
+            shape,
+            by_sample,
+            variants,
+        })
+    }
+
+    /// Lays lines down in memory.
+    #[pyo3(signature = (watch, *, room, check, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn hold(
+        &self,
+        py: Python<'_>,
+        watch: &GenotypeWatch,
+        room: usize,
+        check: bool,
+        threads: usize,
+    ) -> PyResult<GenotypeCodes> {
+        let codes = pool::run(py, threads, || {
+            let plan = self.plan(&watch.watch, room)?;
+            let mut memory = Memory::new(&plan.layout())?;
+            plan.run(&mut memory, check)?;
+            Ok(Codes::held(plan.layout(), memory.into_lines()))
+        })?;
+        Ok(GenotypeCodes { codes })
+    }
+
+    /// Lays lines down in a new file, and gives the sum of each.
+    #[pyo3(signature = (path, watch, *, room, check, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn write<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        watch: &GenotypeWatch,
+        room: usize,
+        check: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        let sums = pool::run(py, threads, || {
+            let plan = self.plan(&watch.watch, room)?;
+            let mut file = Written::create(&path, plan.layout())?;
+            plan.run(&mut file, check)?;
+            file.finish()
+        })?;
+        Ok(sums.into_pyarray(py))
+    }
+}
+
+impl GenotypeLayer {
+    fn plan<'a>(&'a self, watch: &'a Watch, room: usize) -> Result<Plan<'a>> {
+        let bed = &self.bed.get().bed;
+        Ok(Plan {
+            bed,
+            layout: bed.layout(self.shape.0, self.shape.1)?,
+            major: major(self.by_sample),
+            variants: self.variants.as_deref(),
+            room,
+            watch,
+        })
+    }
+}
+
+/// Lines of codes by number, in memory or in a file that stays open.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct GenotypeCodes {
+    codes: Codes,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl GenotypeCodes {
+    /// Opens a file of this shape whose lines are what items are, with the sum of each line
+    /// where sums were kept.
+    #[staticmethod]
+    #[pyo3(signature = (path, shape, by_sample, sums))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        shape: (usize, usize),
+        by_sample: bool,
+        sums: Option<PyReadonlyArray1<'_, u64>>,
+    ) -> PyResult<Self> {
+        let sums = sums
+            .map(|sums| sums.as_slice().map(<[u64]>::to_vec))
+            .transpose()?;
+        let codes = pool::run(py, 1, || {
+            let bed = Bed::open(&path, true)?;
+            let layout = bed.layout(shape.0, shape.1)?;
+            if layout.major != major(by_sample) {
+                let found = format!("lines are those of another layout ({})", layout.major);
+                return Err(bed.fault(Fault::whole(found)));
+            }
+            Codes::of_file(bed, layout, sums)
+        })?;
+        Ok(Self { codes })
+    }
+
+    /// Numbers of some lines: `tables` has the value of each code, `(codes, places)`, or with
+    /// `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
+    #[pyo3(signature = (lines, tables, out, *, by_line, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn decode(
+        &self,
+        py: Python<'_>,
+        lines: Positions<'_>,
+        tables: &Bound<'_, PyUntypedArray>,
+        out: &Bound<'_, PyUntypedArray>,
+        by_line: bool,
+        threads: usize,
+    ) -> PyResult<()> {
+        let lines = at(py, &lines, self.codes.layout().lines())?;
+        let call = (&lines[..], by_line, threads);
+        if out.cast::<PyArray2<i8>>().is_ok() {
+            self.fill::<i8>(py, call, tables, out)
+        } else if out.cast::<PyArray2<f32>>().is_ok() {
+            self.fill::<f32>(py, call, tables, out)
+        } else {
+            self.fill::<f64>(py, call, tables, out)
+        }
+    }
+
+    /// The codes of some lines, four in a byte; the bits behind the last are 0.
+    #[pyo3(signature = (lines, out, *, threads))]
+    fn gather(
+        &self,
+        py: Python<'_>,
+        lines: Positions<'_>,
+        out: &Bound<'_, PyArray2<u8>>,
+        threads: usize,
+    ) -> PyResult<()> {
+        let lines = at(py, &lines, self.codes.layout().lines())?;
+        let mut out = out.try_readwrite()?;
+        let out = out.as_slice_mut()?;
+        let threads = worth(threads, 4 * out.len());
+        pool::run(py, threads, || self.codes.gather(&lines, out))
+    }
+
+    /// How often each place is missing, heterozygous and homozygous A2 over some lines; or
+    /// with `by_line` each line over its places.
+    #[pyo3(signature = (lines, *, by_line, threads))]
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        lines: Positions<'_>,
+        by_line: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let lines = at(py, &lines, self.codes.layout().lines())?;
+        let counts = pool::run(py, threads, || {
+            if by_line {
+                self.codes.count_lines(&lines)
+            } else {
+                self.codes.count(&lines)
+            }
+        })?;
+        let size = counts.len();
+        let flat = counts.into_flattened().into_pyarray(py);
+        flat.reshape([size, KINDS])
+    }
+}
+
+impl GenotypeCodes {
+    fn fill<T: Genotype + Choice + Element>(
+        &self,
+        py: Python<'_>,
+        (lines, by_line, threads): (&[usize], bool, usize),
+        tables: &Bound<'_, PyUntypedArray>,
+        out: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<()> {
+        let tables = tables.cast::<PyArray2<T>>()?.try_readonly()?;
+        let tables = tables.as_slice()?;
+        let mut out = out.cast::<PyArray2<T>>()?.try_readwrite()?;
+        let out = out.as_slice_mut()?;
+        let each = tables.len() / 4;
+        let table = |code: usize| {
+            tables
+                .get(code * each..(code + 1) * each)
+                .unwrap_or_default()
+        };
+        let tables = std::array::from_fn(table);
+        pool::run(py, worth(threads, out.len()), || {
+            if by_line {
+                self.codes.decode_lines(lines, tables, out)
+            } else {
+                self.codes.decode(lines, tables, out)
+            }
+        })
+    }
+}
+
+/// Small results are not worth the waking of threads.
+fn worth(threads: usize, numbers: usize) -> usize {
+    if numbers < BRIEF { 1 } else { threads }
+}
+
+const fn major(by_sample: bool) -> Major {
+    if by_sample {
+        Major::Individual
+    } else {
+        Major::Variant
+    }
+}
+
+/// Checks positions on an axis.
+fn at(py: Python<'_>, positions: &Positions<'_>, count: usize) -> PyResult<Vec<usize>> {
+    let check = |position: &i64| match usize::try_from(*position) {
+        Ok(position) if position < count => Ok(position),
+        _ => Err(error::raised(
+            py,
+            &Error::OutOfRange {
+                message: format!("position {position} of {count}"),
+            },
+        )),
+    };
+    positions.as_slice()?.iter().map(check).collect()
+}

@@ -1,0 +1,94 @@
+//! How often each genotype occurs, and the exact test of Hardy-Weinberg equilibrium.
+
+use std::sync::{Mutex, PoisonError};
+
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use seqloom_core::Error;
+use seqloom_encode::genotype::hardy;
+use seqloom_load::genotype::stats::Survey;
+
+use super::bed_file::BedFile;
+use crate::{error, pool};
+
+/// A pass over a `.bed` that counts genotypes, made in steps.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct GenotypeSurvey {
+    bed: Py<BedFile>,
+    survey: Mutex<Survey>,
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl GenotypeSurvey {
+    /// A pass over a file of this shape; `group` says in which of so many groups each
+    /// individual is counted: beyond them, in none.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        bed: Py<BedFile>,
+        shape: (usize, usize),
+        group: PyReadonlyArray1<'_, u8>,
+        groups: usize,
+    ) -> PyResult<Self> {
+        let group = group.as_slice()?;
+        let survey = pool::run(py, 1, || {
+            let layout = bed.get().bed.layout(shape.0, shape.1)?;
+            Survey::new(
+                layout,
+                group.iter().map(|at| usize::from(*at)).collect(),
+                groups,
+            )
+        })?;
+        let survey = Mutex::new(survey);
+        Ok(Self { bed, survey })
+    }
+
+    /// Counts the next variants into `counts`, an array `(variants, groups, codes)`, and adds
+    /// to `missing` how often each individual is missing in them.
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn advance(
+        &self,
+        py: Python<'_>,
+        counts: &Bound<'_, PyArray3<u32>>,
+        missing: &Bound<'_, PyArray1<u32>>,
+        check: bool,
+        threads: usize,
+    ) -> PyResult<()> {
+        let (mut counts, mut missing) = (counts.try_readwrite()?, missing.try_readwrite()?);
+        let (counts, missing) = (counts.as_slice_mut()?, missing.as_slice_mut()?);
+        let bed = &self.bed.get().bed;
+        pool::run(py, threads, || {
+            let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+            survey.advance(bed, counts, missing, check)
+        })
+    }
+}
+
+/// Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium for rows of
+/// homozygous A1, heterozygous, homozygous A2.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn hardy_p(
+    py: Python<'_>,
+    genotypes: PyReadonlyArray2<'_, u32>,
+    out: &Bound<'_, PyArray1<f64>>,
+    mid: bool,
+    threads: usize,
+) -> PyResult<()> {
+    let (rows, rest) = genotypes.as_slice()?.as_chunks();
+    let mut out = out.try_readwrite()?;
+    let out = out.as_slice_mut()?;
+    if !rest.is_empty() || rows.len() != out.len() {
+        let message = "expected three counts for each p-value";
+        return Err(error::raised(py, &Error::argument(message)));
+    }
+    pool::run(py, threads, || {
+        hardy::exact_ps(rows, mid, out);
+        Ok(())
+    })
+}

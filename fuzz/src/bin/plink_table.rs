@@ -1,0 +1,31 @@
+//! Bytes that should be the tables beside a .bed.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_formats::plink::table::{COLUMNS, Sheet, Table, lines};
+
+fuzz_target!(|text: &[u8]| {
+    for sheet in [Sheet::Fam, Sheet::Bim] {
+        let names = sheet.names().map(String::from);
+        if let Ok(table) = Table::parse(Path::new("fuzz"), sheet, &names, text) {
+            assert_eq!(table.rows(), lines::count(text));
+            read_all(&table, &names);
+        }
+    }
+});
+
+/// Reads every column as every type; whatever is read has a value for each line.
+fn read_all(table: &Table<&[u8]>, names: &[String; COLUMNS]) {
+    let (mut integers, mut floats) = (vec![0; table.rows()], vec![0.0; table.rows()]);
+    for name in names {
+        let _ = table.write_integers(name, &mut integers);
+        let _ = table.write_floats(name, &mut floats);
+        let width = table.size(name).unwrap().longest.max(1);
+        let found = table.fields(name, 0..table.rows()).unwrap().count();
+        let mut points = vec![0; found * width];
+        table.write_points(name, 0, width, &mut points).unwrap();
+        assert!(found == table.rows() || name == "cm_position");
+    }
+}

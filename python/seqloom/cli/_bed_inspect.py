@@ -1,0 +1,56 @@
+"""``seqloom bed inspect``: what a PLINK set holds."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from rich.table import Table
+
+from seqloom.cli._machine import open_console
+from seqloom.cli._options import PLACE, Flag
+
+if TYPE_CHECKING:
+    from seqloom.io import BedSummary, GenotypeStats
+
+
+def inspect(file: Annotated[str, PLACE], /, *, json: Flag = False) -> None:
+    """Check a PLINK set and show what it holds; quick, because no genotype is read.
+
+    Example: seqloom bed inspect x.bed
+
+    Args:
+        file: A .bed file, with its .fam and .bim beside it.
+        json: Print JSON, for another program to read.
+    """
+    from seqloom.io import inspect_bed
+
+    summary = inspect_bed(file)
+    if json:
+        print_json(summary)
+    else:
+        open_console().print(table_of(summary))
+
+
+def print_json(summary: "BedSummary") -> None:
+    """Prints the summary as one JSON object."""
+    sys.stdout.write(json.dumps(summary.to_dict(), indent=2) + "\n")
+
+
+def table_of(facts: "BedSummary | GenotypeStats") -> Table:
+    """Puts what is known into two columns."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts.facts().items():
+        table.add_row(name, fact)
+    return table
+
+
+def is_bed(file: str) -> bool:
+    """Says whether a file begins as a PLINK .bed does."""
+    path = Path(file)
+    if not path.is_file():
+        return False
+    with path.open("rb") as start:
+        return start.read(2) == b"\x6c\x1b"

@@ -1,0 +1,27 @@
+"""Everything that users of bed_reader 1.1 call, done by seqloom.
+
+Change ``import bed_reader`` to ``import seqloom.compat.bed_reader as bed_reader``.
+
+What bed_reader offers from its extension module and is no genotype file stays out, for
+seqloom would be no better a home for it: ``file_ata_piece_*``, ``file_aat_piece_*``,
+``file_dot_piece`` and ``file_b_less_aatbx`` (products of a matrix of float64 in a mapped
+file), ``subset_f32_f32`` and ``subset_f32_f64`` (NumPy's indexing), ``standardize_f32`` and
+``standardize_f64``. ``read_*``, ``write_*`` and ``encode1_*`` are what `open_bed`, `to_bed`
+and `create_bed` call inside bed_reader.
+"""
+
+from seqloom.compat.bed_reader._open_bed import get_num_threads
+from seqloom.compat.bed_reader._sample_data import sample_file, sample_url, tmp_path
+from seqloom.compat.bed_reader._subset import subset_f64_f64
+from seqloom.io import create_bed, open_bed, to_bed
+
+__all__ = [
+    "create_bed",
+    "get_num_threads",
+    "open_bed",
+    "sample_file",
+    "sample_url",
+    "subset_f64_f64",
+    "tmp_path",
+    "to_bed",
+]

@@ -1,0 +1,50 @@
+"""What users of bed_reader import from its module of this name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._threads import thread_count
+from seqloom.errors import FormatError
+from seqloom.io import open_bed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["get_num_threads", "open_bed"]
+
+
+def get_num_threads(num_threads: int | None = None) -> int:
+    """Says how many threads a call would use.
+
+    Args:
+        num_threads: The caller's wish.
+
+    Returns:
+        The wish; without one what PST_NUM_THREADS, NUM_THREADS or MKL_NUM_THREADS says, or
+        the number of cores.
+
+    Raises:
+        ArgumentError: A variable's value is no number.
+
+    Examples:
+        >>> get_num_threads(3)
+        3
+    """
+    return thread_count() if num_threads is None else num_threads
+
+
+def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - bed_reader's tests call it
+    texts: NDArray[np.str_], dtype: type[Any]
+) -> NDArray[Any]:
+    """Makes numbers of texts; ``"1.0"`` is a whole number, ``"1.5"`` is none."""
+    if dtype is np.str_:
+        return texts
+    numbers = texts.astype(np.float64)
+    converted = numbers.astype(dtype)
+    if dtype is np.int32 and (converted != numbers).any():
+        wrong = texts[converted != numbers][0]
+        raise FormatError(f"expected whole numbers, found {str(wrong)!r}")
+    return converted

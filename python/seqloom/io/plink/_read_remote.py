@@ -1,0 +1,200 @@
+"""Genotypes of a .bed in the cloud: only the bytes that are asked for are fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError, FormatError, NumberRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.io.plink._index import Positions
+    from seqloom.io.plink._remote import RemoteBed
+
+_HEADER = 3
+# How many bytes of numbers are decoded before they are put where they belong.
+_AT_ONCE = 8 << 20
+# So many lines must agree before their last places are taken for what fills a line up.
+_LINES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Says how many requests run at once, and how much each asks for at most."""
+
+    at_once: int = 10
+    chunk: int = 8_000_000
+
+    def changed(self, at_once: int | None, chunk: int | None) -> Requests:
+        """Gives these settings with those that a caller gave."""
+        _check_request("max_concurrent_requests", at_once)
+        _check_request("max_chunk_bytes", chunk)
+        return Requests(at_once or self.at_once, chunk or self.chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Says which lines of a .bed are read, and which places of each line."""
+
+    lines: NDArray[np.int64]
+    index: Positions
+    places: int
+    by_variant: bool
+
+    @classmethod
+    def of(
+        cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
+    ) -> Self:
+        """Takes variants for lines, or individuals, as the file has it."""
+        by_variant = major == "SNP"
+        places, count = shape if by_variant else shape[::-1]
+        index, lines = (iid, sid) if by_variant else (sid, iid)
+        numbers = np.arange(count, dtype=np.int64) if lines is None else lines
+        return cls(numbers, index, places, by_variant)
+
+    @property
+    def stride(self) -> int:
+        """How many bytes a line has."""
+        return -(-self.places // 4)
+
+    @property
+    def places_in_part(self) -> NDArray[np.int64]:
+        """The places, counted from the first of the part."""
+        if self.index is None:
+            return np.arange(self.places, dtype=np.int64)
+        return self.index - 4 * self.part.start
+
+    @property
+    def part(self) -> slice:
+        """The bytes of a line that hold the places."""
+        if self.index is None:
+            return slice(0, self.stride)
+        if not len(self.index):
+            return slice(0, 0)
+        return slice(int(self.index.min()) // 4, int(self.index.max()) // 4 + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteReader:
+    """Reads genotypes of an object in the cloud as the native class does those of a file.
+
+    Args:
+        bed: The object.
+        requests: How it is asked.
+    """
+
+    bed: RemoteBed
+    requests: Requests
+
+    def read(
+        self,
+        shape: tuple[int, int],
+        iid: Positions,
+        sid: Positions,
+        out: NDArray[Any],
+        *,
+        count_a1: bool,
+        check: bool,
+        threads: int,
+    ) -> None:
+        """Fills an array with the genotypes of the chosen individuals and variants."""
+        wanted = Selection.of(self.bed.major, shape, iid=iid, sid=sid)
+        self._check_size(shape, wanted)
+        if not out.size:
+            return
+        by_line = out.T if wanted.by_variant else out
+        seen = 0
+        for first, lines in self._blocks(wanted, by_line.shape[1] * out.itemsize):
+            if check:
+                self._check_padding(lines, wanted)
+                seen |= int(np.bitwise_or.reduce(lines[:, -1]))
+            target = by_line[first : first + len(lines)]
+            _decode(lines, wanted, target, count_a1=count_a1, threads=threads)
+        if check and sid is None and iid is None:
+            self._check_last_places(seen, wanted)
+
+    def _blocks(
+        self, wanted: Selection, line_bytes: int
+    ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Fetches the lines, and cuts them into blocks whose numbers take little memory."""
+        most = max(1, _AT_ONCE // line_bytes)
+        fetched = self.bed.blocks(
+            wanted.lines,
+            wanted.stride,
+            wanted.part,
+            requests=self.requests.at_once,
+            chunk=self.requests.chunk,
+        )
+        for first, lines in fetched:
+            for start in range(0, len(lines), most):
+                yield first + start, lines[start : start + most]
+
+    def _check_size(self, shape: tuple[int, int], wanted: Selection) -> None:
+        """Compares the object's size with what its tables say."""
+        expected = _HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
+        found = self.bed.size()
+        if found != expected:
+            raise self._fault(
+                f"expected {expected} bytes for {shape[0]} individuals and {shape[1]} "
+                f"variants, found {found}; the .fam or .bim belongs to another file",
+                kind="cut" if found < expected else "length",
+            )
+
+    def _check_padding(self, lines: NDArray[np.uint8], wanted: Selection) -> None:
+        """Refuses lines that hold more places than the tables say."""
+        used = wanted.places % 4
+        if used and wanted.part.stop == wanted.stride and (lines[:, -1] >> 2 * used).any():
+            raise self._fault(
+                f"the last byte of a line holds more than its {used} places; the .fam or "
+                ".bim is short, or belongs to another file"
+            )
+
+    def _check_last_places(self, seen: int, wanted: Selection) -> None:
+        """Refuses places at the end that are 00 in every line, as what fills it up is."""
+        last = (wanted.places - 1) % 4
+        if last and len(wanted.lines) >= _LINES and not seen >> 2 * last & 3:
+            raise self._fault(
+                "the last places of a line are homozygous A1 in every one of "
+                f"{len(wanted.lines)} lines, as the bits are that fill it up; the .fam or "
+                ".bim is too long, or belongs to another file (skip_format_check=True "
+                "reads on)",
+                kind="count",
+            )
+
+    def _fault(self, message: str, *, kind: str = "format") -> FormatError:
+        """Makes an error that names the object."""
+        name = self.bed.location.geturl()
+        return FormatError(f"{name}: {message}", kind=kind, path=name)
+
+
+def _decode(
+    lines: NDArray[np.uint8],
+    wanted: Selection,
+    out: NDArray[Any],
+    *,
+    count_a1: bool,
+    threads: int,
+) -> None:
+    """Makes numbers of parts of lines, and puts them where they belong."""
+    held = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+    places = wanted.places_in_part
+    _native.decode_lines(
+        lines, places, held, along=True, count_a1=count_a1, threads=threads
+    )
+    if held is not out:
+        out[...] = held
+
+
+def _check_request(name: str, value: int | None) -> None:
+    """Refuses a number of requests or bytes that is none."""
+    if value is not None and value < 0:
+        raise NumberRangeError(f"{name} must not be negative, got {value}")
+    if value == 0:
+        raise ArgumentError(f"{name} must be at least 1, got 0")

@@ -1,0 +1,144 @@
+"""How often each genotype occurs: one pass over a .bed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+from seqloom.io.plink._genotype_stats import GenotypeStats
+from seqloom.io.plink._index import positions
+from seqloom.io.plink._open_bed import open_bed
+from seqloom.io.plink._ploidy import Group, groups_of, ploidy_of
+from seqloom.io.plink._read import threads_of
+from seqloom.io.plink._variant_counts import columns_of, new_columns
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+# A step is so much of the file for each thread: then Ctrl-C is answered, and the bar moves.
+_STEP_BYTES = 64 << 20
+# Of a file whose lines are individuals, a step reads a part of each line: not too short.
+# The counts of its variants are in memory: not too many.
+_STEP_VARIANTS = 1 << 16, 1 << 18
+_GROUPS = Group.NOBODY
+_CODES = 4
+
+
+def genotype_stats(
+    bed: open_bed | str | os.PathLike[str],
+    *,
+    individuals: Any = None,
+    nonfounders: bool = False,
+    mid_p: bool = False,
+    num_threads: int | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> GenotypeStats:
+    """Counts the genotypes of each variant, in one pass and in bounded memory.
+
+    Counts, mean and variance are those of all individuals. Frequency and Hardy-Weinberg p
+    are what PLINK 1.9 prints for ``--freq --hardy --keep-allele-order``: of founders alone
+    (both parents are ``0``); on X a male has one allele, and his heterozygous call is taken
+    for a missing one; on Y only males count, likewise. Individuals of unknown sex count as
+    females do. The exact test (Wigginton, Cutler & Abecasis 2005) leaves males out on X;
+    on Y and MT there is none (NaN). Chromosomes are known as X or 23, Y or 24, and MT, M or
+    26, also with ``chr`` before it; all others count as autosomes do.
+
+    Args:
+        bed: A .bed file, or an open one: its ``count_A1`` decides which allele is counted.
+        individuals: Whom to count: an index as `open_bed.read` takes it, each at most once;
+            None is everybody.
+        nonfounders: Whether frequency and Hardy-Weinberg p take in those with parents.
+        mid_p: Whether p is the mid-p variant, which counts half of what is as likely as the
+            observed genotypes.
+        num_threads: How many threads count; None: as the open file or the machine says.
+        on_progress: Called with how many variants were counted, and how many there are.
+
+    Returns:
+        A column for each of these, with an entry for each variant.
+
+    Raises:
+        ArgumentError: An individual is named twice, or the file is in the cloud.
+        OutOfRangeError: An index lies beyond the individuals.
+        FormatError: The .bed is no such file, or does not fit its tables: also where that
+            shows only in the last byte of each line.
+        FileError: The file cannot be read.
+
+    Examples:
+        >>> from seqloom.io import to_bed
+        >>> to_bed("small.bed", [[1, 0, -127], [2, 0, 2], [0, 1, 2], [1, 0, 2]])
+        >>> stats = genotype_stats("small.bed")
+        >>> stats.count, stats.missing
+        (array([4, 4, 3], dtype=int32), array([0, 0, 1], dtype=int32))
+        >>> stats.allele_frequency
+        array([0.5  , 0.125, 1.   ])
+        >>> print(stats)
+        genotypes       4 individuals x 3 variants
+        missing         8.3 %; 1 variant above 5 %
+        frequency of A1 median 0.5; 1 variant constant, 1 below 0.01 or above 0.99
+        Hardy-Weinberg  0 of 3 variants with p below 1e-06
+    """
+    source = bed if isinstance(bed, open_bed) else open_bed(bed)
+    chosen = _chosen(source, individuals)
+    ploidy = ploidy_of(source.chromosome, source.sid_count)
+    groups = groups_of(source, chosen, ploidy, nonfounders=nonfounders)
+    wish = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    threads = threads_of(num_threads, wish)
+    columns, missing = new_columns(source.sid_count), np.zeros(source.iid_count, np.uint32)
+    for part, counts in _survey(source, groups, missing, threads=threads):
+        some = columns_of(
+            counts, ploidy[part], count_a1=source.count_A1, mid_p=mid_p, threads=threads
+        )
+        for name, values in some.items():
+            columns[name][part] = values
+        if on_progress is not None:
+            on_progress(part.stop, source.sid_count)
+    who = slice(None) if chosen is None else chosen
+    return _stats(
+        source, who, columns | {"individual_missing": missing[who].astype(np.int32)}
+    )
+
+
+def _chosen(bed: open_bed, individuals: Any) -> NDArray[np.int64] | None:
+    """Gives the positions of whom to count."""
+    chosen = positions(individuals, bed.iid_count)
+    if chosen is not None and len(np.unique(chosen)) < len(chosen):
+        raise ArgumentError("individuals: one is named twice; each counts once")
+    return chosen
+
+
+def _survey(
+    bed: open_bed, groups: NDArray[np.uint8], missing: NDArray[np.uint32], *, threads: int
+) -> Iterator[tuple[slice, NDArray[np.uint32]]]:
+    """Counts step by step: gives which variants, and the codes of each group in each."""
+    shape, check = bed.shape, not bed.skip_format_check
+    native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    survey = _native.GenotypeSurvey(native, shape, groups, _GROUPS)
+    fewest, most = _STEP_VARIANTS
+    step = min(max(threads * _STEP_BYTES * 4 // max(shape[0], 1), fewest), most)
+    for start in range(0, shape[1], step):
+        part = slice(start, min(start + step, shape[1]))
+        counts = np.empty((part.stop - start, _GROUPS, _CODES), np.uint32)
+        survey.advance(counts, missing, check, threads)
+        yield part, counts
+
+
+def _stats(
+    bed: open_bed, who: slice | NDArray[np.int64], columns: dict[str, NDArray[Any]]
+) -> GenotypeStats:
+    """Puts the columns together with what the tables say."""
+    return GenotypeStats(
+        sid=bed.sid,
+        chromosome=bed.chromosome,
+        bp_position=bed.bp_position,
+        allele_1=bed.allele_1,
+        allele_2=bed.allele_2,
+        iid=None if bed.iid is None else bed.iid[who],
+        counted="A1" if bed.count_A1 else "A2",
+        **columns,
+    )

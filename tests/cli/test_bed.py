@@ -1,0 +1,234 @@
+import json
+import subprocess
+import sys
+from typing import Any
+
+import bed_reader
+import numpy as np
+import pytest
+
+from plink19 import needs_plink, run, table
+from seqloom.errors import FormatError
+from seqloom.io import genotype_stats, inspect
+
+COUNTS = (41, 240)
+
+
+def seqloom(*words):
+    """Runs the command as a process of its own."""
+    command = [sys.executable, "-m", "seqloom", "bed", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory):
+    """A random set of both sexes and every kind of chromosome."""
+    rng, path = np.random.default_rng(11), tmp_path_factory.mktemp("bed") / "x.bed"
+    values = rng.binomial(2, rng.uniform(0, 0.6, COUNTS[1]), COUNTS).astype("int8")
+    values[rng.random(COUNTS) < rng.uniform(0, 0.2, COUNTS[1])] = -127
+    properties: dict[str, Any] = {
+        "fid": [f"f{number // 2}" for number in range(COUNTS[0])],
+        "iid": [f"i{number}" for number in range(COUNTS[0])],
+        "sex": rng.choice([0, 1, 2], COUNTS[0]),
+        "pheno": rng.choice(["1.5", "-9"], COUNTS[0]),
+        "chromosome": np.repeat(["1", "2", "X", "Y"], COUNTS[1] // 4),
+        "bp_position": np.arange(COUNTS[1]),
+        "allele_1": ["A"] * COUNTS[1],
+        "allele_2": ["C"] * COUNTS[1],
+    }
+    bed_reader.to_bed(path, values, properties=properties)
+    return path
+
+
+def lines(path, rows):
+    """Writes a file of ids."""
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return path
+
+
+def read(path):
+    """Reads a set with bed_reader: the values and the columns of the tables."""
+    with bed_reader.open_bed(path) as bed:
+        return bed.read(dtype="int8"), {name: list(v) for name, v in bed.properties.items()}
+
+
+def test_inspect_says_what_the_set_holds(bed):
+    said = seqloom("inspect", bed)
+    facts = dict(line.split(maxsplit=1) for line in said.stdout.splitlines())
+    assert facts["chromosomes"].strip() == "1: 60, 2: 60, X: 60, Y: 60"
+    assert facts["layout"].strip() == "a line is a variant (SNP-major)"
+    assert facts["individuals"].strip() == "41, 41 of them founders"
+
+
+def test_inspect_prints_json_for_programs(bed, call):
+    told = json.loads(seqloom("inspect", bed, "--json").stdout)
+    _, columns = read(bed)
+    assert told["male"] == columns["sex"].count(1)
+    assert told["missing_phenotypes"] == columns["pheno"].count("-9")
+    assert json.loads(call("inspect", bed, "--json").out) == told
+
+
+def test_inspect_of_sequences_names_what_looks_into_genotypes(bed):
+    with pytest.raises(FormatError, match=r"PLINK \.bed") as raised:
+        inspect(bed)
+    assert "inspect_bed" in raised.value.__notes__[0]
+
+
+def test_a_cut_file_is_bad_input(bed, tmp_path):
+    for suffix in (".fam", ".bim"):
+        (tmp_path / f"cut{suffix}").write_bytes(bed.with_suffix(suffix).read_bytes())
+    (tmp_path / "cut.bed").write_bytes(bed.read_bytes()[:-1])
+    for words in (("inspect",), ("stats",), ("subset", tmp_path / "y.bed")):
+        said = seqloom(words[0], tmp_path / "cut.bed", *words[1:])
+        assert said.returncode == 2
+        assert said.stderr.startswith(f"error: {tmp_path / 'cut.bed'}: expected")
+    assert not list(tmp_path.glob("y.*"))
+
+
+def test_stats_are_printed_and_written_as_a_table_and_a_picture(bed, tmp_path):
+    out, plot = tmp_path / "x.tsv", tmp_path / "x.png"
+    said = seqloom("stats", bed, "--out", out, "--plot", plot, "--threads", 1)
+    assert said.stdout.startswith("genotypes        41 individuals x 240 variants")
+    heading, *rows = [line.split("\t") for line in out.read_text().splitlines()]
+    het = [int(row[heading.index("het")]) for row in rows]
+    assert het == genotype_stats(bed).het.tolist()
+    assert plot.read_bytes()[1:4] == b"PNG"
+    again = seqloom("stats", bed, "--out", out)
+    assert (again.returncode, "--overwrite" in again.stderr) == (2, True)
+
+
+@needs_plink
+def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path):
+    _, columns = read(bed)
+    pairs = list(zip(columns["fid"], columns["iid"], strict=True))
+    keep = lines(tmp_path / "keep", (f"{fid} {iid} x" for fid, iid in pairs[::2]))
+    remove = lines(tmp_path / "remove", (f"{fid}\t{iid}" for fid, iid in pairs[:5]))
+    extract = lines(tmp_path / "extract", columns["sid"][10:200])
+    exclude = lines(tmp_path / "exclude", columns["sid"][::7])
+    words = ("--keep", keep, "--remove", remove, "--extract", extract, "--exclude", exclude)
+    run(bed, tmp_path / "plink", *words, "--make-bed")
+    said = seqloom("subset", bed, tmp_path / "ours.bed", *words)
+    assert said.stdout == "individuals 18 of 41\nvariants    163 of 240\n"
+    assert (tmp_path / "ours.bed").read_bytes() == (tmp_path / "plink.bed").read_bytes()
+    ours, theirs = read(tmp_path / "ours.bed")[1], read(tmp_path / "plink.bed")[1]
+    for name in ours.keys() - {"chromosome"}:  # PLINK writes X as 23
+        assert ours[name] == theirs[name]
+
+
+@needs_plink
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (("--maf", 0.1), ("--maf", 0.1)),
+        (("--max-missing", 0.1), ("--geno", 0.1)),
+        (("--hwe", 0.3), ("--hwe", 0.3)),
+        (("--chromosome", "2", "X"), ("--chr", "2,X")),
+        (
+            ("--maf", 0.05, "--max-missing", 0.15, "--hwe", 0.01, "--chromosome", "1"),
+            ("--maf", 0.05, "--geno", 0.15, "--hwe", 0.01, "--chr", "1"),
+        ),
+    ],
+)
+def test_variants_are_chosen_as_plink_chooses_them(bed, tmp_path, ours, theirs):
+    run(bed, tmp_path / "plink", *theirs, "--make-bed")
+    assert seqloom("subset", bed, tmp_path / "ours.bed", *ours).returncode == 0
+    assert read(tmp_path / "ours.bed")[1]["sid"] == read(tmp_path / "plink.bed")[1]["sid"]
+
+
+def test_one_column_of_ids_is_that_of_iids_and_unknown_ones_are_named(bed, tmp_path):
+    keep = lines(tmp_path / "keep", ["i3", "i40", "nobody"])
+    said = seqloom("subset", bed, tmp_path / "y.bed", "--keep", keep)
+    assert said.stdout.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
+    values, columns = read(tmp_path / "y.bed")
+    assert columns["iid"] == ["i3", "i40"]
+    np.testing.assert_array_equal(values, read(bed)[0][[3, 40]])
+
+
+def test_nothing_left_is_an_error_and_no_file(bed, tmp_path):
+    said = seqloom("subset", bed, tmp_path / "y.bed", "--chromosome", "7")
+    assert (said.returncode, said.stderr[:27]) == (2, "error: no variant is left; ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_ids_of_another_set_are_named_where_nothing_is_left(bed, tmp_path):
+    keep = lines(tmp_path / "keep.txt", ["nobody"])
+    said = seqloom("subset", bed, tmp_path / "y.bed", "--keep", keep)
+    assert said.returncode == 2
+    assert said.stderr.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_counted(bed, tmp_path):
+    for words in (
+        ("stats", bed, "--out", tmp_path / "no/y.tsv"),
+        ("convert", bed, tmp_path / "no/y.raw"),
+        ("subset", bed, tmp_path / "no/y.bed"),
+    ):
+        said = seqloom(*words)
+        assert (said.returncode, said.stdout) == (2, "")
+        assert f"there is no folder {tmp_path / 'no'}" in said.stderr
+
+
+def test_a_table_and_a_picture_have_two_names(bed, tmp_path):
+    said = seqloom("stats", bed, "--out", tmp_path / "y.png", "--plot", tmp_path / "y.png")
+    assert (said.returncode, "choose two names" in said.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_read_is_not_written(bed, tmp_path):
+    for words in (
+        ("subset", bed, bed),
+        ("convert", bed, bed),
+        ("stats", bed, "--out", bed),
+    ):
+        said = seqloom(*words, "--overwrite")
+        assert (said.returncode, "to read and to write at once" in said.stderr) == (2, True)
+    (tmp_path / "y.fam").write_text("mine\n")
+    said = seqloom("convert", bed, tmp_path / "y.bed")
+    assert said.stderr.startswith(f"error: {tmp_path / 'y.fam'}: is there already")
+
+
+def test_the_other_layout_and_back_is_the_same_file(bed, tmp_path):
+    turned, back = tmp_path / "turned.bed", tmp_path / "back.bed"
+    assert seqloom("convert", bed, turned).returncode == 0
+    assert bed_reader.open_bed(turned).major == "individual"
+    np.testing.assert_array_equal(read(turned)[0], read(bed)[0])
+    seqloom("convert", turned, back)
+    assert back.read_bytes() == bed.read_bytes()
+    assert read(back)[1] == read(bed)[1]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_arrays_are_what_bed_reader_reads(bed, tmp_path, dtype):
+    values = bed_reader.open_bed(bed).read(dtype=dtype)
+    for name in ("y.npy", "y.npz"):
+        seqloom("convert", bed, tmp_path / name, "--dtype", dtype)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), values)
+    with np.load(tmp_path / "y.npz") as found:
+        np.testing.assert_array_equal(found["genotypes"], values)
+        assert found["iid"].tolist() == read(bed)[1]["iid"]
+
+
+@needs_plink
+def test_the_additive_table_is_that_of_plink(bed, tmp_path):
+    run(bed, tmp_path / "plink", "--recode", "A")
+    assert seqloom("convert", bed, tmp_path / "ours.raw").returncode == 0
+    ours, theirs = table(tmp_path / "ours", "raw"), table(tmp_path / "plink", "raw")
+    assert list(ours) == list(theirs)
+    for name in ours:
+        assert list(ours[name]) == list(theirs[name])
+
+
+def test_a_table_has_a_line_for_each_individual(bed, tmp_path):
+    seqloom("convert", bed, tmp_path / "y.tsv")
+    heading, *rows = [
+        line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()
+    ]
+    assert heading[:3] == ["FID", "IID", "sid1"]
+    values = [[-127 if word == "NA" else int(word) for word in row[2:]] for row in rows]
+    np.testing.assert_array_equal(values, read(bed)[0])
+
+
+def test_a_name_that_says_no_format_is_bad_input(bed, tmp_path, call):
+    said = call("bed", "convert", bed, tmp_path / "y.vcf")
+    assert (said.code, ".npz, .raw, .tsv" in said.err) == (2, True)
+    assert call("bed", "stats").err.endswith("seqloom bed stats --help lists the options\n")

@@ -1,0 +1,96 @@
+"""What the drop-in for bed_reader offers beside reading and writing."""
+
+import inspect
+import sys
+from pathlib import Path
+
+import bed_reader
+import numpy as np
+import pytest
+
+import seqloom as sl
+from genotypes import WHEEL
+from seqloom.compat import bed_reader as ours
+from seqloom.compat.bed_reader import _open_bed
+from seqloom.errors import ArgumentError, MissingExtraError, OutOfRangeError, ShapeError
+
+
+def test_every_function_written_in_python_is_there_and_takes_the_same_arguments():
+    theirs = {
+        n: t
+        for n, t in vars(bed_reader).items()
+        if inspect.isfunction(t) or inspect.isclass(t)
+    }
+    assert set(theirs) <= set(ours.__all__)
+    for name in ("get_num_threads", "sample_file", "sample_url", "tmp_path"):
+        found, expected = (inspect.signature(vars(m)[name]) for m in (ours, bed_reader))
+        assert list(found.parameters) == list(expected.parameters)
+
+
+def test_every_native_name_is_there_or_its_absence_is_told():
+    native = {name for name, thing in vars(bed_reader).items() if inspect.isbuiltin(thing)}
+    told = inspect.getdoc(ours) or ""
+    assert {
+        name
+        for name in native - set(ours.__all__)
+        if name not in told and not any(stem in told for stem in stems(name))
+    } == set()
+
+
+def stems(name):
+    """The ways in which a docstring speaks of several names at once."""
+    parts = name.split("_")
+    return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
+
+
+def test_the_functions_are_those_of_io():
+    assert (ours.open_bed, ours.to_bed) == (sl.io.open_bed, sl.io.to_bed)
+    assert _open_bed.open_bed is sl.io.open_bed
+
+
+def test_threads_are_the_wish_or_what_a_variable_says(monkeypatch):
+    monkeypatch.setenv("NUM_THREADS", "7")
+    assert (ours.get_num_threads(3), ours.get_num_threads()) == (3, 7)
+
+
+def test_sample_files_are_taken_from_the_folder_that_is_named(monkeypatch):
+    monkeypatch.setenv("BED_READER_DATA_DIR", str(WHEEL))
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert ours.sample_file("small.bed") == str(WHEEL / "small.bed")
+    assert ours.sample_url("small.bed") == (WHEEL / "small.bed").as_uri()
+
+
+def test_without_pooch_the_error_says_how_to_get_sample_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("BED_READER_DATA_DIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingExtraError, match="pip install pooch; or name a folder"):
+        ours.sample_file("small.bed")
+
+
+def test_the_list_of_hashes_is_that_of_bed_reader():
+    theirs = (WHEEL.parent / "registry.txt").read_text().splitlines()
+    listed = (Path(ours.__file__).parent / "samples.txt").read_text().splitlines()
+    assert listed == [line for line in theirs if "memmap" not in line]
+
+
+def test_part_of_an_array_is_what_bed_reader_copies():
+    values = np.random.default_rng(0).random((4, 5, 3))
+    rows, columns = np.array([3, 0, 3], np.uintp), np.array([1, 1], np.uintp)
+    found, expected = np.empty((3, 2, 3)), np.empty((3, 2, 3))
+    ours.subset_f64_f64(values, rows, columns, found, 1)
+    bed_reader.subset_f64_f64(values, rows, columns, expected, 1)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "row", "out", "error"),
+    [
+        ((2, 2, 1), 0, np.empty((1, 2, 1)), ShapeError),
+        ((2, 2, 1), 2, np.empty((1, 1, 1)), OutOfRangeError),
+        ((2, 2), 0, np.empty((1, 1, 1)), ArgumentError),
+        ((2, 2, 1), 0, np.empty((1, 1, 1), np.float32), ArgumentError),
+    ],
+)
+def test_part_of_an_array_that_does_not_fit_is_an_error(shape, row, out, error):
+    with pytest.raises(error):
+        ours.subset_f64_f64(np.zeros(shape), [row], [0], out, 1)

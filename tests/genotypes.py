@@ -1,0 +1,84 @@
+"""Small .bed files of random genotypes, and every way to ask for a part of one."""
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from seqloom.io import open_bed
+from seqloom.io.plink._reference import encode
+
+WHEEL = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
+HOME = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
+KINDS = ("int8", "float32", "float64")
+# Files that are made to be wrong, and one with tables of another name.
+_WRONG = {
+    "badfile",
+    "empty",
+    "small_no_bim",
+    "small_no_fam",
+    "small_too_short",
+    "smallmodebad",
+}
+
+
+@dataclass
+class Specimen:
+    """Codes 0, 1, 2 and -127 of individuals by variants, and how a file holds them."""
+
+    values: np.ndarray
+    major: str
+
+    def write(self, path: Path) -> Path:
+        """Makes the .bed alone, without tables."""
+        lines = self.values.T if self.major == "SNP" else self.values
+        header = b"\x6c\x1b" + bytes([self.major == "SNP"])
+        path.write_bytes(header + encode(lines, count_a1=True).tobytes())
+        return path
+
+
+def specimens(most=21):
+    """Genotypes of any shape, with or without individuals and variants."""
+    shapes = st.tuples(st.integers(0, most), st.integers(0, most))
+    values = hnp.arrays(np.int8, shapes, elements=st.sampled_from([0, 1, 2, -127]))
+    return st.builds(Specimen, values, st.sampled_from(["SNP", "individual"]))
+
+
+def indices(count):
+    """Every form of index along an axis."""
+    forms = [st.none(), st.just(...), st.slices(count), _masks(count), st.just([])]
+    if count:
+        number = st.integers(-count, count - 1)
+        kinds = st.sampled_from(["int16", "int32", "int64", "intp"])
+        arrays = kinds.flatmap(
+            lambda kind: hnp.arrays(kind, st.integers(0, 9), elements=number)
+        )
+        forms += [number, number.map(np.int16), st.lists(number, max_size=9)]
+        forms += [arrays, arrays.map(lambda array: array[::2])]
+    return st.one_of(forms)
+
+
+def _masks(count):
+    """A list or an array that says of each place whether it is meant."""
+    masks = hnp.arrays(bool, count)
+    return st.one_of(masks, masks.map(list))
+
+
+def plink_sets():
+    """Every good set in bed_reader's wheel and in the folder of real files."""
+    beds = [*WHEEL.glob("*.bed"), *HOME.glob("*.bed")]
+    return sorted(bed for bed in beds if bed.stem not in _WRONG)
+
+
+def name_of(bed: Path) -> str:
+    """What a test is called that reads a set."""
+    return f"{bed.parent.parent.name}/{bed.stem}"
+
+
+def read_whole(bed: open_bed) -> list[list[int]]:
+    """Reads in another process, which finds this function by its name."""
+    return bed.read(dtype="int8").tolist()

@@ -1,0 +1,126 @@
+"""Writing a set line by line."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from genotypes import KINDS, specimens
+from seqloom.errors import ArgumentError, ClosedError, FileError
+from seqloom.io import create_bed, open_bed, to_bed
+
+anywhere = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
+)
+
+
+def names(folder):
+    """What a folder holds, hidden or not."""
+    return sorted(file.name for file in folder.iterdir())
+
+
+def write(path, lines):
+    """Writes a set of three individuals and two variants."""
+    with create_bed(path, 3, 2) as bed:
+        for line in lines:
+            bed.write(line)
+
+
+def broken_off():
+    """Gives one line, and fails."""
+    yield [0, 1, 2]
+    raise KeyError
+
+
+@anywhere
+@given(
+    specimen=specimens(),
+    kind=st.sampled_from((*KINDS, "int64")),
+    count_a1=st.booleans(),
+    plain=st.booleans(),
+)
+def test_lines_make_the_file_that_the_whole_array_makes(
+    tmp_path, specimen, kind, count_a1, plain
+):
+    values = specimen.values.astype(kind)
+    if kind.startswith("float"):
+        values[values == -127] = np.nan
+    iids, sids = values.shape
+    how = {"count_A1": count_a1, "major": specimen.major, "force_python_only": plain}
+    with create_bed(tmp_path / "x.bed", iids, sids, **how) as bed:
+        for line in values.T if specimen.major == "SNP" else values:
+            bed.write(line)
+    to_bed(tmp_path / "y.bed", values, **how)
+    for suffix in (".bed", ".fam", ".bim"):
+        one, other = (tmp_path / f"{name}{suffix}" for name in "xy")
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_nothing_appears_before_the_object_is_closed(tmp_path):
+    bed = create_bed(tmp_path / "x.bed", 2, 1)
+    bed.write([0, 1])
+    assert not (tmp_path / "x.bed").exists()
+    assert not (tmp_path / "x.fam").exists()
+    bed.close()
+    assert names(tmp_path) == ["x.bed", "x.bim", "x.fam"]
+    bed.close()
+    assert open_bed(tmp_path / "x.bed").read().tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], r"fewer vectors \(0\) than expected \(2\)"),
+        ([[0, 1, 2]], r"fewer vectors \(1\)"),
+        ([[0, 1, 2]] * 3, r"more vectors \(3\) than expected \(2\)"),
+        ([[0, 1]], "vector of 3 values, got 2"),
+        ([[[0, 1, 2]]], "a vector, which has 1 dimensions, got 2"),
+        ([3], "a vector, which has 1 dimensions, got 0"),
+        ([["a", "b", "c"]], "not known, only"),
+        ([[0, 1, 2], [0, 1, 3]], "Individual 2, variant 1 is 3 "),
+    ],
+)
+def test_lines_that_do_not_fit_leave_the_old_set(tmp_path, lines, message):
+    to_bed(tmp_path / "x.bed", [[2, 2, 2, 2]])
+    with pytest.raises(ArgumentError, match=message):
+        write(tmp_path / "x.bed", lines)
+    assert names(tmp_path) == ["x.bed", "x.bim", "x.fam"]
+    assert open_bed(tmp_path / "x.bed").shape == (1, 4)
+
+
+def test_an_error_in_the_block_leaves_nothing_and_is_not_hidden(tmp_path):
+    with pytest.raises(KeyError):
+        write(tmp_path / "x.bed", broken_off())
+    assert names(tmp_path) == []
+
+
+def test_what_is_dropped_unfinished_leaves_nothing(tmp_path):
+    bed = create_bed(tmp_path / "x.bed", 3, 2)
+    bed.write([0, 1, 2])
+    with pytest.raises(ArgumentError):
+        bed.close()
+    assert names(tmp_path) == []
+
+
+def test_a_closed_one_takes_no_more_lines(tmp_path):
+    with create_bed(tmp_path / "x.bed", 1, 1) as bed:
+        bed.write([0])
+    with pytest.raises(ClosedError, match=r"x\.bed.*closed"):
+        bed.write([0])
+    assert issubclass(ClosedError, RuntimeError)
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileError, match=r"x\.bed"):
+        create_bed(tmp_path / "no/x.bed", 1, 1)
+
+
+@pytest.mark.parametrize("count", [-1, 2**63, "1", None])
+def test_a_count_that_is_none_is_an_error_and_no_file(tmp_path, count):
+    with pytest.raises(ArgumentError, match="iid_count must be a whole number"):
+        create_bed(tmp_path / "x.bed", count, 1)
+    assert names(tmp_path) == []
+
+
+def test_a_major_that_is_none_is_an_error(tmp_path):
+    with pytest.raises(ArgumentError, match="not 'both'"):
+        create_bed(tmp_path / "x.bed", 1, 1, major="both")

@@ -1,0 +1,295 @@
+"""An open .bed: its tables, its errors, its handle."""
+
+import inspect
+import multiprocessing
+import os
+import pickle
+from pathlib import Path
+from typing import Any, cast
+
+import bed_reader
+import numpy as np
+import pytest
+
+from genotypes import KINDS, WHEEL, name_of, plink_sets, read_whole
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    IdError,
+    MissingFileError,
+    NumberRangeError,
+)
+from seqloom.io import create_bed, open_bed, to_bed
+
+VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A set of three individuals and four variants."""
+    to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
+    return tmp_path / "small.bed"
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        open_bed.__init__,
+        open_bed.read,
+        open_bed.read_sparse,
+        to_bed,
+        create_bed.__init__,
+        create_bed.write,
+    ],
+    ids=lambda each: each.__qualname__,
+)
+def test_arguments_are_those_of_bed_reader(ours):
+    theirs: Any = bed_reader
+    for name in ours.__qualname__.split("."):
+        theirs = getattr(theirs, name)
+    expected = inspect.signature(theirs).parameters
+    found = {n: p for n, p in inspect.signature(ours).parameters.items() if n != "out"}
+    assert list(found) == list(expected)
+    assert [p.default for p in found.values()] == [p.default for p in expected.values()]
+    assert [p.kind for p in found.values()] == [p.kind for p in expected.values()]
+
+
+@pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
+def test_the_tables_of_every_set_read_as_they_do_by_bed_reader(bed):
+    ours, theirs = open_bed(bed), bed_reader.open_bed(bed)
+    assert (ours.shape, ours.major) == (theirs.shape, theirs.major)
+    assert list(ours.properties) == list(theirs.properties)
+    for name, column in theirs.properties.items():
+        np.testing.assert_array_equal(ours.property_item(name), column)
+        assert getattr(ours, name).dtype.kind == column.dtype.kind
+
+
+def test_counts_that_are_given_need_no_tables(path):
+    path.with_suffix(".fam").unlink()
+    path.with_suffix(".bim").unlink()
+    assert open_bed(path, 3, 4).read(dtype="int8").tolist() == VALUES
+
+
+def test_a_property_that_is_given_stands_in_for_the_table(path):
+    bed = open_bed(path, properties={"iid": [1, 2, 3], "sex": [1.0, np.nan, 2.0]})
+    assert bed.iid.tolist() == ["1", "2", "3"]
+    assert bed.sex.tolist() == [1, 0, 2]
+    assert bed.sid.tolist() == ["a", "b", "c", "d"]
+
+
+def test_none_and_nan_among_texts_are_missing_values(path):
+    given = np.array(["x", None, np.nan], object)
+    assert open_bed(path, properties={"father": given}).father.tolist() == ["x", "0", "0"]
+
+
+def test_a_given_array_stays_as_it_is(path):
+    given = np.array([1.0, np.nan, 2.0])
+    open_bed(path, properties={"sex": given})
+    assert np.isnan(given[1])
+
+
+def test_a_property_of_none_is_neither_read_nor_offered(path):
+    bed = open_bed(path, properties={"father": None})
+    assert bed.father is None
+    assert bed.properties["father"] is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "error", "message"),
+    [
+        ({"colour": [1]}, KeyError, "'colour' not known; expected one of fid, iid"),
+        ({"iid": [["a"]]}, ValueError, "iid should be one dimensional"),
+        (
+            {"iid": ["a"], "fid": ["b", "c"]},
+            ValueError,
+            r"override iid, 1, .* iid_count, 2",
+        ),
+        ({"sex": ["F"]}, ValueError, "sex holds what is no number"),
+        ({"sex": [1.5]}, ValueError, "sex must be whole numbers, got 1.5"),
+        ({"bp_position": [2**31]}, OverflowError, "does not fit 32 bits"),
+        ({"iid": [np.nan]}, ValueError, "an id cannot be missing"),
+    ],
+)
+def test_properties_that_make_no_sense_are_errors(path, properties, error, message):
+    with pytest.raises(error, match=message):
+        open_bed(path, properties=properties)
+
+
+def test_a_count_that_the_table_contradicts_is_an_error(path):
+    with pytest.raises(FormatError, match=r"small.fam.*, 3, .* iid_count, 2") as error:
+        open_bed(path, iid_count=2).iid  # noqa: B018
+    assert error.value.kind == "count"
+
+
+@pytest.mark.parametrize("count", [-1, 2**63, "3", 3.0])
+def test_a_count_that_is_none_is_an_error(path, count):
+    with pytest.raises(ArgumentError, match="sid_count must be a whole number"):
+        open_bed(path, sid_count=count)
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "a\0.bed"])
+def test_a_path_without_a_name_of_a_file_is_an_error(name):
+    with pytest.raises(ArgumentError, match="no file's name"):
+        open_bed(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "small.bed/x.bed", "loop.bed"])
+def test_a_path_that_the_machine_refuses_is_an_error_of_the_file(path, name):
+    (path.parent / "loop.bed").symlink_to("loop.bed")
+    with pytest.raises(FileError, match="cannot be read"):
+        open_bed(path.parent / name)
+
+
+def test_a_name_as_long_as_the_machine_allows_is_read(path):
+    long = "x" * 251
+    for suffix in (".bed", ".fam", ".bim"):
+        path.with_suffix(suffix).rename(path.with_name(long + suffix))
+    np.testing.assert_array_equal(
+        open_bed(path.with_name(f"{long}.bed")).read(dtype="int8"), VALUES
+    )
+
+
+@pytest.mark.parametrize("suffix", [".bed", ".fam", ".bim"])
+def test_a_pipe_is_an_error_and_not_waited_for(path, suffix):
+    path.with_suffix(suffix).unlink()
+    os.mkfifo(path.with_suffix(suffix))
+    with pytest.raises(FileError, match=rf"small\{suffix}: is no regular file"):
+        open_bed(path).properties  # noqa: B018
+
+
+def test_a_name_that_is_no_property_is_an_error(path):
+    with pytest.raises(IdError, match="'colour' not known"):
+        open_bed(path).property_item("colour")
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_file_that_is_not_there_is_an_error_when_it_is_opened(tmp_path, skip):
+    with pytest.raises(MissingFileError, match=r"x\.bed"):
+        open_bed(tmp_path / "x.bed", 1, 1, skip_format_check=skip).read()
+
+
+def test_a_table_that_is_not_there_is_an_error_when_it_is_read(path):
+    path.with_suffix(".fam").unlink()
+    bed = open_bed(path)
+    with pytest.raises(MissingFileError, match=r"small\.fam"):
+        bed.shape  # noqa: B018
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_is_no_bed_is_an_error_now_or_at_the_first_read(plain):
+    with pytest.raises(FormatError):
+        open_bed(WHEEL / "badfile.bed")
+    later = open_bed(WHEEL / "badfile.bed", 1, 1, skip_format_check=True)
+    with pytest.raises(FormatError):
+        later.read(force_python_only=plain)
+
+
+@pytest.mark.parametrize("name", ["location", "fam_location", "bim_location"])
+def test_an_old_name_of_an_argument_is_taken_but_not_both(path, name):
+    old = name.replace("location", "filepath")
+    file = path.with_suffix({"l": ".bed", "f": ".fam", "b": ".bim"}[name[0]])
+    rest: dict[str, Any] = {"location": None} if name == "location" else {"location": path}
+    assert open_bed(**rest, **{old: file}).shape == (3, 4)
+    with pytest.raises(ArgumentError, match=f"Cannot set both {name} and {old}"):
+        open_bed(**rest | {name: file, old: file})
+
+
+def test_what_is_no_path_is_an_error():
+    with pytest.raises(ArgumentError, match="got int"):
+        open_bed(cast("str", 7))
+
+
+def test_threads_are_asked_of_the_call_then_the_object(path):
+    bed = open_bed(path, num_threads=-1)
+    with pytest.raises(NumberRangeError, match="got -1"):
+        bed.read()
+    for threads in (0, 1, 4):
+        assert bed.read(dtype="int8", num_threads=threads).tolist() == VALUES
+
+
+@pytest.mark.parametrize("name", ["PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS"])
+def test_a_variable_that_is_no_number_of_threads_is_an_error(path, name, monkeypatch):
+    monkeypatch.setenv(name, "BADVALUE")
+    with pytest.raises(ValueError, match=f"{name} must be a whole number"):
+        open_bed(path).read()
+
+
+def test_leaving_the_block_closes_the_file(path):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with open_bed(path) as bed:
+        assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert bed.read(dtype="int8").tolist() == VALUES
+
+
+def test_a_copy_of_a_pickle_reads_the_same(path):
+    bed = open_bed(path, count_A1=False, properties={"iid": ["x", "y", "z"]})
+    copy = pickle.loads(pickle.dumps(bed))  # noqa: S301
+    np.testing.assert_array_equal(copy.read(), bed.read())
+    assert copy.iid.tolist() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_another_process_reads_the_same(path, how):
+    bed = open_bed(path)
+    bed.read()
+    context = multiprocessing.get_context(how)
+    with context.Pool(1) as pool:
+        assert pool.apply(read_whole, (bed,)) == VALUES
+
+
+@pytest.mark.parametrize("table", ["iid", "sid"])
+def test_tables_of_a_set_written_since_are_an_error(path, table):
+    bed = open_bed(path)
+    to_bed(path, np.zeros((4, 5)))
+    with pytest.raises(FileError, match="replaced or changed since it was opened"):
+        getattr(bed, table)
+
+
+def test_a_bed_that_was_removed_is_read_to_its_end(path):
+    bed = open_bed(path)
+    path.unlink()
+    assert bed.read(dtype="int8").tolist() == VALUES
+    assert bed.iid.tolist() == ["iid1", "iid2", "iid3"]
+
+
+def test_a_link_is_followed_to_the_bed_and_the_tables_stand_beside_the_link(path):
+    link = path.with_name("link.bed")
+    link.symlink_to(path)
+    for suffix in (".fam", ".bim"):
+        os.link(path.with_suffix(suffix), link.with_suffix(suffix))
+    assert open_bed(link).read(dtype="int8").tolist() == VALUES
+
+
+def test_its_name_is_in_what_it_prints(path):
+    assert str(open_bed(path)) == f"open_bed('{path}',...)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_other_allele_counts_what_is_left_of_two(path, kind):
+    one, two = (
+        open_bed(path).read(dtype=kind),
+        open_bed(path, count_A1=False).read(dtype=kind),
+    )
+    known = np.array(VALUES) != -127
+    np.testing.assert_array_equal(one[known] + two[known], 2)
+
+
+def test_a_relative_path_means_the_folder_where_it_was_opened(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    to_bed("a.bed", np.zeros((2, 1), np.int8), {"iid": ["one", "two"]})
+    to_bed("other/a.bed", np.ones((2, 1), np.int8), {"iid": ["three", "four"]})
+    bed = open_bed("a.bed")
+    monkeypatch.chdir("other")
+    assert bed.iid.tolist() == ["one", "two"]
+    assert bed.read(dtype="int8", force_python_only=True).tolist() == [[0], [0]]
+
+
+def test_more_genotypes_than_fit_into_memory_are_an_error_with_their_bytes(tmp_path):
+    to_bed(tmp_path / "a.bed", np.zeros((2, 1), np.int8))
+    bed = open_bed(tmp_path / "a.bed", iid_count=2**40, sid_count=2**40)
+    with pytest.raises(MemoryError, match="take 4835703278458516698824704 bytes"):
+        bed.read()

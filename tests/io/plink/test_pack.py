@@ -1,0 +1,85 @@
+"""Values to two-bit codes, compared with the bytes that bed_reader writes."""
+
+import bed_reader
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+
+HEADER = 3
+
+
+def pack(values, *, transposed=True, count_a1=True, threads=2):
+    """Packs into fresh memory that was not zero."""
+    places, lines = values.shape if transposed else values.shape[::-1]
+    out = np.full((lines, -(-places // 4)), 0xFF, np.uint8)
+    _native.pack_codes(
+        values, out, transposed=transposed, count_a1=count_a1, threads=threads
+    )
+    return out
+
+
+def genotypes(shape, dtype, order, seed=0):
+    """Draws all four genotypes."""
+    missing = -127 if dtype == "int8" else np.nan
+    choices = np.array([0, 1, 2, missing], dtype=dtype)
+    drawn = np.random.default_rng(seed).integers(0, 4, shape)
+    return np.asarray(choices[drawn], order=order)
+
+
+@given(
+    shape=st.tuples(st.integers(1, 300), st.integers(1, 40)),
+    dtype=st.sampled_from(["int8", "float32", "float64"]),
+    order=st.sampled_from("CF"),
+    major=st.sampled_from(["SNP", "individual"]),
+    count_a1=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_codes_are_those_that_bed_reader_writes(
+    tmp_path_factory, shape, dtype, order, major, count_a1, seed
+):
+    values = genotypes(shape, dtype, order, seed)
+    path = tmp_path_factory.mktemp("bed") / "a.bed"
+    bed_reader.to_bed(path, values, count_A1=count_a1, major=major)
+    found = pack(values, transposed=major == "SNP", count_a1=count_a1)
+    assert found.tobytes() == path.read_bytes()[HEADER:]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_threads_change_nothing(order, transposed):
+    values = genotypes((1111, 2222), "int8", order)
+    one, two = (pack(values, transposed=transposed, threads=n) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_nothing_becomes_nothing(shape):
+    assert pack(np.zeros(shape, np.int8)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "shown"),
+    [
+        ("int8", 3, "0, 1, 2 or -127 for missing, found 3"),
+        ("int8", -1, "0, 1, 2 or -127 for missing, found -1"),
+        ("float32", 0.5, "0, 1, 2 or NaN for missing, found 0.5"),
+        ("float64", np.inf, "0, 1, 2 or NaN for missing, found inf"),
+        ("float64", -127, "0, 1, 2 or NaN for missing, found -127"),
+    ],
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_what_is_no_genotype_is_refused_by_name(dtype, value, shown, order, transposed):
+    values = genotypes((700, 300), dtype, order)
+    values[613, 271] = value
+    with pytest.raises(ArgumentError, match=f"^row 613, column 271: expected {shown}$"):
+        pack(values, transposed=transposed)
+
+
+def test_an_array_with_gaps_is_refused():
+    values = genotypes((20, 20), "int8", "C")[::2]
+    with pytest.raises(TypeError, match="contiguous"):
+        pack(values)

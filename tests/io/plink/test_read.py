@@ -1,0 +1,193 @@
+"""Genotypes as arrays: equal to bed_reader, pgenlib and a plain reference."""
+
+from typing import Any
+
+import bed_reader
+import numpy as np
+import pgenlib
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from genotypes import KINDS, Specimen, indices, name_of, plink_sets, specimens
+from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
+from seqloom.io import open_bed
+
+SETS = plink_sets()
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Three individuals, four variants."""
+    values = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
+    path = Specimen(values, "SNP").write(tmp_path / "small.bed")
+    return open_bed(path, iid_count=3, sid_count=4)
+
+
+def same(found, expected):
+    """Whether two arrays have the same numbers in the same places, and the same type."""
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@anywhere
+@given(
+    data=st.data(),
+    specimen=specimens(),
+    kind=st.sampled_from(KINDS),
+    order=st.sampled_from("CF"),
+    count_a1=st.booleans(),
+    threads=st.integers(1, 3),
+)
+def test_any_index_reads_as_it_does_by_bed_reader(
+    tmp_path, data, specimen, kind, order, count_a1, threads
+):
+    iids, sids = specimen.values.shape
+    index = data.draw(st.tuples(indices(iids), indices(sids)))
+    path = specimen.write(tmp_path / "x.bed")
+    counts: dict[str, Any] = {"iid_count": iids, "sid_count": sids, "count_A1": count_a1}
+    found = open_bed(path, **counts).read(index, kind, order, num_threads=threads)
+    same(found, bed_reader.open_bed(path, **counts).read(index, kind, order))
+    assert found.flags.f_contiguous if order == "F" else found.flags.c_contiguous
+
+
+@anywhere
+@given(data=st.data(), specimen=specimens(140), kind=st.sampled_from(KINDS))
+def test_any_index_reads_as_it_does_by_the_reference(tmp_path, data, specimen, kind):
+    iids, sids = specimen.values.shape
+    index = data.draw(st.tuples(indices(iids), indices(sids)))
+    # Values drawn at random may look like the tables of another file.
+    counts: dict[str, Any] = {
+        "iid_count": iids,
+        "sid_count": sids,
+        "skip_format_check": True,
+    }
+    bed = open_bed(specimen.write(tmp_path / "x.bed"), **counts)
+    for order in "CF":
+        plain = bed.read(index, kind, order, force_python_only=True)
+        same(bed.read(index, kind, order), plain)
+
+
+@anywhere
+@given(data=st.data(), specimen=specimens(60))
+def test_an_index_that_is_no_tuple_means_variants(tmp_path, data, specimen):
+    iids, sids = specimen.values.shape
+    index = data.draw(indices(sids))
+    bed = open_bed(specimen.write(tmp_path / "x.bed"), iid_count=iids, sid_count=sids)
+    same(bed.read(index), bed.read((None, index)))
+
+
+@anywhere
+@given(specimen=specimens(60).filter(lambda each: each.values.size))
+def test_what_was_put_in_comes_out(tmp_path, specimen):
+    iids, sids = specimen.values.shape
+    bed = open_bed(specimen.write(tmp_path / "x.bed"), iid_count=iids, sid_count=sids)
+    same(bed.read(dtype="int8"), specimen.values)
+
+
+@pytest.mark.parametrize("bed", SETS, ids=name_of)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_set_reads_as_it_does_by_bed_reader(bed, kind):
+    for order in "CF":
+        same(
+            open_bed(bed).read(None, kind, order),
+            bed_reader.open_bed(bed).read(None, kind, order),
+        )
+
+
+@pytest.mark.parametrize("bed", SETS, ids=name_of)
+def test_every_set_of_variants_reads_as_it_does_by_pgenlib(bed):
+    ours = open_bed(bed)
+    if ours.major != "SNP":
+        pytest.skip("pgenlib reads lines of variants only")
+    iids, sids = ours.shape
+    theirs = np.empty((sids, iids), np.int8)
+    with pgenlib.PgenReader(bytes(bed), raw_sample_ct=iids) as reader:
+        reader.read_range(0, sids, theirs)
+    theirs[theirs == -9] = -127
+    same(ours.read(dtype="int8"), theirs.T)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", "CF")
+def test_out_is_filled_and_given_back(small, kind, order):
+    out = np.full((3, 4), 7, kind, order)
+    assert small.read(dtype=kind, order=order, out=out) is out
+    same(out, small.read(dtype=kind))
+
+
+@pytest.mark.parametrize(
+    ("out", "found"),
+    [
+        (np.empty((4, 3), np.int8, "F"), r"\(3, 4\) int8 .* \(4, 3\) int8"),
+        (np.empty((3, 4), np.float32, "F"), "float32"),
+        (np.empty((3, 4), np.int8, "C"), "in order 'F', got .* in order 'C'"),
+        (np.empty((6, 4), np.int8, "F")[::2], "view with gaps"),
+        ([[1, 2]], "must be a NumPy array, got list"),
+    ],
+)
+def test_out_that_does_not_fit_is_an_error_that_says_what_would(small, out, found):
+    with pytest.raises(ArgumentError, match=found):
+        small.read(dtype="int8", out=out)
+
+
+def test_out_that_may_not_be_written_is_an_error(small):
+    out = np.empty((3, 4), np.int8, "F")
+    out.flags.writeable = False
+    with pytest.raises(ArgumentError, match="writable"):
+        small.read(dtype="int8", out=out)
+
+
+@pytest.mark.parametrize("index", [None, 2, np.s_[1, 2], np.s_[:0, :]])
+def test_a_new_array_begins_with_a_line_of_the_cache(small, index):
+    assert small.read(index, "float64").ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (99, "index 99 is out of bounds for axis 0 with size 4"),
+        (np.s_[-4, 0], "index -4 is out of bounds for axis 0 with size 3"),
+        ([0, 4], "index 4 is out of bounds"),
+        (np.array([2**63], np.uint64), "out of bounds"),
+        (
+            [True, False],
+            "boolean index did not match indexed array along axis 0; size of axis is 4",
+        ),
+        (1.5, "one dimension"),
+        ([1.0], "must be of integer"),
+        (np.array([]), "must be of integer"),
+        ("x", "one dimension"),
+        (([0], [0], [0]), "two parts"),
+        (((0, 1), 0), "a tuple"),
+    ],
+)
+def test_an_index_that_means_nothing_is_an_error(small, index, message):
+    with pytest.raises(OutOfRangeError, match=message):
+        small.read(index)
+
+
+@pytest.mark.parametrize(
+    "call", [{"dtype": "int16"}, {"dtype": ">f4"}, {"order": "X"}, {"order": "A"}]
+)
+def test_a_type_or_an_order_that_is_not_offered_is_an_error(small, call):
+    with pytest.raises(ArgumentError, match="not known, only"):
+        small.read(**call)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_more_places_than_the_table_says_are_an_error(tmp_path, plain):
+    path = Specimen(np.zeros((3, 5), np.int8), "SNP").write(tmp_path / "x.bed")
+    with pytest.raises(FormatError):
+        open_bed(path, 2, 5).read(force_python_only=plain)
+    unchecked = open_bed(path, 2, 5, skip_format_check=True)
+    assert unchecked.read(force_python_only=plain).shape == (2, 5)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_file_of_another_length_is_an_error(tmp_path, change, plain):
+    path = Specimen(np.zeros((3, 5), np.int8), "SNP").write(tmp_path / "x.bed")
+    with pytest.raises(FormatError) as error:
+        open_bed(path, iid_count=3, sid_count=5 + change).read(force_python_only=plain)
+    assert error.value.kind == ("cut" if change > 0 else "length")

@@ -1,0 +1,438 @@
+"""Genotypes by URL: equal to a file's, in few requests, or an error."""
+
+import asyncio
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlparse
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from genotypes import KINDS, Specimen, indices, name_of, plink_sets, specimens
+from object_server import serving
+from seqloom.errors import (
+    ArgumentError,
+    FormatError,
+    MissingExtraError,
+    MissingObjectError,
+    RemoteError,
+)
+from seqloom.io import open_bed, to_bed
+from seqloom.io.plink._remote import RemoteBed
+
+anywhere = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+VALUES = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
+# Errors come at once instead of after minutes.
+ONCE = {"max_retries": "0", "timeout": "5s"}
+
+
+@pytest.fixture(scope="module")
+def running():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running):
+    running.forget()
+    return running
+
+
+@pytest.fixture
+def url(server, tmp_path):
+    """A set of three individuals and four variants, by URL."""
+    to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
+    urls = [server.put(tmp_path / f"small.{suffix}") for suffix in ("bim", "fam", "bed")]
+    return urls[-1]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file of 12 MB by variant: 40,000 individuals, 1,200 variants."""
+    path = tmp_path_factory.mktemp("large") / "large.bed"
+    path.write_bytes(b"\x6c\x1b\1" + np.random.default_rng(0).bytes(12_000_000))
+    return path, open_bed(path, 40_000, 1_200).read(dtype="int8", order="C")
+
+
+def large_bed(url, **options):
+    return open_bed(url, 40_000, 1_200, **options)
+
+
+def same(found, expected):
+    """Whether two arrays have the same numbers in the same places, and the same type."""
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@anywhere
+@given(
+    data=st.data(),
+    specimen=specimens(40),
+    kind=st.sampled_from(KINDS),
+    order=st.sampled_from("CF"),
+    count_a1=st.booleans(),
+    chunk=st.integers(1, 60),
+    requests=st.integers(1, 4),
+)
+def test_any_index_reads_as_it_does_from_a_file(
+    server, tmp_path, data, specimen, kind, order, count_a1, chunk, requests
+):
+    iids, sids = specimen.values.shape
+    index = data.draw(st.tuples(indices(iids), indices(sids)))
+    path = specimen.write(tmp_path / "x.bed")
+    options = {"iid_count": iids, "sid_count": sids, "count_A1": count_a1}
+    expected = open_bed(path, **options).read(index, kind, order)
+    for url in (server.put(path), path.as_uri()):
+        bed = open_bed(
+            url, **options, max_chunk_bytes=chunk, max_concurrent_requests=requests
+        )
+        found = bed.read(index, kind, order)
+        same(found, expected)
+        assert found.flags.c_contiguous or order == "F"
+        assert found.flags.f_contiguous or order == "C"
+
+
+def test_a_piece_with_gaps_is_not_taken_for_the_whole(server, tmp_path):
+    # Three lines of two bytes and the gap between them are as long as all four lines.
+    values = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (5, 5))
+    url = server.put(Specimen(values, "SNP").write(tmp_path / "x.bed"))
+    found = open_bed(url, 5, 5, max_chunk_bytes=8).read([0, 2, 3, 4], "int8")
+    same(found, values[:, [0, 2, 3, 4]])
+
+
+@pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
+def test_every_set_with_its_tables_reads_as_it_does_from_files(server, bed):
+    for suffix in (".fam", ".bim", ".bed"):
+        server.put(bed.with_suffix(suffix))
+    local, remote = open_bed(bed), open_bed(server.url(bed.name))
+    assert (remote.major, remote.shape) == (local.major, local.shape)
+    for name, column in local.properties.items():
+        np.testing.assert_array_equal(remote.property_item(name), column)
+    same(remote.read(dtype="int8"), local.read(dtype="int8"))
+    same(remote.read(np.s_[-1, ::7]), local.read(np.s_[-1, ::7]))
+
+
+def test_sparse_reads_come_from_a_url(url):
+    found = open_bed(url).read_sparse(dtype="int8", format="csr")
+    same(found.toarray(), VALUES)
+
+
+@pytest.mark.parametrize(("kind", "order"), [("int8", "C"), ("float32", "F")])
+@pytest.mark.parametrize(
+    "index",
+    [np.s_[::-1, ::-1], np.s_[20_000:20_300, :], np.s_[[9, 39_999, 9], 5:1_100:3]],
+    ids=str,
+)
+def test_a_large_file_reads_as_its_values(server, large, kind, order, index):
+    path, values = large
+    found = large_bed(server.put(path)).read(index, kind, order)
+    wanted = values[index[0]][:, index[1]]
+    expected = wanted.astype(kind)
+    expected[wanted == -127] = -127 if kind == "int8" else np.nan
+    same(found, expected)
+
+
+def test_one_variant_of_a_large_file_costs_a_line_and_the_header(server, large):
+    path, values = large
+    bed = large_bed(server.put(path))
+    same(bed.read(700, "int8"), values[:, [700]])
+    assert server.sent == 3 + 10_000
+
+
+def test_one_individual_costs_a_byte_of_each_line_where_lines_are_far_apart(
+    server, tmp_path
+):
+    rng = np.random.default_rng(1)
+    values = rng.choice(np.array([0, 1, 2, -127], np.int8), (1_600_000, 6))
+    bed = open_bed(
+        server.put(Specimen(values, "SNP").write(tmp_path / "x.bed")), 1_600_000, 6
+    )
+    same(bed.read(np.s_[[7, 4], :], "int8"), values[[7, 4]])
+    assert server.sent == 3 + 6
+
+
+def test_neighbours_come_by_one_request(server, large):
+    path, values = large
+    bed = large_bed(server.put(path))
+    some = [11, 10, 14, 10, 20]
+    same(bed.read(some, "int8"), values[:, some])
+    assert [len(each) for _, each in server.asked] == [3, 11 * 10_000]
+
+
+@pytest.mark.parametrize(("at_once", "chunk"), [(1, 65_536), (3, 100_000), (10, 7_777)])
+def test_requests_are_as_many_and_as_large_as_was_said(server, large, at_once, chunk):
+    path, values = large
+    server.seconds = 0.002
+    bed = large_bed(
+        server.put(path), max_concurrent_requests=at_once, max_chunk_bytes=chunk
+    )
+    same(bed.read(np.s_[:, :200], "int8"), values[:, :200])
+    assert max(len(asked) for _, asked in server.asked) <= chunk
+    assert server.most_at_once == at_once
+    assert server.sent == 3 + 200 * 10_000
+
+
+def test_a_read_may_set_its_own_requests(server, large):
+    bed = large_bed(server.put(large[0]))
+    bed.read(np.s_[:, :50], "int8", max_concurrent_requests=2, max_chunk_bytes=20_000)
+    assert max(len(asked) for _, asked in server.asked) == 20_000
+    assert server.most_at_once <= 2
+
+
+@pytest.mark.parametrize("suffix", ["bed", "fam", "bim"])
+def test_an_object_that_is_not_there_is_an_error_that_names_it(server, url, suffix):
+    del server.objects[f"small.{suffix}"]
+    with pytest.raises(MissingObjectError, match=rf"small\.{suffix}: not found"):
+        open_bed(url).property_item("iid" if suffix == "fam" else "sid")
+
+
+def test_a_file_by_url_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"x\.bed: not found"):
+        open_bed((tmp_path / "x.bed").as_uri(), cloud_options={"": "abc"})
+
+
+@pytest.mark.parametrize(
+    "location", ["not://not_a_url", "ftp://a/b.bed", "file://elsewhere/a.bed", "://a.bed"]
+)
+def test_a_scheme_that_is_not_known_is_an_error(location):
+    with pytest.raises(ArgumentError, match=r"Unable to recogni[sz]e URL"):
+        open_bed(location)
+
+
+@pytest.mark.parametrize(
+    ("location", "options", "message"),
+    [
+        ("http://127.0.0.1/a.bed", {"colour": "red"}, "unknown: 'colour'"),
+        ("s3://bucket/a.bed", {"aws_colour": "red"}, "'aws_colour' is not valid"),
+        ("s3://bucket/a.bed", {"timeout": "soon"}, 'parse "soon" as Duration'),
+        ("s3://bucket/a.bed", {"aws_timeout": "soon"}, 'parse "soon" as Duration'),
+        ("s3://bucket/a.bed", {"max_retries": "-1"}, "must be a number, got '-1'"),
+        ("s3://bucket/a.bed", {"timeout": 3}, r"cloud_options\['timeout'\] must be a text"),
+        ("az://container/a.bed", {}, "Account must be specified"),
+    ],
+)
+def test_an_option_that_is_wrong_is_an_error_that_says_which(location, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        open_bed(location, cloud_options=options)
+
+
+def test_options_of_a_connection_reach_the_server(url):
+    options = {"timeout": "30s", "TIMEOUT" if os.name == "nt" else "user_agent": "me"}
+    assert open_bed(url, cloud_options=options).shape == (3, 4)
+
+
+def test_a_query_goes_with_every_request(server, url):
+    open_bed(f"{url}?key=a%2Bb#part").read()
+    assert {path.partition("?")[2] for path, _ in server.asked} == {"key=a%2Bb"}
+
+
+def test_a_name_may_have_any_letters(server, tmp_path):
+    path = Specimen(VALUES, "SNP").write(tmp_path / "x.bed")
+    server.put(path, "a b/100% é+.bed")
+    same(
+        open_bed(server.url("a%20b/100%25%20%C3%A9+.bed"), 3, 4).read(0),
+        VALUES[:, [0]].astype("f4"),
+    )
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 8])
+def test_an_object_that_is_cut_or_extended_is_an_error(server, url, size):
+    server.objects["small.bed"] = (server.objects["small.bed"] * 2)[:size]
+    with pytest.raises(FormatError) as error:
+        open_bed(url, 3, 4).read()
+    expected = "header" if size < 3 else "cut" if size < 7 else "length"
+    assert error.value.kind == expected
+
+
+def test_an_empty_object_is_an_error(server, url):
+    server.objects["small.bed"] = b""
+    with pytest.raises(ValueError, match=r"small\.bed"):
+        open_bed(url, 3, 4)
+
+
+@pytest.mark.parametrize("byte", [0, 1, 2])
+def test_another_header_is_an_error(server, url, byte):
+    content = bytearray(server.objects["small.bed"])
+    content[byte] ^= 0b1000_0000
+    server.objects["small.bed"] = bytes(content)
+    with pytest.raises(FormatError, match=r"expected a \.bed"):
+        open_bed(url, 3, 4)
+
+
+def test_more_individuals_than_the_table_says_are_an_error(url):
+    with pytest.raises(FormatError, match="last byte of a line"):
+        open_bed(url, 2, 4).read()
+
+
+@pytest.mark.parametrize("has_tags", [True, False])
+def test_an_object_that_changes_between_requests_is_an_error(server, url, has_tags):
+    server.has_tags = has_tags
+    bed = open_bed(url, 3, 4)
+    content = server.objects["small.bed"]
+    server.objects["small.bed"] = content[:-1] + b"\0" * (1 if has_tags else 2)
+    with pytest.raises(RemoteError, match="changed while it was in use"):
+        bed.read()
+
+
+def test_a_connection_that_is_dropped_is_made_again(server, large):
+    path, values = large
+    bed = large_bed(server.put(path))
+    server.dropped = 3
+    same(bed.read(np.s_[:, :100], "int8"), values[:, :100])
+    assert server.dropped == 0
+
+
+def test_a_server_that_is_busy_is_asked_again(server, url):
+    server.unavailable = 1
+    same(open_bed(url, 3, 4).read(dtype="int8"), VALUES)
+
+
+def test_a_server_that_stays_busy_is_an_error(server, url):
+    server.unavailable = 99
+    with pytest.raises(RemoteError, match=r"small\.bed: cannot be read: .* 503"):
+        open_bed(url, cloud_options=ONCE)
+
+
+def test_nobody_at_the_other_end_is_an_error():
+    with pytest.raises(RemoteError, match=r"cannot be read: .*error sending request"):
+        open_bed("http://127.0.0.1:9/a.bed", cloud_options=ONCE)
+
+
+def test_a_server_that_gives_no_parts_is_an_error(server, url):
+    server.has_ranges = False
+    with pytest.raises(RemoteError, match="download the file"):
+        open_bed(url)
+
+
+def test_tables_are_read_from_a_server_that_gives_no_parts(server, url, tmp_path):
+    server.has_ranges = False
+    bed = open_bed(tmp_path / "small.bed", bim_location=url.replace(".bed", ".bim"))
+    assert bed.sid.tolist() == ["a", "b", "c", "d"]
+
+
+def test_a_server_that_gives_other_bytes_is_an_error(server, url):
+    bed = open_bed(url, 3, 4)
+    server.shifted = 99
+    with pytest.raises(RemoteError):
+        bed.read()
+
+
+def test_a_table_larger_than_a_request_comes_whole(server, tmp_path):
+    values = np.zeros((1, 300_000), np.int8)
+    sids = [f"a_rather_long_identifier_{number}" for number in range(300_000)]
+    to_bed(tmp_path / "x.bed", values, properties={"sid": sids})
+    bim = server.put(tmp_path / "x.bim")
+    assert len(server.objects["x.bim"]) > 8 << 20
+    assert open_bed(tmp_path / "x.bed", bim_location=bim).sid.tolist() == sids
+
+
+def test_a_pickle_reads_the_same_elsewhere(url):
+    again = pickle.loads(pickle.dumps(open_bed(url)))  # noqa: S301 - ours
+    same(again.read(dtype="int8"), VALUES)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_read_what_this_one_opened(server, large, method):
+    path, values = large
+    bed = large_bed(server.put(path))
+    some = [[3, 900], [1_100, 4, 4], [7]]
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        for index, found in zip(some, pool.map(bed.read, some), strict=True):
+            np.testing.assert_array_equal(np.nan_to_num(found, nan=-127), values[:, index])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_says_what_went_wrong(server, url):
+    bed = open_bed(url, 3, 4, cloud_options=ONCE)
+    server.objects.clear()
+    pool = multiprocessing.get_context("fork").Pool(1)
+    with pool, pytest.raises(MissingObjectError, match="not found"):
+        pool.apply(bed.read)
+
+
+def test_many_threads_read_one_object(server, large):
+    path, values = large
+    bed = large_bed(server.put(path), max_chunk_bytes=30_000)
+    with ThreadPoolExecutor(8) as pool:
+        reads = [pool.submit(bed.read, np.s_[:, n::40], "int8") for n in range(40)]
+        for number, read in enumerate(reads):
+            same(read.result(), values[:, number::40])
+
+
+def test_a_running_loop_of_events_is_no_hindrance(url):
+    async def read():
+        return open_bed(url).read(dtype="int8")
+
+    same(asyncio.run(read()), VALUES)
+
+
+def test_a_url_without_the_library_is_an_error_that_names_the_extra(url, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "obstore"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'seqloom\[cloud\]'"):
+        open_bed(url)
+
+
+def test_a_file_by_url_needs_no_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    to_bed(tmp_path / "a b.bed", VALUES)
+    same(open_bed((tmp_path / "a b.bed").as_uri()).read(dtype="int8"), VALUES)
+
+
+WAIT = """
+import sys
+from seqloom.io import open_bed
+bed = open_bed(sys.argv[1], 40_000, 1_200)
+print("ready", flush=True)
+sys.stdin.readline()
+bed.read()
+"""
+
+
+def test_ctrl_c_ends_the_waiting_for_a_server_within_a_second(server, large):
+    url = server.put(large[0])
+    command = [sys.executable, "-c", WAIT, url]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as process:
+        process.stdout.readline()
+        server.seconds = 10
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        time.sleep(0.5)
+        before = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        assert time.monotonic() - before < 1
+    assert b"KeyboardInterrupt" in said
+
+
+def test_what_a_reader_gives_up_is_asked_no_more(server, large):
+    bed = RemoteBed(urlparse(server.put(large[0])), {}, check=True)
+    server.seconds = 0.01
+    lines = bed.blocks(np.arange(1_200), 10_000, slice(0, 9_000), requests=4, chunk=9_000)
+    next(lines)
+    lines.close()
+    time.sleep(0.1)
+    asked = len(server.asked)
+    time.sleep(0.1)
+    assert len(server.asked) == asked < 1_000
+
+
+def test_a_fam_that_is_too_long_within_a_byte_is_told_by_a_whole_read(server, tmp_path):
+    values = np.random.default_rng(0).integers(0, 2, (5, 70)).astype(np.int8)
+    to_bed(tmp_path / "a.bed", values)
+    url = server.put(tmp_path / "a.bed")
+    with pytest.raises(FormatError, match="homozygous A1 in every one of 70 lines"):
+        open_bed(url, iid_count=6, sid_count=70).read()
+    read = open_bed(url, iid_count=6, sid_count=70, skip_format_check=True).read()
+    assert read.shape == (6, 70)

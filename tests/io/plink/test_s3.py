@@ -1,0 +1,70 @@
+"""Genotypes in buckets of a server that answers as S3 does."""
+
+import boto3
+import numpy as np
+import pytest
+from moto.server import ThreadedMotoServer
+
+from seqloom.errors import ArgumentError, MissingObjectError, RemoteError
+from seqloom.io import open_bed, to_bed
+
+VALUES = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (9, 50))
+KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def options(endpoint, tmp_path_factory):
+    """What it takes to see the bucket, which holds a set."""
+    folder = tmp_path_factory.mktemp("set")
+    to_bed(folder / "x.bed", VALUES)
+    client = boto3.client("s3", "us-west-2", endpoint_url=endpoint, **KEYS)
+    place = {"LocationConstraint": "us-west-2"}
+    client.create_bucket(Bucket="genotypes", CreateBucketConfiguration=place)
+    for path in folder.iterdir():
+        client.upload_file(str(path), "genotypes", f"some folder/{path.name}")
+    reached = {"aws_endpoint": endpoint, "aws_region": "us-west-2", "allow_http": "true"}
+    return reached | KEYS | {"max_retries": "0", "timeout": "5s"}
+
+
+def test_a_set_in_a_bucket_reads_as_its_values(options):
+    with open_bed("s3://genotypes/some folder/x.bed", cloud_options=options) as bed:
+        assert bed.shape == (9, 50)
+        assert bed.sid[-1] == "sid50"
+        found = bed.read(np.s_[[3, 1], ::7], dtype="int8", order="C")
+        np.testing.assert_array_equal(found, VALUES[[3, 1], ::7])
+
+
+def test_names_of_options_may_be_as_the_environment_has_them(options):
+    loud = {name.upper(): value for name, value in options.items()}
+    url = "s3://genotypes/some%20folder/x.bed"
+    found = open_bed(url, cloud_options=loud).read(dtype="int8")
+    np.testing.assert_array_equal(found, VALUES)
+
+
+def test_an_object_that_is_not_in_the_bucket_is_an_error(options):
+    with pytest.raises(MissingObjectError, match=r"s3://genotypes/y\.bed: not found"):
+        open_bed("s3://genotypes/y.bed", cloud_options=options)
+
+
+def test_a_bucket_that_does_not_exist_is_an_error(options):
+    with pytest.raises(MissingObjectError, match="not found"):
+        open_bed("s3://elsewhere/x.bed", cloud_options=options)
+
+
+def test_a_server_that_does_not_answer_is_an_error_of_s3(options):
+    unreachable = options | {"aws_endpoint": "http://127.0.0.1:9"}
+    with pytest.raises(RemoteError, match="S3 error"):
+        open_bed("s3://genotypes/x.bed", cloud_options=unreachable)
+
+
+def test_an_option_twice_is_an_error(options):
+    with pytest.raises(ArgumentError, match="aws_region"):
+        open_bed("s3://genotypes/x.bed", cloud_options=options | {"region": "eu-west-1"})

@@ -1,0 +1,246 @@
+"""Writing a whole set: the bytes of bed_reader, and all files or none."""
+
+import itertools
+import os
+import signal
+import sys
+
+import bed_reader
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from genotypes import KINDS, specimens
+from seqloom.errors import ArgumentError, FileError, IdError
+from seqloom.io import open_bed, to_bed
+
+VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
+SUFFIXES = ("bed", "fam", "bim")
+anywhere = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
+)
+
+
+def content(path):
+    """The bytes of the files of a set that are there, by their suffixes."""
+    files = {suffix: path.with_suffix(f".{suffix}") for suffix in SUFFIXES}
+    return {suffix: file.read_bytes() for suffix, file in files.items() if file.exists()}
+
+
+def names(folder):
+    """What a folder holds, hidden or not."""
+    return sorted(file.name for file in folder.iterdir())
+
+
+@anywhere
+@given(
+    specimen=specimens(),
+    kind=st.sampled_from(KINDS),
+    order=st.sampled_from("CF"),
+    count_a1=st.booleans(),
+    plain=st.booleans(),
+)
+def test_the_files_are_those_that_bed_reader_writes(
+    tmp_path, specimen, kind, order, count_a1, plain
+):
+    values = specimen.values.astype(kind, order)
+    if kind != "int8":
+        values[values == -127] = np.nan
+    how = {"count_A1": count_a1, "major": specimen.major}
+    to_bed(tmp_path / "ours.bed", values, force_python_only=plain, **how)
+    bed_reader.to_bed(tmp_path / "theirs.bed", values, **how)
+    ours, theirs = content(tmp_path / "ours.bed"), content(tmp_path / "theirs.bed")
+    assert (ours["bed"], ours["fam"]) == (theirs["bed"], theirs["fam"])
+    assert open_bed(tmp_path / "ours.bed").shape == values.shape
+
+
+def test_values_larger_than_a_block_come_back(tmp_path):
+    values = np.random.default_rng(0).integers(0, 3, (3001, 3003), np.int8)
+    for major in ("SNP", "individual"):
+        for array in (values, values.astype("float32"), np.asfortranarray(values)):
+            to_bed(tmp_path / "x.bed", array, major=major)
+            np.testing.assert_array_equal(
+                open_bed(tmp_path / "x.bed").read(dtype="int8"), values
+            )
+
+
+def test_properties_come_back(tmp_path):
+    given = {
+        "fid": ["f1", "f1", "f2"],
+        "iid": ["i1", "i2", "i3"],
+        "sex": [1, 2, 0],
+        "pheno": [0.5, np.nan, 2],
+        "chromosome": ["1", "1", "X", "Y"],
+        "sid": ["a", "b", "c#1", "d"],
+        "cm_position": [0.1, 1e-7, 12345.678, 0],
+        "bp_position": [1, 2, 3, 2**31 - 1],
+        "allele_1": ["A", "ACGT" * 500, "C", "T"],
+        "allele_2": None,
+    }
+    to_bed(tmp_path / "x.bed", VALUES, properties=given)
+    found = open_bed(tmp_path / "x.bed").properties
+    assert found["pheno"].tolist() == ["0.5", "0", "2.0"]
+    assert found["father"].tolist() == ["0", "0", "0"]
+    assert found["allele_2"].tolist() == ["A2"] * 4
+    for name in set(given) - {"pheno", "allele_2", "cm_position"}:
+        assert found[name].tolist() == given[name], name
+    np.testing.assert_array_equal(
+        found["cm_position"], np.array([0.1, 1e-7, 12345.678, 0], "float32")
+    )
+
+
+def test_whole_numbers_of_any_width_are_taken(tmp_path):
+    for kind in ("int16", "int64", "int32"):
+        to_bed(tmp_path / "x.bed", np.array(VALUES, kind))
+        assert open_bed(tmp_path / "x.bed").read(dtype="int8").tolist() == VALUES
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("major", ["SNP", "individual"])
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("int8", 3, "3"),
+        ("int8", -1, "-1"),
+        ("int64", 256, "256"),
+        ("float32", 0.5, "0.5"),
+        ("float64", -127, "-127.0"),
+        ("float32", np.inf, "inf"),
+    ],
+)
+def test_a_value_that_no_bed_holds_is_an_error_that_says_where(
+    tmp_path, plain, major, kind, value, said
+):
+    values = np.zeros((6, 9), kind)
+    values[4, 7] = value
+    with pytest.raises(ArgumentError, match=f"Individual 4, variant 7 is {said} "):
+        to_bed(tmp_path / "x.bed", values, major=major, force_python_only=plain)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        ({"val": [1, 0]}, ArgumentError, "a matrix, which has 2 dimensions, got 1"),
+        ({"val": [["a"]]}, ArgumentError, "not known, only"),
+        ({"val": np.zeros((4, 6))[::2, ::2]}, ArgumentError, "val must be contiguous"),
+        ({"major": "both"}, ArgumentError, "must be 'SNP' or 'individual', not 'both'"),
+        ({"properties": {"iid": ["a"]}}, ArgumentError, "override iid, 1, .* iid_count, 3"),
+        ({"properties": {"colour": []}}, IdError, "'colour' not known"),
+        ({"properties": {"sid": ["a b", "c", "d", "e"]}}, ArgumentError, "a b"),
+        ({"fam_filepath": "x.bed"}, ArgumentError, "three files"),
+        ({"filepath": "s3://bucket/x.bed"}, ArgumentError, "location in the cloud"),
+        ({"filepath": "no/x.bed"}, FileError, "no/x.bed: cannot be written"),
+    ],
+)
+def test_a_set_that_cannot_be_written_leaves_nothing(
+    tmp_path, monkeypatch, call, error, message
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message):
+        to_bed(**{"filepath": "x.bed", "val": VALUES} | call)
+    assert names(tmp_path) == []
+
+
+def test_a_write_that_fails_leaves_the_old_set(tmp_path):
+    to_bed(tmp_path / "x.bed", VALUES)
+    before, there = content(tmp_path / "x.bed"), names(tmp_path)
+    with pytest.raises(ArgumentError):
+        to_bed(tmp_path / "x.bed", [[0, 1], [2, 3]])
+    assert (content(tmp_path / "x.bed"), names(tmp_path)) == (before, there)
+
+
+def test_tables_may_stand_elsewhere(tmp_path):
+    (tmp_path / "tables").mkdir()
+    fam, bim = tmp_path / "tables/a.fam", tmp_path / "b.bim"
+    to_bed(tmp_path / "x.bed", VALUES, fam_filepath=fam, bim_filepath=bim)
+    assert names(tmp_path) == ["b.bim", "tables", "x.bed"]
+    assert open_bed(tmp_path / "x.bed", fam_location=fam, bim_location=bim).shape == (3, 4)
+
+
+def write_until(step, folder):
+    """Writes a set in a process that is killed before it touches a file the n-th time."""
+    if (child := os.fork()) == 0:
+        try:
+            sys.addaudithook(kill_at(step))
+            to_bed(folder / "x.bed", np.ones((5, 6)), bim_filepath=folder / "tables/x.bim")
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_at(step):
+    """Makes what Python calls before each thing that it does to a file."""
+    left = itertools.count(step, -1)
+
+    def see(event, args):
+        touches = event in {"open", "os.rename", "os.remove"} and "x." in str(args[0])
+        if touches and next(left) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return see
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_writer_killed_at_any_step_leaves_the_old_set_or_the_new_one(tmp_path):
+    bim = tmp_path / "tables/x.bim"
+    bim.parent.mkdir()
+    found, code = set(), None
+    for step in range(200):
+        to_bed(tmp_path / "x.bed", np.zeros((3, 4)), bim_filepath=bim)
+        old = read_raw(tmp_path)
+        code = write_until(step, tmp_path)
+        raw = read_raw(tmp_path)
+        shape = open_bed(tmp_path / "x.bed", bim_location=bim).shape
+        new = read_raw(tmp_path)
+        assert raw in (old, new) or "x.bed" not in raw, step
+        assert (shape == (3, 4) and new == old) or (shape == (5, 6) and new != old), step
+        found.add(shape)
+        if code == 0:
+            break
+    assert code == 0
+    assert found == {(3, 4), (5, 6)}
+    assert names(tmp_path) == ["tables", "x.bed", "x.fam"]
+    assert names(bim.parent) == ["x.bim"]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_who_reads_while_a_set_is_written_sees_one_set_or_an_error(tmp_path):
+    path = tmp_path / "x.bed"
+    to_bed(path, np.zeros((3, 4)))
+    if (child := os.fork()) == 0:
+        write_in_turn(path)
+    seen, (ended, status) = set(), (0, 0)
+    while not ended:
+        seen.add(read_one_set(path))
+        ended, status = os.waitpid(child, os.WNOHANG)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert seen - {None} == {(3, 4, 0.0), (5, 6, 1.0)}
+
+
+def write_in_turn(path):
+    """Writes one set over the other in a process of its own."""
+    try:
+        for _ in range(15):
+            to_bed(path, np.ones((5, 6)))
+            to_bed(path, np.zeros((3, 4)))
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def read_one_set(path):
+    """What table, table and .bed say; nothing, where the set changed meanwhile."""
+    try:
+        bed = open_bed(path)
+        found = bed.iid.size, bed.sid.size, bed.read().mean()
+    except FileError as error:
+        return None if "replaced or changed" in str(error) else str(error)
+    return found
+
+
+def read_raw(folder):
+    """What a program sees that knows nothing of journals."""
+    files = (folder / "x.bed", folder / "x.fam", folder / "tables/x.bim")
+    return {file.name: file.read_bytes() for file in files if file.exists()}

@@ -1,0 +1,66 @@
+"""Writers of a .bed are killed at random moments, and every reader sees one set."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from seqloom.io import create_bed, open_bed, to_bed
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+KILLS = 300
+
+
+def write(path, number, writer):
+    """Writes a set that says in each of its files which one it is."""
+    shape = 40 + number % 7, 50 + number % 11
+    values = np.full(shape, number % 3, np.int8)
+    properties = {"iid": [f"{number}"] * shape[0], "sid": [f"{number}"] * shape[1]}
+    if writer == "to_bed":
+        to_bed(path, values, properties=properties)
+        return
+    with create_bed(path, *shape, properties=properties) as bed:
+        for line in values.T:
+            bed.write(line)
+
+
+def check(path):
+    """Whether what lies there is one set; gives its number."""
+    bed = open_bed(path)
+    number = int(bed.iid[0])
+    assert bed.shape == (40 + number % 7, 50 + number % 11)
+    assert {*bed.iid.tolist(), *bed.sid.tolist()} == {str(number)}
+    assert (bed.read(dtype="int8") == number % 3).all()
+    return number
+
+
+def write_on(path, number, writer):
+    """Writes one set after the other in a process that will be killed."""
+    process = os.fork()
+    if process:
+        return process
+    try:
+        while True:
+            number += 1
+            write(path, number, writer)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.parametrize("writer", ["to_bed", "create_bed"])
+def test_kills_leave_one_set_and_the_next_writer_cleans_up(tmp_path, writer):
+    path, rng, number = tmp_path / "x.bed", np.random.default_rng(0), 0
+    write(path, number, writer)
+    for _ in range(KILLS):
+        process = write_on(path, number, writer)
+        time.sleep(rng.uniform(0, 0.05))
+        os.kill(process, signal.SIGKILL)
+        assert os.waitpid(process, 0)[1] == signal.SIGKILL
+        later = check(path)
+        assert later >= number
+        number = later
+    write(path, number, writer)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.bed", "x.bim", "x.fam"]
+    assert number > KILLS / 4

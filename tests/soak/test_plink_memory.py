@@ -1,0 +1,68 @@
+"""A read takes the memory of its result, and at most 64 MB."""
+
+import subprocess
+import sys
+
+import pytest
+
+from object_server import serving
+
+INDIVIDUALS, VARIANTS = 40_000, 30_000  # 300 MB of .bed
+ROOM = 64 << 20
+# getrusage's peak would begin with that of the process that started this one.
+MEASURE = """
+import sys
+from pathlib import Path
+import numpy as np
+from seqloom.io import open_bed
+
+bed = open_bed(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), skip_format_check=True)
+index = eval(sys.argv[4])
+bed.read(np.s_[0, :2], num_threads=2)
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) << 10
+before = peak()
+array = bed.read(index, sys.argv[5], sys.argv[6], num_threads=2)
+print(peak() - before - array.nbytes)
+"""
+EVERY_TENTH = "np.s_[::10, ::10]"
+READS = [
+    ("np.s_[:, :]", "int8", "F"),
+    ("np.s_[:, :]", "int8", "C"),
+    ("np.s_[:20_000, ::4]", "float64", "F"),
+    ("np.s_[:20_000, ::4]", "float64", "C"),
+    (EVERY_TENTH, "float64", "F"),
+    (EVERY_TENTH, "float32", "C"),
+    ("(np.random.default_rng(0).permutation(40_000)[:9_000], None)", "int8", "C"),
+    ("np.s_[5, :]", "float64", "F"),
+]
+
+
+@pytest.fixture(scope="module", params=[1, 0], ids=["SNP", "individual"])
+def bed(request, tmp_path_factory):
+    """A file of zeros, by variant or by individual."""
+    path = tmp_path_factory.mktemp("bed") / "x.bed"
+    with path.open("wb") as file:
+        file.write(bytes([0x6C, 0x1B, request.param]))
+        file.truncate(3 + INDIVIDUALS // 4 * VARIANTS)
+    return path
+
+
+def extra(location, index, kind, order):
+    """How much more memory than its result a read takes at most."""
+    numbers = [str(INDIVIDUALS), str(VARIANTS)]
+    command = [sys.executable, "-c", MEASURE, location, *numbers, index, kind, order]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize(("index", "kind", "order"), READS)
+def test_a_read_takes_its_result_and_64_mb_at_most(bed, index, kind, order):
+    assert extra(bed, index, kind, order) < ROOM
+
+
+@pytest.mark.parametrize(("index", "kind", "order"), [READS[2], READS[5]])
+def test_a_read_by_url_takes_what_its_requests_hold_too(bed, index, kind, order):
+    with serving() as server:
+        url = server.put(bed)
+        assert extra(url, index, kind, order) < ROOM + 10 * 8_000_000
