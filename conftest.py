@@ -3,7 +3,7 @@
 import os
 from importlib import import_module
 from pathlib import Path
-from shutil import copy, rmtree
+from shutil import copy, copytree, rmtree
 from tempfile import mkdtemp
 
 import pytest
@@ -14,6 +14,7 @@ from sybil.parsers.rest import DocTestParser
 
 HOME = Path(__file__).parent
 DEMO = HOME / "python/seqloom/_demo"
+GENOTYPES = HOME / "examples/data/genotypes"
 
 
 def enter_scratch(namespace: dict[str, object]) -> None:
@@ -28,6 +29,7 @@ def enter_demo(namespace: dict[str, object]) -> None:
     for name in ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"):
         copy(DEMO / name, name)
     copy("test.fa.gz", "new.fa.gz")
+    copytree(GENOTYPES, GENOTYPES.relative_to(HOME))
 
 
 def leave_scratch(_: dict[str, object]) -> None:

@@ -10,9 +10,12 @@ SUITES = {
     "read_fasta": "benchmarks.read_fasta",
     "fastx": "benchmarks.fastx",
     "loader": "benchmarks.loader",
+    "bed": "benchmarks.bed",
+    "bed_stats": "benchmarks.bed_stats",
     "train_cnn": "benchmarks.train_cnn",
     "demo": "benchmarks.demo",
     "splice_cv": "benchmarks.splice_cv",
+    "genotype_mlp": "benchmarks.genotype_mlp",
 }
 
 

@@ -33,6 +33,23 @@ def toy(tmp_path) -> Callable[..., sl.data.SequenceDataset]:
     return make
 
 
+@pytest.fixture
+def cohort(tmp_path) -> Callable[..., sl.data.GenotypeDataset]:
+    """Makes small genotype files; their trait is the sum of the first two variants."""
+
+    def make(count=60, *, name="cohort", change=None, **options):
+        values, properties = _genotypes(count)
+        if change is not None:
+            values, properties = change(values, properties)
+        path = tmp_path / f"{name}.bed"
+        sl.io.to_bed(path, np.ascontiguousarray(values), properties=properties)
+        clean = np.where(values < 0, 0, values)[:, :2].sum(axis=1)
+        options = {"phenotype": clean + np.arange(count) / 100, **options}
+        return sl.data.GenotypeDataset(path, **options)
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def splice() -> sl.data.SequenceDataset:
     """The demo's training windows."""
@@ -58,6 +75,20 @@ _LABELS = {
     "gc": lambda text: (text.count("G") + text.count("C")) / max(len(text), 1),
     "motifs": lambda text: ",".join(motif for motif in ("TATA", "GG") if motif in text),
 }
+
+
+def _genotypes(count, variants=12):
+    """Draws genotypes, a twentieth of them missing, and names variants and alleles."""
+    rng = np.random.default_rng(count)
+    values = rng.integers(0, 3, (count, variants)).astype(np.int8)
+    values[:, 2:][rng.random((count, variants - 2)) < 0.05] = -127
+    alleles = np.array([["A", "G"], ["C", "T"], ["T", "TA"]] * variants)[:variants].T
+    properties = {
+        "sid": [f"rs{number}" for number in range(variants)],
+        "allele_1": alleles[0],
+        "allele_2": alleles[1],
+    }
+    return values, properties
 
 
 def _records(count, lengths):

@@ -82,7 +82,7 @@ def test_evaluation_needs_labels(run, toy):
 
 def test_evaluation_needs_the_models_classes(run, toy):
     data = toy(classes=("yes", "no"))
-    with pytest.raises(LabelError, match=r"give SequenceDataset classes=model\.classes"):
+    with pytest.raises(LabelError, match=r"give the dataset classes=model\.classes"):
         sl.infer.evaluate(run.trained, data)
 
 
@@ -92,7 +92,7 @@ def test_evaluation_needs_the_models_task(run, toy):
 
 
 def test_another_encoder_is_refused(run, toy):
-    with pytest.raises(ConfigError, match=r"give SequenceDataset encoder=model\.encoder"):
+    with pytest.raises(ConfigError, match=r"give the dataset encoder=model\.encoder"):
         sl.infer.predict(run.trained, toy(encoder=sl.encode.OneHot("iupac")))
 
 

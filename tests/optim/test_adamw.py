@@ -101,3 +101,35 @@ def test_warmup_cosine_rises_then_falls_to_the_floor():
     assert rates[:11] == sorted(rates[:11])
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert rates[100:] == pytest.approx([0.1] * 20)
+
+
+def test_one_scale_keeps_the_gradients_direction():
+    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    before, grad = layer.weight.numpy(), np.arange(1, 7, dtype="f4").reshape(2, 3)
+    grads = sl.tensor.Gradients({layer.weight.id: grad}, layer.backend)
+    sl.optim.AdamW(weight_decay=0, one_scale=("weight",)).step(0.1, layer, grads)
+    step = before - layer.weight.numpy()
+    np.testing.assert_allclose(step, 0.1 * grad / np.sqrt((grad**2).mean()), rtol=1e-4)
+
+
+def test_one_scale_is_adamw_where_all_numbers_are_alike():
+    def run(**options):
+        layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
+        optimizer = sl.optim.AdamW(weight_decay=0.1, **options)
+        for gradient in (0.5, -0.2, 0.9):
+            grad = {layer.weight.id: np.full((1, 1), gradient, "f4")}
+            optimizer.step(0.05, layer, sl.tensor.Gradients(grad, layer.backend))
+        return layer.weight.numpy()
+
+    np.testing.assert_allclose(run(one_scale=("*",)), run(), rtol=1e-5)
+
+
+def test_one_scale_is_resumed_bit_for_bit():
+    def new():
+        return sl.optim.AdamW(one_scale=("weight",))
+
+    whole = train(new_layer(), new(), 10)
+    layer, first, second = new_layer(), new(), new()
+    train(layer, first, 5)
+    train(layer, second.load_record(first.to_record()), 5)
+    assert np.array_equal(layer.weight.numpy(), whole.weight.numpy())

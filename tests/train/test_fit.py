@@ -171,7 +171,7 @@ def test_a_single_class_is_refused(toy, small):
 
 
 def test_labels_of_another_task_are_refused(toy, small):
-    with pytest.raises(LabelError, match="give SequenceDataset task='regress' too"):
+    with pytest.raises(LabelError, match="give the dataset task='regress' too"):
         sl.train.fit(small, toy(), task="regress")
 
 

@@ -1,13 +1,18 @@
 """Options that do not go together, found before any sequence is read."""
 
+from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 
+from seqloom.cli._genotypes import are_genotypes
 from seqloom.cli._options import FolderOptions, LabelOptions, PartOptions
 from seqloom.errors import ArgumentError, MissingFileError
 
 
-def check_labels(options: LabelOptions) -> None:
-    """Refuses a command line without labels."""
+def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
+    """Refuses a command line without labels; genotypes have some in their .fam."""
+    if are_genotypes(files):
+        return
     if not options.labels and options.label_from_header is None:
         raise ArgumentError("no labels: give --labels TABLE, or --label-from-header REGEX")
 

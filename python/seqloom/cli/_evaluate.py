@@ -3,10 +3,13 @@
 from pathlib import Path
 
 from seqloom.cli._check import check_labels
+from seqloom.cli._genotypes import check_kind, check_options
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
+    GENOTYPE_DEFAULTS,
     LABEL_DEFAULTS,
     MACHINE_DEFAULTS,
+    GenotypeOptions,
     LabelOptions,
     MachineOptions,
 )
@@ -21,6 +24,7 @@ def evaluate(
     /,
     *,
     labels: LabelOptions = LABEL_DEFAULTS,
+    genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
 ) -> None:
     """Compare a trained model's scores with labels.
@@ -29,20 +33,24 @@ def evaluate(
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        files: Sequence files.
+        files: Sequence files, or a PLINK .bed.
         labels: Where labels come from.
+        genotypes: What goes with a .bed.
         machine: What computes.
     """
     from seqloom.infer import evaluate as judge
     from seqloom.models import load
 
-    check_labels(labels)
+    check_options(files, labels, genotypes)
+    check_labels(labels, files)
     console = open_console()
     announce(console, machine)
     trained = load(model, **machine.to_keywords())
-    data = read_like(trained, files, labels)
+    check_kind(model, trained, files)
+    data = read_like(console, trained, files, options=labels, genotypes=genotypes)
     console.print(str(data))
     show_left_out(console, data)
     with score_bar(console) as tell:
         metrics = judge(trained, data, num_threads=machine.threads, progress=tell)
-    show_metrics(console, {str(model): metrics}, task=trained.task.name)
+    names = {"task": trained.task.name, "noun": getattr(data, "noun", "sequences")}
+    show_metrics(console, {str(model): metrics}, **names)

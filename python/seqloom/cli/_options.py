@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter, Token, validators
 
 LABELS = Group("Labels", sort_key=1)
-PARTS = Group("Parts", sort_key=2)
-LEARNING = Group("Learning", sort_key=3)
-MACHINE = Group("Machine", sort_key=4)
+GENOTYPES = Group("Genotypes", sort_key=2)
+PARTS = Group("Parts", sort_key=3)
+LEARNING = Group("Learning", sort_key=4)
+MACHINE = Group("Machine", sort_key=5)
 
 # A flag is off; an option for files takes all words up to the next option.
 Flag = Annotated[bool, Parameter(show_default=False)]
@@ -51,15 +52,15 @@ class LabelOptions:
     """Says where labels come from.
 
     Args:
-        labels: Tables of labels (TSV, CSV or white space), joined to the sequences by id.
-        id_column: The tables' column of ids.
+        labels: Tables of labels (TSV, CSV or white space), joined to the records by id.
+        id_column: The tables' column of ids; for a .bed, FID and IID, or IID alone.
         label_column: The tables' column of labels; once for each of several columns.
         label_from_header: Or a regular expression: its group, in the header, is the label.
-        unlabelled: A sequence without a label: an error, or left out and counted.
+        unlabelled: A record without a label: an error, or left out and counted.
     """
 
     labels: Files = ()
-    id_column: str = "id"
+    id_column: Annotated[str | None, Parameter(show_default=lambda _: "id")] = None
     label_column: Annotated[tuple[str, ...], Parameter(show_default=lambda _: "label")] = ()
     label_from_header: str | None = None
     unlabelled: Literal["error", "skip"] = "error"
@@ -69,7 +70,7 @@ class LabelOptions:
         columns = self.label_column or columns  # those that were named, if any were
         return {
             "labels": list(self.labels) or None,
-            "id_column": self.id_column,
+            "id_column": self.id_column or "id",
             "label_column": columns[0] if len(columns) == 1 else columns,
             "label_from_header": self.label_from_header,
             "unlabelled": self.unlabelled,
@@ -82,7 +83,8 @@ class DataOptions(LabelOptions):
     """Says what sequences and labels are, too.
 
     Args:
-        task: What labels are; auto takes text and whole numbers for classes.
+        task: What labels are; auto takes text and whole numbers for classes; of a .bed,
+            codes of control and case for classes, other numbers for values.
         alphabet: What sequences are made of; auto decides on all letters of FILES.
     """
 
@@ -90,16 +92,52 @@ class DataOptions(LabelOptions):
     alphabet: Literal["auto", "dna", "rna", "protein"] = "auto"
 
 
+@Parameter(name="*", group=GENOTYPES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CovariateOptions:
+    """Says which numbers go with the genotypes of a .bed.
+
+    Args:
+        covariates: Tables of numbers for each sample, joined as labels are.
+        covariate_column: A column of them; once for each of several; otherwise all.
+        missing_covariates: A sample without a covariate: an error, or given the mean.
+    """
+
+    covariates: Files = ()
+    covariate_column: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
+    missing_covariates: Literal["error", "mean"] = "error"
+
+    def to_keywords(self) -> dict[str, Any]:
+        """Spells the options as `GenotypeDataset` takes them."""
+        return {
+            "covariates": list(self.covariates) or None,
+            "covariate_columns": self.covariate_column or None,
+            "missing_covariates": self.missing_covariates,
+        }
+
+
+@Parameter(name="*", group=GENOTYPES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenotypeOptions(CovariateOptions):
+    """Says what goes with a .bed; its labels are the sixth column of the .fam by default.
+
+    Args:
+        coding: What labels of 0, 1 and 2 mean: control and case, or (auto) what they show.
+    """
+
+    coding: Literal["auto", "01", "12"] = "auto"
+
+
 @Parameter(name="*", group=PARTS)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartOptions:
-    """Says which sequences choose the epoch, and which judge the result.
+    """Says which records choose the epoch, and which judge the result.
 
     Args:
-        valid: Sequence files to choose the epoch by.
+        valid: Files to choose the epoch by.
         valid_share: Or this share of FILES, cut off first; 0: keep the last epoch.
         folds: Or cross-validation: train so many times, each time without another part.
-        test: Sequence files to score once, after training.
+        test: Files to score once, after training.
     """
 
     valid: Files = ()
@@ -114,8 +152,8 @@ class LearningOptions:
     """Says how to learn.
 
     Args:
-        epochs: How often every sequence is seen.
-        batch_size: The sequences of a step.
+        epochs: How often every record is seen.
+        batch_size: The records of a step.
         lr: The highest learning rate.
         class_weight: Let every class count the same in sum.
         early_stop: Stop after so many epochs without a lower validation loss.
@@ -171,6 +209,8 @@ class FolderOptions:
 # What a command line without any of these options means.
 LABEL_DEFAULTS = LabelOptions()
 DATA_DEFAULTS = DataOptions()
+COVARIATE_DEFAULTS = CovariateOptions()
+GENOTYPE_DEFAULTS = GenotypeOptions()
 PART_DEFAULTS = PartOptions()
 LEARNING_DEFAULTS = LearningOptions()
 MACHINE_DEFAULTS = MachineOptions()

@@ -1,4 +1,4 @@
-"""Which sequences teach, and which choose the epoch."""
+"""Which records teach, and which choose the epoch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from seqloom.cli._options import PartOptions
 
 if TYPE_CHECKING:
-    from seqloom.data import SequenceDataset, Subset
+    from seqloom.data import GenotypeDataset, SequenceDataset, Subset
+
+    Whole = SequenceDataset | GenotypeDataset
 
 DEFAULT_SHARE = 0.1
 
@@ -17,15 +19,15 @@ DEFAULT_SHARE = 0.1
 class Part:
     """Holds what one run learns from, chooses by and writes to."""
 
-    train: "SequenceDataset | Subset"
-    valid: "SequenceDataset | Subset | None"
+    train: "Whole | Subset"
+    valid: "Whole | Subset | None"
     folder: Path
     title: str = ""
 
 
 def parts_of(
-    whole: "SequenceDataset",
-    valid: "SequenceDataset | None",
+    whole: "Whole",
+    valid: "Whole | None",
     options: PartOptions,
     *,
     folder: Path,
@@ -40,7 +42,7 @@ def parts_of(
         yield _cut(whole, options.valid_share, folder=folder, seed=seed)
 
 
-def _folds(whole: "SequenceDataset", k: int, *, folder: Path, seed: int) -> Iterator[Part]:
+def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[Part]:
     """Leaves each part out once."""
     from seqloom.data import folds
 
@@ -49,7 +51,7 @@ def _folds(whole: "SequenceDataset", k: int, *, folder: Path, seed: int) -> Iter
         yield Part(train=train, valid=valid, folder=folder / f"fold-{number}", title=title)
 
 
-def _cut(whole: "SequenceDataset", share: float | None, *, folder: Path, seed: int) -> Part:
+def _cut(whole: "Whole", share: float | None, *, folder: Path, seed: int) -> Part:
     """Cuts the validation share off; a share of 0 leaves nothing to choose by."""
     from seqloom.data import split
 

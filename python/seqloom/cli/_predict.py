@@ -1,9 +1,23 @@
 """``seqloom predict``: a trained model on new files."""
 
 from pathlib import Path
+from typing import Any
 
+from rich.console import Console
+
+from seqloom.cli._genotypes import (
+    are_genotypes,
+    check_kind,
+    check_no_covariates,
+    open_unlabelled,
+)
 from seqloom.cli._machine import announce, open_console
-from seqloom.cli._options import MACHINE_DEFAULTS, MachineOptions
+from seqloom.cli._options import (
+    COVARIATE_DEFAULTS,
+    MACHINE_DEFAULTS,
+    CovariateOptions,
+    MachineOptions,
+)
 from seqloom.cli._score_bar import score_bar
 from seqloom.errors import FileError
 
@@ -14,9 +28,10 @@ def predict(
     /,
     *,
     out: Path,
+    covariates: CovariateOptions = COVARIATE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
 ) -> None:
-    """Score every sequence once and write a table, in input order.
+    """Score every sequence or sample once and write a table, in input order.
 
     The table has the id, then one column a class, named by the class (a label, a value).
 
@@ -24,8 +39,9 @@ def predict(
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        files: Sequence files.
+        files: Sequence files, or a PLINK .bed; its variants are found by id and alleles.
         out: The table to write; an older one is replaced.
+        covariates: What a model of genotypes reads beside them.
         machine: What computes.
     """
     from seqloom.infer import predict as score
@@ -35,10 +51,23 @@ def predict(
     announce(console, machine)
     _check_target(out, files)
     trained = load(model, **machine.to_keywords())
+    check_kind(model, trained, files)
+    data = _opened(console, files, trained.encoder, covariates=covariates)
     with score_bar(console) as tell:
-        scores = score(trained, files, num_threads=machine.threads, progress=tell)
+        scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(out)
-    console.print(f"scored {len(scores):,} sequences: {out}")
+    noun = getattr(data, "noun", "sequences")
+    console.print(f"scored {len(scores):,} {noun}: {out}")
+
+
+def _opened(
+    console: Console, files: list[Path], encoder: Any, *, covariates: CovariateOptions
+) -> Any:
+    """Opens genotypes; sequence files are opened by `seqloom.infer`."""
+    if are_genotypes(files):
+        return open_unlabelled(console, files, encoder=encoder, covariates=covariates)
+    check_no_covariates(covariates)
+    return files
 
 
 def _check_target(out: Path, files: list[Path]) -> None:

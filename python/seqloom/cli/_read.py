@@ -6,18 +6,73 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from seqloom.cli._options import DataOptions, LabelOptions
+from seqloom.cli._genotypes import are_genotypes, label_column_of, open_genotypes
+from seqloom.cli._options import DataOptions, GenotypeOptions, LabelOptions
 
 if TYPE_CHECKING:
-    from seqloom.data import SequenceDataset
+    from seqloom.data import GenotypeDataset, SequenceDataset
 
 EXAMPLES = 3
+_LEFT_OUT = {
+    "unlabelled": "{} left out, without a label",
+    "missing_labels": "{} left out, their label is missing",
+    "missing_covariates": "{} without a covariate, filled in by its mean",
+    "flipped": "variants with exchanged alleles, turned round",
+}
 
 
 def read_training(
+    console: Console,
+    files: Sequence[Path],
+    *,
+    options: DataOptions,
+    genotypes: GenotypeOptions,
+) -> "SequenceDataset | GenotypeDataset":
+    """Reads the training files and says what they are."""
+    if are_genotypes(files):
+        column = label_column_of(options.label_column)
+        data = open_genotypes(
+            console,
+            files,
+            labels=options,
+            genotypes=genotypes,
+            task=options.task,
+            label_column=column,
+        )
+    else:
+        data = _read_sequences(console, files, options)
+    console.print(str(data))
+    return data
+
+
+def read_like(
+    console: Console,
+    model: Any,
+    files: Sequence[Path],
+    *,
+    options: LabelOptions,
+    genotypes: GenotypeOptions,
+) -> "SequenceDataset | GenotypeDataset":
+    """Reads more files as a dataset, or a trained model, reads its own."""
+    task = getattr(model.task, "name", model.task)
+    settings = {"encoder": model.encoder, "classes": model.classes, "task": task}
+    columns = model.classes if task == "regress" else ()
+    if are_genotypes(files):
+        asked = options.label_column or (columns if options.labels else ())
+        settings["label_column"] = label_column_of(asked)
+        return open_genotypes(
+            console, files, labels=options, genotypes=genotypes, **settings
+        )
+    from seqloom.data import SequenceDataset
+
+    named = options.to_keywords(columns=columns or ("label",))
+    return SequenceDataset(files, **settings, **named)
+
+
+def _read_sequences(
     console: Console, files: Sequence[Path], options: DataOptions
 ) -> "SequenceDataset":
-    """Reads the training files and says what they are."""
+    """Reads sequences, of an alphabet that is given or found."""
     from seqloom.data import SequenceDataset, guess_alphabet
     from seqloom.encode import OneHot
 
@@ -25,43 +80,29 @@ def read_training(
     if alphabet == "auto":
         alphabet = guess_alphabet(files)
         console.print(f"alphabet {alphabet}, by all letters of the training files")
-    data = SequenceDataset(
+    return SequenceDataset(
         files, encoder=OneHot(alphabet), task=options.task, **options.to_keywords()
     )
-    console.print(str(data))
-    return data
 
 
-def read_like(
-    model: Any, files: Sequence[Path], options: LabelOptions
-) -> "SequenceDataset":
-    """Reads more files as a dataset, or a trained model, reads its own."""
-    from seqloom.data import SequenceDataset
-
-    task = getattr(model.task, "name", model.task)
-    columns = model.classes if task == "regress" else ("label",)
-    return SequenceDataset(
-        files,
-        encoder=model.encoder,
-        classes=model.classes,
-        task=task,
-        **options.to_keywords(columns=columns),
-    )
-
-
-def show_left_out(console: Console, *datasets: "SequenceDataset") -> None:
+def show_left_out(console: Console, *datasets: "SequenceDataset | GenotypeDataset") -> None:
     """Says what has no partner; a label table may serve several of the datasets."""
+    noun = getattr(datasets[0], "noun", "sequences")
     reports = [data.report for data in datasets if data.report]
-    if bare := sum(report["unlabelled"] for report in reports):
-        names = [name for report in reports for name in report["unlabelled_examples"]]
-        console.print(f"sequences left out, without a label: {_spell(bare, names)}")
+    for key, text in _LEFT_OUT.items():
+        if number := sum(report.get(key, 0) for report in reports):
+            names = [it for report in reports for it in report.get(f"{key}_examples", ())]
+            console.print(f"{text.format(noun)}: {_spell(number, names)}")
     first, *others = (data.unmatched for data in datasets)
     if lost := set(first).intersection(*others):
         names = [name for name in first if name in lost]
         spelled = _spell(len(lost), names)
-        console.print(f"labels without a sequence in these files: {spelled}")
+        console.print(
+            f"labels without a {noun.removesuffix('s')} in these files: {spelled}"
+        )
 
 
 def _spell(number: int, names: Sequence[str]) -> str:
     """Spells how many there are, with examples."""
-    return f"{number:,} ({', '.join(names[:EXAMPLES])})"
+    shown = f" ({', '.join(names[:EXAMPLES])})" if names else ""
+    return f"{number:,}{shown}"

@@ -1,10 +1,18 @@
-"""A bar for scoring; nothing where nobody looks."""
+"""Bars for scoring and for copying; nothing where nobody looks."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from seqloom.cli._watch import Speed
 
@@ -13,12 +21,29 @@ from seqloom.cli._watch import Speed
 def score_bar(console: Console) -> Generator[Callable[[int, int], None]]:
     """Lends a function that is told how many records are done, and of how many."""
     columns = BarColumn(bar_width=24), MofNCompleteColumn(), Speed(), TimeRemainingColumn()
+    with _bar(console, *columns) as tell:
+        yield tell
+
+
+@contextmanager
+def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
+    """Lends a function that is told how many bytes are done, if it ever is."""
+    columns = TextColumn(what), BarColumn(bar_width=24), DownloadColumn()
+    with _bar(console, *columns, TimeRemainingColumn()) as tell:
+        yield tell
+
+
+@contextmanager
+def _bar(
+    console: Console, *columns: ProgressColumn
+) -> Generator[Callable[[int, int], None]]:
+    """Shows a bar from its first news on; it vanishes when it is done."""
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("", total=None, visible=False)
 
         def tell(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total, visible=True)
 
         yield tell

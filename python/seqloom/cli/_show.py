@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Metrics = Mapping[str, float]
 TITLES = {
-    "n": "sequences",
     "mcc": "MCC",
     "auroc": "AUROC",
     "auprc": "AUPRC",
@@ -31,7 +30,8 @@ def show_run(console: Console, run: "Run") -> None:
     for confusion in run.report.confusions[:1]:
         show_confusion(console, confusion)
     if judged:
-        show_metrics(console, judged, task=run.trained.task.name)
+        names = {"task": run.trained.task.name, "noun": noun_of(run)}
+        show_metrics(console, judged, **names)
     chosen = "the lowest validation loss" if run.valid is not None else "the last"
     console.print(f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}")
     if run.folder is not None:
@@ -53,15 +53,22 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
             if name == "n"
             else (f"{fmean(values):.4f}", f"{_deviation(values):.4f}")
         )
-        table.add_row(_title(name), *cells, *summary)
+        table.add_row(_title(name, noun_of(runs[0])), *cells, *summary)
     console.print(table)
 
 
-def show_metrics(console: Console, parts: Mapping[str, Metrics], *, task: str) -> None:
-    """Prints a column for each part; one answer a sequence gives accuracy its interval."""
+def show_metrics(
+    console: Console,
+    parts: Mapping[str, Metrics],
+    *,
+    task: str,
+    noun: str = "sequences",
+) -> None:
+    """Prints a column for each part; one answer a record gives accuracy its interval."""
     table = _table("", *parts)
     for name in next(iter(parts.values())):
-        table.add_row(_title(name), *(_spell(name, part[name]) for part in parts.values()))
+        cells = (_spell(name, part[name]) for part in parts.values())
+        table.add_row(_title(name, noun), *cells)
         if name == "accuracy" and task == "classify":
             table.add_row("  95 % interval", *map(_interval, parts.values()))
     console.print(table)
@@ -99,13 +106,22 @@ def _deviation(values: Sequence[float]) -> float:
     return stdev(values) if all(map(isfinite, values)) else nan
 
 
-def _title(name: str) -> str:
+def noun_of(run: "Run") -> str:
+    """Says what the records of a run are called."""
+    from seqloom.data import GenotypeEncoder
+
+    return "samples" if isinstance(run.trained.encoder, GenotypeEncoder) else "sequences"
+
+
+def _title(name: str, noun: str) -> str:
     """Spells a metric's name."""
+    if name == "n":
+        return noun
     return TITLES.get(name, name.replace("_", " "))
 
 
 def _spell(name: str, value: float) -> str:
-    """Spells a metric; a number of sequences is whole."""
+    """Spells a metric; a number of records is whole."""
     return f"{int(value):,}" if name == "n" else f"{value:.4f}"
 
 

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rich.console import Console
 
 from seqloom.cli._check import check_folder, check_labels, check_parts
+from seqloom.cli._genotypes import check_options
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     DATA_DEFAULTS,
+    GENOTYPE_DEFAULTS,
     LEARNING_DEFAULTS,
     MACHINE_DEFAULTS,
     PART_DEFAULTS,
     DataOptions,
     FolderOptions,
+    GenotypeOptions,
     LearningOptions,
     MachineOptions,
     PartOptions,
@@ -25,8 +28,11 @@ from seqloom.cli._warn import warn_of_classes, warn_of_files, warn_of_part
 from seqloom.cli._watch import Watch
 
 if TYPE_CHECKING:
-    from seqloom.data import SequenceDataset
+    from seqloom.data import GenotypeDataset, SequenceDataset, Subset
+    from seqloom.nn import Config
     from seqloom.train import Run
+
+    Records = SequenceDataset | GenotypeDataset | Subset
 
 Data = TypeVar("Data")
 
@@ -37,32 +43,40 @@ def train(
     *,
     folder: FolderOptions,
     data: DataOptions = DATA_DEFAULTS,
+    genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     parts: PartOptions = PART_DEFAULTS,
     learning: LearningOptions = LEARNING_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
 ) -> None:
-    """Train a network on labelled sequences and write a run folder.
+    """Train a network on labelled sequences or genotypes and write a run folder.
 
     Example: seqloom train train.fa.gz --labels train.tsv --out runs/splice
+
+    Genotypes: seqloom train x.bed --labels pheno.txt --label-column Y1 --out runs/y1
 
     Labels in the headers: --label-from-header "class=(\\w+)"
 
     Args:
-        files: Sequence files; format and compression are told from their content.
+        files: Sequence files, their format and compression told from the content; or a
+            PLINK .bed with its .bim and .fam.
         folder: Where the run goes.
         data: What sequences and labels are.
-        parts: Which sequences choose and judge.
+        genotypes: What goes with a .bed.
+        parts: Which records choose and judge.
         learning: How to learn.
         machine: What computes.
     """
-    check_labels(data)
+    check_options([*files, *parts.valid, *parts.test], data, genotypes)
+    check_labels(data, files)
     check_parts(parts)
     check_folder(folder)
     console = open_console()
     announce(console, machine)
-    whole = read_training(console, files, data)
+    whole = read_training(console, files, options=data, genotypes=genotypes)
     valid, test = (
-        read_like(whole, others, data) if others else None
+        read_like(console, whole, others, options=data, genotypes=genotypes)
+        if others
+        else None
         for others in (parts.valid, parts.test)
     )
     show_left_out(console, whole, *_given(valid, test))
@@ -83,11 +97,10 @@ def _fit(
     part: Part,
     folder: FolderOptions,
     *,
-    test: "SequenceDataset | None",
+    test: "Records | None",
     **settings: Any,
 ) -> "Run":
     """Trains once, watched."""
-    from seqloom.models import SequenceCNNConfig
     from seqloom.train import fit
 
     if part.title:
@@ -95,7 +108,7 @@ def _fit(
     warn_of_part(console, part)
     with Watch(console) as watch:
         return fit(
-            SequenceCNNConfig.for_data(part.train, *_given(part.valid, test)),
+            _network_for(part.train, *_given(part.valid, test)),
             part.train,
             part.valid,
             test=test,
@@ -105,6 +118,16 @@ def _fit(
             progress=watch,
             **settings,
         )
+
+
+def _network_for(train: "Records", *others: "Records") -> "Config":
+    """Chooses the network that reads such records."""
+    from seqloom.data import GenotypeEncoder
+    from seqloom.models import GenotypeMLPConfig, SequenceCNNConfig
+
+    if isinstance(train.encoder, GenotypeEncoder):
+        return GenotypeMLPConfig.for_data(train)
+    return SequenceCNNConfig.for_data(train, *others)
 
 
 def _given(*parts: Data | None) -> list[Data]:

@@ -10,7 +10,7 @@ from seqloom.cli._options import PartOptions
 from seqloom.cli._parts import Part
 
 if TYPE_CHECKING:
-    from seqloom.data import SequenceDataset
+    from seqloom.data import GenotypeDataset, SequenceDataset
 
 
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -23,12 +23,13 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
             )
 
 
-def warn_of_classes(console: Console, whole: "SequenceDataset") -> None:
+def warn_of_classes(console: Console, whole: "SequenceDataset | GenotypeDataset") -> None:
     """Says that labels look like names, not like classes."""
     classes, records = len(whole.classes), len(whole)
+    noun = getattr(whole, "noun", "sequences")
     if whole.task == "classify" and 2 * classes > records:
         console.print(
-            f"warning: {classes:,} classes for {records:,} sequences: hardly any two "
+            f"warning: {classes:,} classes for {records:,} {noun}: hardly any two "
             "share one; numbers need --task regress, another column --label-column"
         )
 
@@ -40,7 +41,7 @@ def warn_of_part(console: Console, part: Part) -> None:
     taught, asked = part.train.class_counts, part.valid.class_counts
     if untaught := [name for name in asked if asked[name] and not taught.get(name)]:
         console.print(
-            f"warning: no training sequence, but some for validation, of the class "
+            "warning: none of the training part, but some for validation, of the class "
             f"{', '.join(untaught)}"
         )
 

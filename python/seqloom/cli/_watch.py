@@ -72,7 +72,7 @@ class Watch:
         self._lowest = _lowest_before(plan)
         going_on = f", from epoch {plan.first_epoch} on" if plan.first_epoch > 1 else ""
         self._console.print(
-            f"{plan.parameters:,} parameters learn from {plan.samples:,} sequences in "
+            f"{plan.parameters:,} parameters learn from {plan.samples:,} {plan.noun} in "
             f"{plan.batches:,} batches, {plan.epochs:,} times{going_on}"
         )
         done = (plan.first_epoch - 1) * plan.samples

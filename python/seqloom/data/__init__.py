@@ -10,6 +10,8 @@ from seqloom.data.cache._cache import cached
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.collate._varlen import VarlenCollator
+from seqloom.data.genotype._encoder import GenotypeEncoder
+from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._interval_dataset import IntervalDataset
 from seqloom.data.interval._windows import windows
 from seqloom.data.loader._async import create_async_dataloader
@@ -23,6 +25,8 @@ __all__ = [
     "DataLoader",
     "Encoder",
     "EpochSampler",
+    "GenotypeDataset",
+    "GenotypeEncoder",
     "Ids",
     "IntervalDataset",
     "LengthBucketSampler",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from seqloom.data._encoded import augmented
 from seqloom.data._encoder import checked_augment
 from seqloom.data._epoch import Epoch
 from seqloom.data._ids import Ids
+from seqloom.data._numbered import NumberedItems
 from seqloom.data._position import positions
 from seqloom.errors import ArgumentError, LetterError
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from seqloom.data._store import Letters
 
 
-class SequenceBatches(ABC):
+class SequenceBatches(NumberedItems):
     """Sequences by number, as the columns of batches.
 
     Args:
@@ -44,11 +45,11 @@ class SequenceBatches(ABC):
     def __init__(
         self, paths: tuple[str, ...], *, encoder: Any, augment: Any, seed: int
     ) -> None:
+        super().__init__()
         self.paths: tuple[str, ...] = paths
         self.encoder = encoder
         self.augment = checked_augment(augment)
         self.seed = seed
-        self.labels: NDArray[Any] | None = None
         # What no random number enters is the same in every epoch.
         self._epoch = Epoch() if self._is_random else None
 
@@ -57,24 +58,11 @@ class SequenceBatches(ABC):
         """Whether an item depends on its epoch."""
         return self.augment is not None
 
-    @property
-    @abstractmethod
-    def lengths(self) -> NDArray[np.int64]:
-        """The length of each sequence."""
-
-    @abstractmethod
-    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of some sequences, by checked positions."""
-
     @abstractmethod
     def _fetch(
         self, rows: NDArray[np.int64], epoch: int, num_threads: int
     ) -> tuple[list[str], Letters]:
         """Fetches ids, and letters as they are before augmentation."""
-
-    @abstractmethod
-    def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:
-        """Lists what else an item has: file, ordinal and the like."""
 
     @abstractmethod
     def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:
@@ -83,15 +71,6 @@ class SequenceBatches(ABC):
     def _held(self) -> Records | None:
         """Gives the records where threads read them without the interpreter."""
         return None
-
-    def _current(self, epoch: int | None) -> int:
-        """Takes the epoch that was asked for, or the one that was set last."""
-        if epoch is not None:
-            return epoch
-        return 0 if self._epoch is None else self._epoch.get()
-
-    def __len__(self) -> int:
-        return self.lengths.size
 
     def batch(
         self,

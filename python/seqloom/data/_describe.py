@@ -13,10 +13,15 @@ _SHOWN = 10
 
 
 def describe(
-    lengths: NDArray[np.int64], labels: Any, *, task: str | None, classes: tuple[str, ...]
+    lengths: NDArray[np.int64],
+    labels: Any,
+    *,
+    task: str | None,
+    classes: tuple[str, ...],
+    noun: str = "sequences",
 ) -> str:
-    """Writes how many sequences there are, how long, and of which classes."""
-    noun = "sequence" if lengths.size == 1 else "sequences"
+    """Writes how many items there are, how long, and of which classes."""
+    noun = noun.removesuffix("s") if lengths.size == 1 else noun
     head = f"{lengths.size:,} {noun}{_of(lengths)}"
     tail = "" if task is None else _labels(labels, task, classes)
     return f"{head}; {tail}" if tail else head

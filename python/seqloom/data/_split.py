@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.data._group import deal_groups, group_numbers
-from seqloom.data._subset import Subset, without_augment
+from seqloom.data._subset import Subset, learning_from, without_augment
 from seqloom.data.loader._order import permutation
 from seqloom.errors import ArgumentError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._items import SequenceItems
+    from seqloom.data._numbered import NumberedItems
 
     Groups = ArrayLike | Mapping[str, Any]
 
@@ -26,7 +26,7 @@ _SHOWN = 5
 
 
 def split(
-    dataset: SequenceItems | Subset,
+    dataset: NumberedItems | Subset,
     shares: Sequence[float],
     *,
     stratify: bool = True,
@@ -37,7 +37,8 @@ def split(
 
     Sizes are the shares of the whole to the nearest sequence (largest remainder), and each
     part keeps the order of the whole. What falls where depends on the seed alone. Only the
-    first part keeps augmentation and jitter.
+    first part keeps augmentation and jitter; genotypes of all parts are standardised by the
+    first one, unless their encoder is fitted.
 
     Args:
         dataset: What to cut.
@@ -70,12 +71,13 @@ def split(
         raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(shares)}")
     parts = _deal(dataset, list(shares), groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
+    dataset = learning_from(dataset, rows[0])
     plain = without_augment(dataset)
     return tuple(Subset(plain if i else dataset, part) for i, part in enumerate(rows))
 
 
 def folds(
-    dataset: SequenceItems | Subset,
+    dataset: NumberedItems | Subset,
     k: int,
     *,
     stratify: bool = True,
@@ -84,7 +86,8 @@ def folds(
 ) -> list[tuple[Subset, Subset]]:
     """Cuts a dataset into k parts, each of which is once the one to validate by.
 
-    What is validated by is not augmented.
+    What is validated by is not augmented; genotypes of both are standardised by what is
+    trained on, unless their encoder is fitted.
 
     Args:
         dataset: What to cut.
@@ -110,18 +113,16 @@ def folds(
     if k < 2:  # noqa: PLR2004 - two is what a fold means
         raise ArgumentError(f"folds need k of 2 or more, got {k}")
     parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
-    plain = without_augment(dataset)
+    rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
+    wholes = [learning_from(dataset, train) for train, _ in rows]
     return [
-        (
-            Subset(dataset, np.flatnonzero(parts != i)),
-            Subset(plain, np.flatnonzero(parts == i)),
-        )
-        for i in range(k)
+        (Subset(whole, train), Subset(without_augment(whole), valid))
+        for whole, (train, valid) in zip(wholes, rows, strict=True)
     ]
 
 
 def _deal(
-    dataset: SequenceItems | Subset,
+    dataset: NumberedItems | Subset,
     shares: list[float],
     groups: Groups | None,
     *,
@@ -150,7 +151,7 @@ def _shown(shares: Sequence[float]) -> str:
     return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
 
 
-def _strata(dataset: SequenceItems | Subset) -> NDArray[np.int64]:
+def _strata(dataset: NumberedItems | Subset) -> NDArray[np.int64]:
     """Takes the classes to balance; numbers and several labels are not balanced."""
     labels = dataset.labels
     if labels is None or dataset.task != "classify":

@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.data._describe import class_counts, describe
 from seqloom.data._position import epoch_of, position, positions
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from seqloom.data._drafter import Drafter
     from seqloom.data._encoder import Encoder
-    from seqloom.data._items import SequenceItems
+    from seqloom.data._numbered import NumberedItems
 
 
 class Subset:
@@ -42,11 +43,11 @@ class Subset:
         ['y']
     """
 
-    def __init__(self, dataset: SequenceItems | Subset, indices: ArrayLike) -> None:
+    def __init__(self, dataset: NumberedItems | Subset, indices: ArrayLike) -> None:
         rows = positions(indices, len(dataset))
         if isinstance(dataset, Subset):
             dataset, rows = dataset.dataset, dataset.indices[rows]
-        self.dataset: SequenceItems = dataset
+        self.dataset: NumberedItems = dataset
         self.indices: NDArray[np.int64] = rows
 
     @property
@@ -85,6 +86,21 @@ class Subset:
         return self.dataset.report
 
     @property
+    def unmatched(self) -> tuple[str, ...]:
+        """The ids of labels that nothing in the whole bears."""
+        return getattr(self.dataset, "unmatched", ())
+
+    @property
+    def noun(self) -> str:
+        """What the items are called."""
+        return self.dataset.noun
+
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """The names of the whole's covariates, where its items have such."""
+        return getattr(self.dataset, "covariate_names", ())
+
+    @property
     def ids(self) -> list[str]:
         """The id of each sequence, made on demand."""
         return self.dataset.ids_of(self.indices)
@@ -112,7 +128,9 @@ class Subset:
         return (self[i] for i in range(len(self)))
 
     def __str__(self) -> str:
-        return describe(self.lengths, self.labels, task=self.task, classes=self.classes)
+        return describe(
+            self.lengths, self.labels, task=self.task, classes=self.classes, noun=self.noun
+        )
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -189,6 +207,33 @@ class Subset:
         rows = self.indices[positions(indices, len(self))]
         return self.dataset.batch(rows, **options)
 
+    def with_encoder(self, encoder: Any) -> Subset:
+        """Shows the same samples of a ``GenotypeDataset`` through another encoder.
+
+        Args:
+            encoder: A ``GenotypeEncoder``.
+
+        Returns:
+            The same part of ``dataset.with_encoder(encoder)``.
+
+        Raises:
+            ArgumentError: The whole is no ``GenotypeDataset``.
+            FormatError: The files lack a variant that the encoder reads.
+
+        Examples:
+            >>> import numpy as np
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1], [1, 0]], np.int8))
+            >>> train = sl.data.GenotypeDataset("a.bed")[:2]
+            >>> fitted = train.encoder.fit(train)
+            >>> train.with_encoder(fitted)[0]["inputs"].tolist()
+            [-1.0, 0.0]
+        """
+        see = getattr(self.dataset, "with_encoder", None)
+        if see is None:
+            raise ArgumentError("only genotypes can be seen through another encoder")
+        return Subset(see(encoder), self.indices)
+
     @property
     def can_draft(self) -> bool:
         """Whether threads can make batches without the interpreter."""
@@ -247,8 +292,19 @@ class Subset:
         return hashlib.blake2b(whole + self.indices.tobytes(), digest_size=16).hexdigest()
 
 
-def without_augment(dataset: SequenceItems | Subset) -> SequenceItems | Subset:
+def without_augment(dataset: NumberedItems | Subset) -> NumberedItems | Subset:
     """Shows the same items as they are, to validate by."""
     if isinstance(dataset, Subset):
         return Subset(dataset.dataset.plain(), dataset.indices)
     return dataset.plain()
+
+
+def learning_from(
+    dataset: NumberedItems | Subset, rows: NDArray[np.int64]
+) -> NumberedItems | Subset:
+    """Has statistics, where items depend on such, come from some items alone."""
+    if isinstance(dataset, Subset):
+        whole = learning_from(dataset.dataset, dataset.indices[rows])
+        return Subset(whole, dataset.indices)
+    learn = getattr(dataset, "learning_from", None)
+    return dataset if learn is None else learn(rows)

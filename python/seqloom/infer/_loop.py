@@ -6,16 +6,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.data import GenotypeEncoder
 from seqloom.errors import FormatError, ShapeError
 from seqloom.models import Examples
+from seqloom.models._examples import noun_of
 from seqloom.nn import Module
-from seqloom.tensor import Tensor
+from seqloom.tensor import Tensor, apply
 
 # Called after each batch with the records done and the records in all.
 OnBatch: TypeAlias = Callable[[int, int], None]
 
-# The letters of one evaluation batch, which bound its memory.
+# The letters of one evaluation batch, which bound its memory, or its genotypes: a letter
+# becomes many features, a genotype is one number.
 _LETTERS = 1 << 18
+_GENOTYPES = 1 << 24
 _RECORDS = 256
 
 
@@ -29,7 +33,7 @@ def run_model(
 
     Args:
         model: A network with ``logits``; it is left in evaluation mode.
-        examples: Encoded sequences.
+        examples: Encoded records.
         batch_size: The records of one batch.
         on_batch: Called after each batch with the records done and in all.
 
@@ -47,34 +51,40 @@ def run_model(
 
 
 def inputs_of(model: Module, batch: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
-    """Puts a batch's inputs and mask on the model's backend."""
+    """Puts inputs, covariates behind them, and the mask on the model's backend."""
     backend, mask = model.backend, batch.get("mask")
     inputs = backend.tensor(batch["inputs"], dtype="float32")
+    if "covariates" in batch:
+        covariates = backend.tensor(batch["covariates"], dtype="float32")
+        inputs = apply("concat", [inputs, covariates], axis=1)
     return inputs, None if mask is None else backend.tensor(mask)
 
 
 def evaluation_batch_size(examples: Examples) -> int:
     """Chooses how many records an evaluation batch has, from the longest one."""
     longest = max(1, int(examples.lengths.max(initial=1)))
-    return max(1, min(_RECORDS, _LETTERS // longest))
+    is_flat = isinstance(examples.encoder, GenotypeEncoder)
+    return max(1, min(_RECORDS, (_GENOTYPES if is_flat else _LETTERS) // longest))
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
-    """Refuses sequences that the model cannot read, naming the first.
+    """Refuses records that the model cannot read, naming the first sequence.
 
     Args:
         model: The network.
-        examples: Encoded sequences.
+        examples: Encoded records.
 
     Raises:
-        FormatError: There are no sequences, or one is empty.
-        ShapeError: The model is for one length, and a sequence has another.
+        FormatError: There are no records, or a sequence is empty.
+        ShapeError: The model is for one length, and a sequence has another; or it is for
+            other numbers of variants and covariates.
     """
     lengths = examples.lengths
     if not len(lengths):
-        raise FormatError("there are no sequences to work on")
+        raise FormatError(f"there are no {noun_of(examples)} to work on")
     if not lengths.all():
         raise FormatError(f"the sequence {examples.ids[int(lengths.argmin())]!r} is empty")
+    _check_genotypes(model, examples)
     wanted = getattr(getattr(model, "config", None), "length", None)
     if wanted is not None and (lengths != wanted).any():
         first = int((lengths != wanted).argmax())
@@ -82,6 +92,20 @@ def check_lengths(model: Module, examples: Examples) -> None:
             f"this model reads sequences of {wanted} letters, but {examples.ids[first]!r} "
             f"has {lengths[first]}; cut all to {wanted}, or train again on sequences of "
             "several lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
+        )
+
+
+def _check_genotypes(model: Module, examples: Examples) -> None:
+    """Refuses samples with other numbers of variants or covariates than the model's."""
+    config = getattr(model, "config", None)
+    wanted = getattr(config, "variants", None), getattr(config, "covariates", 0)
+    names: tuple[str, ...] = getattr(examples, "covariate_names", ())
+    found = int(examples.lengths[0]), len(names)
+    if wanted[0] is not None and wanted != found:
+        raise ShapeError(
+            f"this model reads {wanted[0]:,} variants and {wanted[1]} covariates, the "
+            f"dataset has {found[0]:,} and {found[1]}; "
+            "GenotypeMLPConfig.for_data(train) makes one that fits"
         )
 
 

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from seqloom._threads import limit_blas, thread_count
-from seqloom.data import SequenceDataset
-from seqloom.errors import ConfigError, LabelError
+from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
+from seqloom.errors import ArgumentError, ConfigError, LabelError
 from seqloom.infer._loop import OnBatch, run_model
 from seqloom.infer._scores import Scores
 from seqloom.models import Examples, Trained, load
+from seqloom.models._learned import seen_by
 
 FilePath: TypeAlias = str | os.PathLike[str]
 
@@ -27,7 +28,8 @@ def predict(
 
     Args:
         model: A trained model, or its run folder.
-        data: Sequence files, or a dataset that has the model's encoder.
+        data: Sequence files, a .bed of genotypes, or a dataset that has the model's
+            encoder. Variants are found by id and alleles, in whatever order they are.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all.
 
@@ -83,6 +85,7 @@ def evaluate(
     """
     threads = thread_count(num_threads)
     trained = model if isinstance(model, Trained) else load(model, num_threads=threads)
+    data = cast("Examples", seen_by(trained.encoder, data))
     check_labels(trained, data)
     with limit_blas(threads):
         return measure(trained, data, score(trained, data, progress=progress))
@@ -118,22 +121,37 @@ def check_labels(trained: Trained, data: Examples) -> None:
     if data.task != trained.task.name:
         raise LabelError(
             f"the model's task is {trained.task.name}, but the labels were read for "
-            f"{data.task}; give SequenceDataset task={trained.task.name!r}"
+            f"{data.task}; give the dataset task={trained.task.name!r}"
         )
     if tuple(data.classes) != trained.classes:
         raise LabelError(
             f"the model's classes are {', '.join(trained.classes)}, the dataset's "
-            f"{', '.join(data.classes)}; give SequenceDataset classes=model.classes"
+            f"{', '.join(data.classes)}; give the dataset classes=model.classes"
         )
 
 
 def _examples(trained: Trained, data: Examples | FilePath | Sequence[FilePath]) -> Examples:
     """Opens files with the model's encoder; checks a dataset's."""
     if not hasattr(data, "batch"):
-        return SequenceDataset(cast("FilePath", data), encoder=cast("Any", trained.encoder))
-    examples = cast("Examples", data)
+        return _opened(trained.encoder, cast("Any", data))
+    examples = cast("Examples", seen_by(trained.encoder, data))
     _check_encoder(trained, examples)
     return examples
+
+
+def _opened(encoder: Any, data: FilePath | Sequence[FilePath]) -> Examples:
+    """Opens files as the model's encoder reads them, without labels."""
+    if not isinstance(encoder, GenotypeEncoder):
+        return SequenceDataset(data, encoder=encoder)
+    paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    if len(paths) != 1:
+        raise ArgumentError(f"genotypes are one .bed at a time, got {len(paths)} files")
+    if encoder.covariate_names:
+        raise LabelError(
+            f"the model reads the covariates {', '.join(encoder.covariate_names)} too: "
+            "give GenotypeDataset(bed, phenotype=False, covariates=, encoder=model.encoder)"
+        )
+    return GenotypeDataset(paths[0], phenotype=False, encoder=encoder)
 
 
 def _check_encoder(trained: Trained, data: Examples) -> None:
@@ -141,5 +159,5 @@ def _check_encoder(trained: Trained, data: Examples) -> None:
     if data.encoder != trained.encoder:
         raise ConfigError(
             f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
-            "give SequenceDataset encoder=model.encoder"
+            "give the dataset encoder=model.encoder"
         )

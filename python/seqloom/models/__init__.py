@@ -1,6 +1,7 @@
 """Networks, what their outputs mean, and the folder that a trained one lives in."""
 
 from seqloom.models._examples import Examples
+from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._task import Classify, Multilabel, Regress, Task
 from seqloom.models._trained import Trained, load
@@ -8,6 +9,8 @@ from seqloom.models._trained import Trained, load
 __all__ = [
     "Classify",
     "Examples",
+    "GenotypeMLP",
+    "GenotypeMLPConfig",
     "Multilabel",
     "Regress",
     "SequenceCNN",

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 
 class Examples(Protocol):
-    """Encoded sequences by position, with or without labels.
+    """Encoded records by position, with or without labels.
 
-    `seqloom.data.SequenceDataset` is one, each of its subsets too, and whatever else has
-    these names.
+    `seqloom.data.SequenceDataset` and `seqloom.data.GenotypeDataset` are such, each of
+    their subsets too, and whatever else has these names. What is not of sequences may say
+    in ``noun`` what its records are called.
 
     Examples:
         >>> from pathlib import Path
@@ -29,12 +30,12 @@ class Examples(Protocol):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of letters of each record."""
+        """The number of letters, or of variants, of each record."""
         ...
 
     @property
     def encoder(self) -> Any:
-        """What turns letters into numbers; None where nothing does."""
+        """What turns letters or genotypes into numbers; None where nothing does."""
         ...
 
     @property
@@ -61,3 +62,8 @@ class Examples(Protocol):
     def fingerprint(self) -> str:
         """Names the content of the files and labels."""
         ...
+
+
+def noun_of(examples: Examples | None) -> str:
+    """Says what the records are called, in the plural."""
+    return str(getattr(examples, "noun", "sequences"))

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 # config.json names classes of this package: they must be known when it is read.
+import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._config import Config
 from seqloom._files import write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
+from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Task
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
@@ -28,7 +30,7 @@ class Trained:
 
     Attributes:
         model: The network, in evaluation mode.
-        encoder: What turns letters into the network's input.
+        encoder: What turns letters or genotypes into the network's input.
         task: The loss, the metrics and the names of the outputs.
         batch_size: The records of one evaluation batch. It is part of the model: another
             one gives scores that differ in the last bits.
@@ -42,7 +44,7 @@ class Trained:
     """
 
     model: Module
-    encoder: Config
+    encoder: Any  # a Config that encodes sequences or genotypes
     task: Task
     batch_size: int
 
@@ -76,6 +78,7 @@ def load(
         ConfigError: ``config.json`` cannot be read or is of a newer version.
         MissingFileError: There is no such folder, it is no run folder, or its run was
             stopped before a model was saved.
+        RecordError: A file of numbers is damaged, or of another run.
 
     Examples:
         >>> load("runs/none")
@@ -85,7 +88,7 @@ def load(
     """
     home = Path(folder)
     facts = _read_config(home)
-    encoder = _settings(home, facts["encoder"], Config)
+    encoder = load_encoder(home, _settings(home, facts["encoder"], Config))
     task = _task(home, facts["task"])
     network = _network(home, facts["model"], model)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
@@ -103,7 +106,12 @@ def load(
 
 
 def save_config(folder: Path, trained: Trained) -> None:
-    """Writes ``config.json``: everything of a trained model but its numbers."""
+    """Writes ``config.json``: everything of a trained model but its numbers.
+
+    What the encoder has learned goes first into a file of its own, whose content is named
+    in ``config.json``.
+    """
+    save_encoder(folder, trained.encoder)
     config = config_of(trained.model)
     facts = {
         "version": _VERSION,

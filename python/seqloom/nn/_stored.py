@@ -61,7 +61,7 @@ class FanIn:
         True
     """
 
-    fan_in: int
+    fan_in: float
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
         bound = self.fan_in**-0.5

@@ -166,15 +166,24 @@ class Optimizer(ABC):
     def _state_of(self, path: str, param: Param, backend: Backend) -> dict[str, Array]:
         """The state of one parameter; zeros at its first step."""
         if path not in self._state:
-            self._state[path] = {name: backend.zeros(param.shape) for name in self.states}
+            self._state[path] = {
+                name: backend.zeros(self._shape_of(name, path, param.shape))
+                for name in self.states
+            }
         found = self._state[path]
         for name, each in found.items():
-            if tuple(each.shape) != param.shape:
+            wanted = self._shape_of(name, path, param.shape)
+            if tuple(each.shape) != wanted:
                 raise RecordError(
                     f"the optimiser's {name} of {path} has shape {tuple(each.shape)}, "
-                    f"the parameter {param.shape}"
+                    f"expected {wanted} for a parameter of {param.shape}"
                 )
         return found
+
+    def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of one state of a parameter; a rule may need fewer numbers."""
+        del name, path  # for rules that do
+        return shape
 
 
 def _by_parameter(

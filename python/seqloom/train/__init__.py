@@ -1,4 +1,4 @@
-"""From labelled sequences to a trained model: the loop, its checkpoints, its report."""
+"""From labelled records to a trained model: the loop, its checkpoints, its report."""
 
 from seqloom.train._fit import fit
 from seqloom.train._progress import Plan, Progress, Step

@@ -42,11 +42,14 @@ def _name_of(train: Examples, task: str) -> str:
     if task not in {"auto", *known}:
         raise ArgumentError(f"task must be one of auto, {', '.join(known)}, got {task!r}")
     if train.labels is None or train.task is None:
-        raise LabelError("the training part has no labels; give SequenceDataset labels=")
+        raise LabelError(
+            "the training part has no labels; give SequenceDataset labels=, "
+            "GenotypeDataset phenotype="
+        )
     if task not in {"auto", train.task}:
         raise LabelError(
             f"the labels were read for the task {train.task}, not {task}; "
-            f"give SequenceDataset task={task!r} too"
+            f"give the dataset task={task!r} too"
         )
     return train.task
 

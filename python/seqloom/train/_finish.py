@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from seqloom.models import Trained
+from seqloom.models import Examples, Trained
+from seqloom.models._examples import noun_of
 from seqloom.report import Report, write_report
 from seqloom.train._checkpoint import State
 from seqloom.train._parts import Parts
@@ -68,7 +69,7 @@ class Ended:
         )
         return make_report(
             title=title,
-            lead=f"{network} learned {columns} from {len(self.parts.train):,} sequences.",
+            lead=f"{network} learned {columns} from {_count(self.parts.train)}.",
             task=self.trained.task,
             parts={name: part for name, part in pairs.items() if part is not None},
             history=self.state.history,
@@ -91,3 +92,8 @@ class Ended:
             **self.settings,
             "seconds of training": f"{seconds:.1f}",
         }
+
+
+def _count(part: Examples) -> str:
+    """Says how many records there are, by what they are called."""
+    return f"{len(part):,} {noun_of(part)}"

@@ -1,4 +1,4 @@
-"""fit: from labelled sequences to a trained model, in one call."""
+"""fit: from labelled records to a trained model, in one call."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -43,17 +43,19 @@ def fit(
 
     The weights that are kept are those of the epoch with the lowest validation loss, or
     of the last epoch where there is no validation part. With ``out`` the run folder holds
-    ``config.json``, ``model.safetensors``, ``checkpoint/last.safetensors``,
-    ``metrics.jsonl``, ``scores-valid.tsv``, ``scores-test.tsv``, the pictures and
-    ``report.html``; each is whole or absent whenever the run is killed, and a run that goes
-    on from its checkpoint ends with the same weights, bit for bit (on one machine, with
-    the same number of threads).
+    ``config.json``, ``encoder.safetensors`` (of an encoder that learns),
+    ``model.safetensors``, ``checkpoint/last.safetensors``, ``metrics.jsonl``,
+    ``scores-valid.tsv``, ``scores-test.tsv``, the pictures and ``report.html``; each is
+    whole or absent whenever the run is killed, and a run that goes on from its checkpoint
+    ends with the same weights, bit for bit (on one machine, with the same number of
+    threads).
 
     Args:
         model: Settings of a network, or a network. A network is trained where it is; it
             needs ``logits(inputs, *, mask, key)``, and ``seqloom.models.load`` can make it
             again only if its settings stand in its ``config``.
-        train: Encoded sequences with labels.
+        train: Encoded records with labels: of sequences or genotypes. An encoder that
+            learns, such as genotypes have, learns from these alone, unless it is fitted.
         valid: Others, to choose the epoch by.
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"auto"``: what the
             labels are.
@@ -68,7 +70,7 @@ def fit(
         seed: Decides the first weights, the order and the dropout.
         backend: What computes, and where.
         num_threads: The threads to use; default: what the machine allows.
-        test: Sequences to judge the final model on, once.
+        test: Records to judge the final model on, once.
         out: The run folder; None keeps everything in memory.
         resume: Go on from the last checkpoint in ``out``; without one, begin.
         overwrite: Replace the run in ``out``.

@@ -7,6 +7,7 @@ from typing import Any
 
 from seqloom._files import write_atomic
 from seqloom.errors import ArgumentError, FileError, RunFolderError
+from seqloom.models._learned import ENCODER
 from seqloom.models._trained import is_config
 
 _CONFIG = "config.json"
@@ -15,6 +16,7 @@ _LAST = f"{_CHECKPOINTS}/last.safetensors"
 _FILES = (
     _CONFIG,
     _LAST,
+    ENCODER,
     "model.safetensors",
     "metrics.jsonl",
     "scores-valid.tsv",
@@ -86,7 +88,7 @@ def _remove(path: Path) -> None:
 
 def _is_bare(path: Path) -> bool:
     """Says whether a run was killed here before it wrote its settings."""
-    begun = {path / _CHECKPOINTS, *_unfinished(path)}
+    begun = {path / _CHECKPOINTS, path / ENCODER, *_unfinished(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.models import Trained
+from seqloom.models._examples import noun_of
 from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
 from seqloom.optim import AdamW
@@ -40,7 +41,7 @@ class Job:
 
     def run(self, model: Config | Module, *, resume: bool, overwrite: bool) -> Run:
         """Checks everything, trains, judges and writes."""
-        trained = prepare(
+        trained, parts = prepare(
             model,
             self.parts,
             self.settings,
@@ -51,32 +52,32 @@ class Job:
         if self.folder is not None:
             open_folder(self.folder, resume=resume, overwrite=overwrite)
         try:
-            return self._work(trained)
+            return self._work(trained, parts)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_how_to_go_on(self.folder)) from None
 
-    def _work(self, trained: Trained) -> Run:
+    def _work(self, trained: Trained, parts: Parts) -> Run:
         """Trains to the end and gives the run."""
         state = State(trained.model, _optimizer(self.settings, trained.model))
-        trainer = self._trainer(trained)
+        trainer = self._trainer(trained, parts)
         if self.folder is not None:
             _enter(self.folder, state, trainer)
         self.progress.on_start(self._plan(state, trainer))
         trainer.run(state)
-        ended = Ended(trained, self.parts, state, self._facts(), draws=self.report)
+        ended = Ended(trained, parts, state, self._facts(), draws=self.report)
         run = ended.finish(self.folder)
         self.progress.on_end(run)
         return run
 
-    def _trainer(self, trained: Trained) -> Trainer:
+    def _trainer(self, trained: Trained, parts: Parts) -> Trainer:
         """Makes the trainer of this run."""
         return Trainer(
             trained=trained,
-            train=self.parts.train,
-            valid=self.parts.valid,
+            train=parts.train,
+            valid=parts.valid,
             loss=self.loss or trained.task.loss,
             settings=self.settings,
-            identity=identity_of(trained, self.parts, self.settings),
+            identity=identity_of(trained, parts, self.settings),
             folder=self.folder,
             progress=self.progress,
         )
@@ -88,6 +89,7 @@ class Job:
             epochs=self.settings.epochs,
             batches=trainer.batches(),
             samples=len(self.parts.train),
+            noun=noun_of(self.parts.train),
             backend=state.model.backend.name,
             threads=self.threads,
             parameters=state.model.number_of_parameters,
@@ -108,7 +110,8 @@ class Job:
 def _optimizer(settings: Settings, model: Module) -> AdamW:
     """Makes the optimiser; what is no matrix (a bias, a normalisation) does not shrink."""
     flat = tuple(path for path, param in model.parameters() if len(param.shape) == 1)
-    return AdamW(weight_decay=settings.weight_decay, no_decay=flat)
+    alike: tuple[str, ...] = getattr(model, "one_scale", ())
+    return AdamW(weight_decay=settings.weight_decay, no_decay=flat, one_scale=alike)
 
 
 def _enter(folder: Path, state: State, trainer: Trainer) -> None:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from seqloom.data import Subset
 from seqloom.models import Examples
+from seqloom.models._learned import LearnedEncoder, seen_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +21,21 @@ class Parts:
         """Gives the parts that are there."""
         pairs = {"training": self.train, "validation": self.valid, "test": self.test}
         yield from ((name, part) for name, part in pairs.items() if part is not None)
+
+    def fitted(self) -> "Parts":
+        """Lets an encoder that learns do so: from the training part, for all parts."""
+        encoder: Any = self.train.encoder
+        if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
+            return self
+        learned, wholes = encoder.fit(self.train), dict[int, Any]()
+        parts: Any = (self.train, self.valid, self.test)
+        return Parts(*(part and _seen(learned, part, wholes) for part in parts))
+
+
+def _seen(encoder: Any, part: Any, wholes: dict[int, Any]) -> Any:
+    """Shows a part through an encoder; parts of one dataset stay parts of one."""
+    whole = getattr(part, "dataset", part)
+    if id(whole) not in wholes:
+        wholes[id(whole)] = seen_by(encoder, whole)
+    seen = wholes[id(whole)]
+    return seen if whole is part else Subset(seen, part.indices)

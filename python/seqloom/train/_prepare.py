@@ -24,7 +24,7 @@ def prepare(
     task: str,
     class_weight: ClassWeight,
     threads: int,
-) -> Trained:
+) -> tuple[Trained, Parts]:
     """Makes the network and checks that the data fit it.
 
     Args:
@@ -36,7 +36,8 @@ def prepare(
         threads: How many threads compute.
 
     Returns:
-        The network, not yet trained, with its encoder and its task.
+        The network, not yet trained, with its encoder and its task, and the parts, which an
+        encoder that learns has now seen.
 
     Raises:
         ArgumentError: The training part has no encoder, the network does not fit, or an
@@ -49,16 +50,22 @@ def prepare(
         )
     if parts.train.encoder is None:
         raise ArgumentError(
-            'the training part has no encoder; give it encoder=OneHot("dna")'
+            'the training part has no encoder; give it encoder=OneHot("dna"), and '
+            'genotypes by="sample"'
+        )
+    if getattr(parts.train.encoder, "impute", "mean") is None:
+        raise ArgumentError(
+            'the training part leaves missing genotypes as they are; give impute="mean"'
         )
     described = describe(parts.train, task=task, class_weight=class_weight)
     network = _network(model, settings, threads)
     _check_outputs(network, described)
+    parts = parts.fitted()
     size = evaluation_batch_size(parts.train)
     trained = Trained(network, parts.train.encoder, described, size)
     for name, part in parts.named():
         _check_part(trained, name, part)
-    return trained
+    return trained, parts
 
 
 def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str, Any]:
@@ -68,10 +75,10 @@ def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str,
     facts = {
         **settings.to_dict(),
         "model": shapes if config is None else config.to_dict(),
-        "encoder": trained.encoder.to_dict(),
-        "task": trained.task.to_dict(),
         "training data": parts.train.fingerprint(),
         "validation data": None if parts.valid is None else parts.valid.fingerprint(),
+        "encoder": trained.encoder.to_dict(),
+        "task": trained.task.to_dict(),
     }
     return json.loads(json.dumps(facts))
 

@@ -18,6 +18,7 @@ class Plan:
         threads: How many threads compute.
         parameters: How many numbers are learned.
         folder: The run folder, if there is one.
+        noun: What the records are called.
 
     Examples:
         >>> plan = Plan(
@@ -36,6 +37,7 @@ class Plan:
     threads: int
     parameters: int
     folder: Path | None
+    noun: str = "sequences"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seqloom.models import Classify, Task
+from seqloom.models._examples import noun_of
 from seqloom.nn._metrics import confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -34,6 +35,14 @@ _NAMES = {
     "spearman": "Spearman",
     "rmse": "RMSE",
 }
+
+_NOTES = {
+    "unlabelled": "{count} {noun} have no label and were left out.",
+    "missing_labels": "The label of {count} {noun} is missing; they were left out.",
+    "missing_covariates": "{count} {noun} lack a covariate; its mean stands for it.",
+    "flipped": "{count} variants have their alleles exchanged and were turned round.",
+}
+_CONSTANT = "Variants that do not vary among the training {noun} count nothing: {count}."
 
 
 def make_report(
@@ -77,17 +86,25 @@ def make_report(
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
-    """Says in one line each what the datasets did not use."""
+    """Says in one line each what the datasets did not use, or not as it stands."""
     # Parts of one dataset share its report, which counts once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
         for _, part in parts.named()
         if (report := getattr(part, "report", None)) is not None
     }
-    skipped = sum(int(report.get("unlabelled", 0)) for report in reports.values())
-    if not skipped:
-        return ()
-    return (f"{skipped:,} sequences have no label and were left out.",)
+    noun = noun_of(parts.train)
+    found = {
+        key: sum(int(report.get(key, 0)) for report in reports.values()) for key in _NOTES
+    }
+    # What the training part does not vary in, its encoder has counted.
+    found["constant"] = getattr(parts.train.encoder, "constant", 0)
+    notes = _NOTES | {"constant": _CONSTANT}
+    return tuple(
+        notes[key].format(count=f"{count:,}", noun=noun)
+        for key, count in found.items()
+        if count
+    )
 
 
 def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:

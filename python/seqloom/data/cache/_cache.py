@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data._numbered import NumberedItems
     from seqloom.data._store import Letters
     from seqloom.data.cache._cache_folder import Arrays
     from seqloom.errors import LetterError
@@ -36,7 +37,7 @@ _AT_ONCE = 1024
 
 
 def cached(
-    dataset: SequenceItems | Subset,
+    dataset: NumberedItems | Subset,
     directory: str | os.PathLike[str],
     *,
     size_limit: int | None = None,
@@ -56,8 +57,8 @@ def cached(
         A dataset of the same items.
 
     Raises:
-        ArgumentError: Items differ between epochs before augmentation (``jitter``), or the
-            dataset is larger than the limit.
+        ArgumentError: Items differ between epochs before augmentation (``jitter``), the
+            dataset is larger than the limit, or holds no sequences.
         FileError: The directory cannot be written.
 
     Examples:
@@ -72,6 +73,10 @@ def cached(
     if isinstance(dataset, Subset):
         whole = cached(dataset.dataset, directory, size_limit=size_limit)
         return Subset(whole, dataset.indices)
+    if not isinstance(dataset, SequenceItems):
+        raise ArgumentError(
+            "cached keeps sequences; a GenotypeDataset keeps a copy of its codes by itself"
+        )
     return CachedDataset(dataset, CacheFolder(Path(directory).absolute(), size_limit))
 
 

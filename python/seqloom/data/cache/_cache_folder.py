@@ -9,7 +9,7 @@ import shutil
 import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
     Chunks = Iterable[dict[str, NDArray[Any]]]
+
+Opened = TypeVar("Opened")
 
 _FACTS = "facts.json"
 _AT_ONCE = 1 << 24
@@ -75,30 +77,68 @@ class CacheFolder:
             >>> cache.get("0b", lambda: [])["x"].tolist()
             [0, 1, 2]
         """
-        found = _open(self.path / key)
+        return self.entry(key, _open, lambda part: _write(part, make(), self.size_limit))
+
+    def entry(
+        self,
+        key: str,
+        opened: Callable[[Path], Opened | None],
+        write: Callable[[Path], None],
+    ) -> Opened:
+        """Opens an entry of any files, and makes it if it is absent or damaged.
+
+        Args:
+            key: Its name.
+            opened: Opens the folder of an entry; None if it is absent or not whole.
+            write: Writes its files into an empty folder, ``facts.json`` among them.
+
+        Returns:
+            What ``opened`` gives.
+
+        Raises:
+            FileError: The folder cannot be written.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> cache = CacheFolder(Path("cache"))
+            >>> def opened(entry):
+            ...     facts = entry / "facts.json"
+            ...     return facts.read_text() if facts.exists() else None
+            >>> cache.entry("0c", opened, lambda part: finish_entry(part, {"size": 3}))
+            '{"size": 3}'
+        """
+        found = opened(self.path / key)
         if found is not None:
             return found
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with _locked(self.path / f"{key}.lock"):
-                return _open(self.path / key) or self._make(key, make)
+                found = opened(self.path / key)
+                return self._make(key, opened, write) if found is None else found
+        except FileError:
+            raise
         except OSError as error:
             raise FileError(f"{self.path}: cannot cache: {error}") from error
 
-    def _make(self, key: str, make: Callable[[], Chunks]) -> Arrays:
+    def _make(
+        self,
+        key: str,
+        opened: Callable[[Path], Opened | None],
+        write: Callable[[Path], None],
+    ) -> Opened:
         """Writes an entry; the lock is held."""
         for left in self.path.glob(f"{_PART}{key}-*"):
             shutil.rmtree(left, ignore_errors=True)
         part = self.path / f"{_PART}{key}-{secrets.token_hex(4)}"
         part.mkdir()
         try:
-            _write(part, make(), self.size_limit)
+            write(part)
             self._remove(self.path / key)
             part.rename(self.path / key)
         finally:
             shutil.rmtree(part, ignore_errors=True)
         self._limit(key)
-        made = _open(self.path / key)
+        made = opened(self.path / key)
         if made is None:
             raise FileError(f"{self.path / key}: is not what was just written")
         return made
@@ -127,9 +167,8 @@ class CacheFolder:
 def _open(entry: Path) -> Arrays | None:
     """Maps an entry's files; one that is absent or not as it was written gives None."""
     try:
-        facts = json.loads((entry / _FACTS).read_text(encoding="utf-8"))
+        facts = entry_facts(entry)
         arrays = {name: _map(entry / name, about) for name, about in facts.items()}
-        os.utime(entry / _FACTS)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return None if any(array is None for array in arrays.values()) else cast("Any", arrays)
@@ -172,11 +211,28 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
             about["crc32"] = zlib.crc32(data, about["crc32"])
             total += len(data)
             _check_limit(total, limit)
+    finish_entry(folder, facts)
+
+
+def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
+    """Puts the files of an entry on the disk, never to be changed, and what they are."""
     for path in folder.iterdir():
         _finish(path)
     (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
     _sync(folder / _FACTS)
     _sync(folder)
+
+
+def entry_facts(entry: Path) -> dict[str, Any]:
+    """Reads what an entry's files are, and notes that it was used."""
+    facts = json.loads((entry / _FACTS).read_text(encoding="utf-8"))
+    os.utime(entry / _FACTS)
+    return facts
+
+
+def forget_entry(entry: Path) -> None:
+    """Makes an entry absent for whoever opens it next."""
+    (entry / _FACTS).unlink(missing_ok=True)
 
 
 def _check_limit(total: int, limit: int | None) -> None:

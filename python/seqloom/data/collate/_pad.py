@@ -164,6 +164,8 @@ class PadCollator:
             False
         """
         alone = self.keys == (_INPUTS,)
+        if not hasattr(encoder, "channels"):
+            return False
         if encoder.channels is None:
             return alone and self.axis in {0, -1}
         return alone and self.axis % 2 == int(encoder.channels == "first")

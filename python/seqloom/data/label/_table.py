@@ -47,11 +47,18 @@ class Table:
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
     """Reads some columns of a table whose first line names them."""
-    try:
+    with reading(path):
         if is_parquet(path):
             return Table(path, *read_parquet(path, (id_column, *columns)))
         with open_text(path) as file:
             return _parse(path, file, (id_column, *columns))
+
+
+@contextmanager
+def reading(path: str) -> Generator[None]:
+    """Says of what fails while a table is read which table it is."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -73,14 +80,14 @@ def open_text(path: str) -> Generator[TextIO]:
 
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> Table:
     """Reads line by line, and says in which one something is wrong."""
-    reader = _csv_reader(path, file)
+    reader = csv_reader(path, file)
     try:
         return _pick(path, reader, columns)
     except csv.Error as error:
-        raise _fault(path, reader.line_num, str(error)) from error
+        raise fault_at(path, reader.line_num, str(error)) from error
 
 
-def _csv_reader(path: str, file: TextIO) -> Reader:
+def csv_reader(path: str, file: TextIO) -> Reader:
     """Cuts lines at tabs, commas or semicolons, quotes respected; else at white space."""
     blank, first = _first_line(file)
     if not first.strip() or "\0" in first:
@@ -115,10 +122,10 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
             table.lines.append(reader.line_num)
         elif any(row):
             message = f"expected {len(names)} cells, found {len(row)}"
-            raise _fault(path, reader.line_num, message)
+            raise fault_at(path, reader.line_num, message)
     return table
 
 
-def _fault(path: str, line: int, message: str) -> FormatError:
+def fault_at(path: str, line: int, message: str) -> FormatError:
     """Says in which line something is wrong."""
     return FormatError(f"{path}, line {line}: {message}", path=path, line=line)

@@ -179,7 +179,8 @@ class _Equal:
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
         """Refuses padding, and leaves out what there is without it."""
         del encoder
-        lengths = batch.pop("lengths")
+        # Genotypes have none: each item is as long as all others.
+        lengths = batch.pop("lengths", None)
         if "mask" in batch:
             raise unequal(lengths.min(), lengths.max())
         return batch

@@ -1,0 +1,62 @@
+"""Larger and larger files, read in slices of variants into the same memory."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._measure import interleave
+from benchmarks.bed import _files
+from benchmarks.bed._whole import THREADS
+from seqloom.io import open_bed
+
+HEAD = (
+    "reading int8 in slices, GB of .bed a second",
+    "file, GB",
+    "1 thread",
+    "2 threads",
+    "blocks alone",
+)
+PEOPLE = 50_000
+SIZES = (0.1, 0.5, 2.0, 4.0)
+SLICE = 2000
+
+
+def rows(folder: Path) -> list[Sequence[object]]:
+    """Reads files up to 4 GB or a tenth of the free disk."""
+    most = min(SIZES[-1], shutil.disk_usage(folder).free / 10 / 1e9)
+    sizes = sorted({min(size, most) for size in SIZES})
+    return [_row(folder, size) for size in sizes]
+
+
+def _row(folder: Path, size: float) -> Sequence[object]:
+    """Makes a file, reads it, and removes it."""
+    variants = int(size * 1e9 / (PEOPLE / 4))
+    file = _files.write(folder, (PEOPLE, variants), name="curve")
+    out = np.zeros((PEOPLE, SLICE), np.int8, order="F")
+    sides = {
+        str(threads): (lambda threads=threads: _read(file, out, threads))
+        for threads in THREADS
+    }
+    seconds = interleave({**sides, "blocks": lambda: _blocks(file.path)}, rounds=2)
+    file.path.unlink()
+    speeds = [f"{size / min(taken):.2f}" for taken in seconds.values()]
+    return [str(file), f"{size:.1f}", *speeds]
+
+
+def _read(file: _files.File, out: np.ndarray, threads: int) -> None:
+    """Reads slice after slice."""
+    bed = open_bed(file.path, num_threads=threads)
+    for first in range(0, file.shape[1], SLICE):
+        part = out[:, : min(SLICE, file.shape[1] - first)]
+        index = np.s_[:, first : first + part.shape[1]]
+        bed.read(index, dtype="int8", out=part)
+
+
+def _blocks(path: Path) -> None:
+    """Reads the file and does nothing with it."""
+    block = bytearray(1 << 20)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(block):
+            pass

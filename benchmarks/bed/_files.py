@@ -1,0 +1,45 @@
+"""The files that are read: random genotypes, so that no branch is ever guessed right."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+class File(NamedTuple):
+    """A .bed, its individuals and its variants."""
+
+    path: Path
+    shape: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"{self.shape[0]:,} x {self.shape[1]:,}"
+
+
+# So many lines are made at once.
+BLOCK = 1000
+
+
+def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
+    """Writes a SNP-major .bed with its tables."""
+    path = folder / f"{name or 'x'.join(map(str, shape))}.bed"
+    rng, stride = np.random.default_rng(0), -(-shape[0] // 4)
+    with path.open("wb") as file:
+        file.write(b"\x6c\x1b\x01")
+        for first in range(0, shape[1], BLOCK):
+            lines = min(BLOCK, shape[1] - first)
+            codes = rng.integers(0, 256, (lines, stride), dtype=np.uint8)
+            codes[:, -1] &= 255 >> (-2 * shape[0] % 8)
+            file.write(codes.tobytes())
+    write_tables(path, shape)
+    return File(path, shape)
+
+
+def write_tables(path: Path, shape: tuple[int, int], *, long_allele: int = 1) -> None:
+    """Writes .fam and .bim; one allele in the middle may be long."""
+    people = (f"f{i} i{i} 0 0 {1 + i % 2} {i % 3}\n" for i in range(shape[0]))
+    path.with_suffix(".fam").write_text("".join(people))
+    with path.with_suffix(".bim").open("w") as file:
+        for i in range(shape[1]):
+            allele = "A" * (long_allele if i == shape[1] // 2 else 1)
+            file.write(f"{1 + i * 22 // shape[1]}\trs{i}\t0\t{i + 1}\t{allele}\tC\n")

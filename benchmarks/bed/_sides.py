@@ -1,0 +1,66 @@
+"""Who reads, and how each is asked to."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.bed._files import File
+from seqloom.io import open_bed
+
+Side: TypeAlias = Callable[[], Any]
+
+# Lines that the NumPy look-up takes at once: more would fall out of the caches.
+LINES = 256
+
+
+def ours(file: File, threads: int, **options: Any) -> Side:
+    """seqloom, with the file open."""
+    bed = open_bed(file.path, num_threads=threads)
+    assert bed.shape == file.shape
+    return lambda: bed.read(**options)
+
+
+def bed_reader(file: File, threads: int, **options: Any) -> Side:
+    """The reader whose calls ours takes, with the counts known."""
+    counts = dict(zip(("iid_count", "sid_count"), file.shape, strict=True))
+    bed = import_module("bed_reader").open_bed(file.path, num_threads=threads, **counts)
+    return lambda: bed.read(**options)
+
+
+def pgenlib(file: File, out: NDArray[Any]) -> Side:
+    """PLINK 2's reader, into memory that is used again: variants by individuals."""
+    individuals, variants = file.shape
+    library = import_module("pgenlib")
+    name = str(file.path).encode()
+    reader = library.PgenReader(name, raw_sample_ct=individuals, variant_ct=variants)
+    read = reader.read_range if out.dtype == np.int8 else reader.read_dosages_range
+
+    def work() -> NDArray[Any]:
+        read(0, variants, out)
+        return out
+
+    return work
+
+
+def by_numpy(file: File, out: NDArray[Any]) -> Side:
+    """A table of four numbers for each byte; `out` is variants by individuals."""
+    codes = np.arange(256)[:, None] >> 2 * np.arange(4) & 3
+    missing = -127 if out.dtype == np.int8 else np.nan
+    numbers = np.array([2, missing, 1, 0], out.dtype)[codes]
+    individuals, variants = file.shape
+    stride = -(-individuals // 4)
+
+    def work() -> NDArray[Any]:
+        with file.path.open("rb") as bed:
+            bed.seek(3)
+            for first in range(0, variants, LINES):
+                lines = min(LINES, variants - first)
+                read = np.fromfile(bed, np.uint8, lines * stride).reshape(lines, stride)
+                decoded = numbers[read].reshape(lines, 4 * stride)
+                out[first : first + lines] = decoded[:, :individuals]
+        return out
+
+    return work

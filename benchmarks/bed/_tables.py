@@ -1,0 +1,46 @@
+"""The .bim of 300,000 variants, one of which may have an allele of 2,000 letters."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from benchmarks._measure import ask_fresh, memory_of
+from benchmarks.bed._files import write_tables
+from benchmarks.bed._parts import compared
+from seqloom.io import open_bed
+
+Reader: TypeAlias = Callable[..., Any]
+
+VARIANTS = 300_000
+PEOPLE = 100
+HEAD = ("all six columns of a .bim, ms", "seqloom", "bed_reader", "bed_reader / ours")
+NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_2")
+
+
+def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
+    """Times tables, and gives the peak of memory of the one with a long allele."""
+    path = folder / "table.bed"
+    write_tables(path, (PEOPLE, VARIANTS))
+    ours, theirs = (lambda: _columns(open_bed, path)), (lambda: _columns(_theirs(), path))
+    for one, other in zip(ours(), theirs(), strict=True):
+        assert (one == other).all(), "the sides do not agree"
+    row = [f"{VARIANTS:,} variants", *compared(ours, theirs, rounds=5)]
+    write_tables(path, (PEOPLE, VARIANTS), long_allele=2000)
+    return [row], ask_fresh("benchmarks.bed._tables", str(path))
+
+
+def _theirs() -> Reader:
+    """Gives the class of the rival."""
+    return import_module("bed_reader").open_bed
+
+
+def _columns(reader: Reader, path: Path) -> list[Any]:
+    """Reads every column."""
+    bed = reader(path, iid_count=PEOPLE, skip_format_check=True)
+    return [getattr(bed, name) for name in NAMES]
+
+
+if __name__ == "__main__":
+    print(memory_of(lambda: _columns(open_bed, Path(sys.argv[1]))))

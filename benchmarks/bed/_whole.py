@@ -1,0 +1,142 @@
+"""Whole files, into memory that was used before, and into new memory."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from benchmarks._measure import interleave
+from benchmarks.bed import _sides
+from benchmarks.bed._files import File
+
+Kind: TypeAlias = tuple[str, Literal["F", "C"]]
+
+KINDS: tuple[Kind, ...] = (
+    ("int8", "F"),
+    ("int8", "C"),
+    ("float32", "F"),
+    ("float32", "C"),
+    ("float64", "F"),
+)
+THREADS = (1, 2)
+ROUNDS = 5
+HEAD_USED = (
+    "whole file into used memory, ms",
+    "seqloom",
+    "bed_reader",
+    "pgenlib",
+    "NumPy",
+    "bed_reader / ours",
+    "pgenlib / ours",
+)
+HEAD_NEW = (
+    "whole file into new memory, ms",
+    "seqloom",
+    "first touch alone",
+    "bed_reader",
+    "ours / touch",
+    "bed_reader / ours",
+)
+
+
+def into_used(file: File) -> list[Sequence[object]]:
+    """Times every kind of result; pgenlib and NumPy have one thread, and one order."""
+    return [_used_row(file, kind, threads) for threads in THREADS for kind in KINDS]
+
+
+def into_new(file: File) -> list[Sequence[object]]:
+    """Times results in memory that the system must clear first."""
+    return [
+        _new_row(file, (kind, "F"), threads)
+        for threads in THREADS
+        for kind in ("int8", "float32")
+    ]
+
+
+def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
+    """Checks that all sides agree, then times them in turn."""
+    dtype, order = kind
+    out = np.zeros(file.shape, dtype, order=order)
+    sides = {
+        "ours": _sides.ours(file, threads, dtype=dtype, order=order, out=out),
+        "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
+    }
+    _agree(sides["ours"], sides["bed_reader"])
+    if order == "F" and threads == 1 and dtype != "float64":
+        other = np.zeros(file.shape[::-1], dtype)
+        sides["pgenlib"] = _sides.pgenlib(file, other)
+        sides["NumPy"] = _sides.by_numpy(file, other)
+        _agree(lambda: sides["ours"]().T, sides["NumPy"])
+        _agree(lambda: sides["ours"]().T, lambda: _with_our_missing(sides["pgenlib"]()))
+    times = _medians(sides)
+    names = ("ours", "bed_reader", "pgenlib", "NumPy")
+    ratios = [_ratio(times.get(name), times["ours"]) for name in names[1:3]]
+    return [_name(file, kind, threads), *map(_shown, map(times.get, names)), *ratios]
+
+
+def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
+    """Times ours beside the clearing of as much memory by as many threads."""
+    dtype, order = kind
+    size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
+    times = _medians(
+        {
+            "ours": _sides.ours(file, threads, dtype=dtype, order=order),
+            "touch": lambda: touch(size, threads),
+            "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
+        }
+    )
+    return [
+        _name(file, kind, threads),
+        *map(_shown, times.values()),
+        _ratio(times["ours"], times["touch"]),
+        _ratio(times["bed_reader"], times["ours"]),
+    ]
+
+
+def touch(size: int, threads: int) -> None:
+    """Writes a byte of each page of new memory."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    memory = np.empty(size, np.uint8)
+    parts = np.array_split(memory, threads)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(_touch_part, parts))
+
+
+def _touch_part(part: np.ndarray) -> None:
+    """Writes a byte of each page."""
+    part[::4096] = 1
+
+
+def _with_our_missing(values: np.ndarray) -> np.ndarray:
+    """Writes -127 or NaN where pgenlib writes -9."""
+    missing = -127 if values.dtype == np.int8 else np.nan
+    return np.where(values == -9, values.dtype.type(missing), values)
+
+
+def _agree(one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]) -> None:
+    """Checks that two sides read the same."""
+    assert np.array_equal(one(), other(), equal_nan=True), "the sides do not agree"
+
+
+def _medians(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Gives the median milliseconds of each side."""
+    seconds = interleave(sides, rounds=ROUNDS)
+    return {name: 1e3 * median(taken) for name, taken in seconds.items()}
+
+
+def _name(file: File, kind: Kind, threads: int) -> str:
+    """Names a row."""
+    plural = "s" if threads > 1 else ""
+    return f"{file} {kind[0]} {kind[1]}, {threads} thread{plural}"
+
+
+def _shown(milliseconds: float | None) -> str:
+    """Writes a time."""
+    return "" if milliseconds is None else f"{milliseconds:.1f}"
+
+
+def _ratio(above: float | None, below: float) -> str:
+    """Writes a ratio."""
+    return "" if above is None else f"**{above / below:.2f}**"

@@ -1,0 +1,106 @@
+"""Genotype statistics of a .bed: ours beside PLINK 1.9 and bed_reader with NumPy."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import TypeAlias
+
+import numpy as np
+
+from benchmarks._measure import interleave
+from benchmarks._page import machine, publish, table
+from seqloom.io import genotype_stats
+
+Work: TypeAlias = Callable[[], object]
+
+SHAPES = ((4_000, 50_000), (50_000, 4_000))
+ROUNDS = 5
+HEAD = ("statistics of all variants", "seconds", "genotypes a second", "its time / ours")
+
+
+def main(*sizes: int) -> None:
+    """Makes the files, checks that all sides agree, then times them."""
+    shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or SHAPES
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [_part(write(Path(folder), shape), shape) for shape in shapes]
+    publish("bed_stats", "\n\n".join([*parts, _notes()]))
+
+
+def write(folder: Path, shape: tuple[int, int]) -> Path:
+    """Writes variants in equilibrium, of every frequency, 1 % of genotypes missing."""
+    rng, path = np.random.default_rng(0), folder / f"x{shape[0]}.bed"
+    rates = rng.uniform(0, 1, shape[1])
+    properties = {"chromosome": ["1"] * shape[1], "bp_position": np.arange(shape[1])}
+    writer = import_module("bed_reader").create_bed
+    with writer(path, *shape, properties=properties) as bed:
+        for rate in rates:
+            values = rng.binomial(2, rate, shape[0]).astype("int8")
+            values[rng.random(shape[0]) < 0.01] = -127
+            bed.write(values)
+    return path
+
+
+def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
+    """Counts as a user of bed_reader does; p-values it cannot give."""
+    with import_module("bed_reader").open_bed(path) as bed:
+        values = bed.read(dtype="int8")
+    counts = [(values == code).sum(axis=0) for code in (-127, 0, 1, 2)]
+    floats = np.where(values == -127, np.nan, values)
+    return *counts, np.nanmean(floats, axis=0), np.nanvar(floats, axis=0)
+
+
+def by_plink(path: Path) -> None:
+    """Runs PLINK, which writes frequencies and p-values to two tables."""
+    out = path.with_suffix("")
+    command = ["plink1.9", "--bfile", out, "--out", out, "--threads", "2"]
+    words = [*command, "--freq", "--hardy", "--keep-allele-order", "--allow-no-sex"]
+    subprocess.run([str(word) for word in words], check=True, capture_output=True)
+
+
+def _part(path: Path, shape: tuple[int, int]) -> str:
+    """Times all sides on one file."""
+    sides: dict[str, Work] = {
+        "seqloom, 2 threads": partial(genotype_stats, path, num_threads=2),
+        "seqloom, 1 thread": partial(genotype_stats, path, num_threads=1),
+        "bed_reader and NumPy": partial(by_numpy, path),
+    }
+    if shutil.which("plink1.9"):
+        sides["plink1.9 --freq --hardy"] = partial(by_plink, path)
+    _check(path)
+    rounds = interleave(sides, rounds=ROUNDS)
+    times = {name: median(seconds) for name, seconds in rounds.items()}
+    first, size = next(iter(times.values())), shape[0] * shape[1]
+    rows = [
+        (name, f"{t:.3f}", f"{size / t / 1e9:.2f} G", f"{t / first:.1f}")
+        for name, t in times.items()
+    ]
+    return f"{shape[0]:,} individuals, {shape[1]:,} variants:\n\n{table(HEAD, rows)}"
+
+
+def _check(path: Path) -> None:
+    """Proves that ours and NumPy's are the same."""
+    ours = genotype_stats(path)
+    missing, two, het, one, mean, variance = by_numpy(path)
+    assert np.array_equal(ours.missing, missing)
+    assert np.array_equal([ours.hom_a2, ours.het, ours.hom_a1], [two, het, one])
+    assert np.allclose(ours.mean, mean)
+    assert np.allclose(ours.variance, variance)
+
+
+def _notes() -> str:
+    """Says what was measured."""
+    return (
+        "Each side opens the file, reads its tables and counts, all from the system's "
+        "cache. PLINK writes two tables of text besides, and has no mean and variance; "
+        "NumPy has no p-values.\n\n" + machine("numpy", "bed-reader", "seqloom")
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

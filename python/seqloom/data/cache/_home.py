@@ -1,0 +1,24 @@
+"""Where files are kept between runs that nobody named a place for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cache_home() -> Path:
+    """Finds the folder of this user's cache.
+
+    Returns:
+        What ``SEQLOOM_CACHE`` names; else ``seqloom`` in ``XDG_CACHE_HOME``, or in
+        ``~/.cache``.
+
+    Examples:
+        >>> os.environ["SEQLOOM_CACHE"] = "cache"
+        >>> cache_home().name
+        'cache'
+    """
+    if named := os.environ.get("SEQLOOM_CACHE"):
+        return Path(named).expanduser().absolute()
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser().absolute() / "seqloom"

@@ -1,0 +1,1 @@
+"""Genotypes of individuals or variants, with phenotypes and covariates."""

@@ -1,0 +1,91 @@
+"""What an encoder was fitted on, as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data.genotype._match import Variants
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_TEXTS = ("id", "counted", "other")
+_NUMBERS = ("mean", "scale", "is_constant", "covariate_mean", "covariate_scale")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """The statistics of some samples.
+
+    Args:
+        variants: The variants, in order.
+        mean: The mean number of copies of each; 0 where all are missing.
+        scale: What the distance from the mean is multiplied by.
+        is_constant: Which variants do not vary.
+        covariate_names: The names of covariates.
+        covariate_mean: The mean of each.
+        covariate_scale: What the distance from it is multiplied by.
+
+    Examples:
+        >>> names = np.array(["rs1"])
+        >>> one, none = np.ones(1), np.zeros(0)
+        >>> fitted = Fitted(
+        ...     variants=Variants(names, np.array(["A"]), np.array(["C"])),
+        ...     mean=one,
+        ...     scale=one,
+        ...     is_constant=np.array([False]),
+        ...     covariate_names=(),
+        ...     covariate_mean=none,
+        ...     covariate_scale=none,
+        ... )
+        >>> Fitted.from_arrays(fitted.to_arrays()).variants.ids.tolist()
+        ['rs1']
+    """
+
+    variants: Variants
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    is_constant: NDArray[np.bool_]
+    covariate_names: tuple[str, ...]
+    covariate_mean: NDArray[np.float64]
+    covariate_scale: NDArray[np.float64]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Lists all of it as arrays of numbers; texts as UTF-8 with the place of each."""
+        numbers = {name: np.asarray(getattr(self, name)) for name in _NUMBERS}
+        numbers["is_constant"] = numbers["is_constant"].astype(np.uint8)
+        columns = (self.variants.ids, self.variants.counted, self.variants.other)
+        for name, column in zip(_TEXTS, columns, strict=True):
+            numbers |= _packed(name, column.tolist())
+        return numbers | _packed("covariate", self.covariate_names)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
+        """Takes back what ``to_arrays`` gave."""
+        texts = [np.array(_texts(name, arrays), np.str_) for name in _TEXTS]
+        numbers = {name: arrays[name] for name in _NUMBERS}
+        numbers["is_constant"] = numbers["is_constant"].astype(np.bool_)
+        names = tuple(_texts("covariate", arrays))
+        return cls(variants=Variants(*texts), covariate_names=names, **numbers)
+
+
+def _packed(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Lays texts end to end."""
+    parts = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return {
+        f"{name}_text": np.frombuffer(b"".join(parts), np.uint8),
+        f"{name}_ends": ends,
+    }
+
+
+def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+    """Cuts texts apart again."""
+    text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
+    return [text[start:end].decode() for start, end in pairwise(ends)]

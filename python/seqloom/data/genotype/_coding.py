@@ -1,0 +1,114 @@
+"""What the numbers of a phenotype mean: controls and cases, or values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CODINGS = ("auto", "01", "12")
+STATES = ("control", "case")
+# What each number means; PLINK's 0 beside 1 and 2 is "not known".
+_MEANINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
+_SHOWN = 3
+
+
+def check_coding(coding: str, task: str) -> None:
+    """Refuses what is no coding, or has no meaning for a task."""
+    if coding not in CODINGS:
+        names = ", ".join(f'"{name}"' for name in CODINGS)
+        raise ArgumentError(f"coding must be one of {names}; got {coding!r}")
+    if coding != "auto" and task not in {"auto", "classify"}:
+        raise ArgumentError(
+            f'coding="{coding}" means controls and cases; leave it out for task="{task}"'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What stands for no value.
+
+    Args:
+        marks: The texts; numbers are compared as numbers.
+
+    Examples:
+        >>> missing = Missing.of(("NA", "-9"))
+        >>> missing.has("na"), missing.has("-9.000"), missing.has("9")
+        (True, True, False)
+    """
+
+    marks: frozenset[str]
+
+    @classmethod
+    def of(cls, marks: Iterable[str]) -> Missing:
+        """Takes marks as a caller gives them."""
+        return cls(frozenset(_plain(str(mark)) for mark in marks))
+
+    def has(self, cell: str) -> bool:
+        """Tells whether a cell holds no value."""
+        return _plain(cell) in self.marks
+
+
+def _plain(cell: str) -> str:
+    """Writes numbers and words in one way."""
+    text = cell.strip().casefold()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else text
+
+
+def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
+    """Finds what each text of a column means; None where the numbers are values.
+
+    Args:
+        cells: The texts, without those that stand for no value.
+        coding: ``"auto"``, ``"01"`` or ``"12"``.
+        what: What to call the column.
+
+    Returns:
+        Control, case, or the empty text for what is not known, by text.
+
+    Raises:
+        LabelError: It may mean two things, or is not what the coding says.
+
+    Examples:
+        >>> states_of(["1", "2"], "auto", what="Y")
+        {'1': 'control', '2': 'case'}
+        >>> states_of(["0.5", "2"], "auto", what="Y")
+    """
+    plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
+    found = set(plain.values())
+    if coding == "auto":
+        if not found <= {"0", "1", "2"} or len(found) < 2:  # noqa: PLR2004 - one says nothing
+            return None
+        if {"0", "2"} <= found:
+            _refuse_ambiguous(found, what)
+        coding = "12" if "2" in found else "01"
+    meanings = _MEANINGS[coding] | ({"0": ""} if coding == "12" else {})
+    if strange := [cell for cell, text in plain.items() if text not in meanings]:
+        shown = ", ".join(map(repr, strange[:_SHOWN]))
+        raise LabelError(f'{what}: coding="{coding}" knows no {shown}')
+    return {cell: meanings[text] for cell, text in plain.items()}
+
+
+def _refuse_ambiguous(found: set[str], what: str) -> NoReturn:
+    """Says that 0, 1 and 2 may mean two things."""
+    raise LabelError(
+        f"{what}: the values {', '.join(sorted(found))} may be controls (1), cases (2) and "
+        'not known (0), or three values: say coding="12" (--coding 12), or '
+        'task="regress" (--task regress)'
+    )
+
+
+def are_numbers(cells: Iterable[str]) -> bool:
+    """Tells whether all texts are numbers."""
+    try:
+        return all(float(cell) == float(cell) for cell in cells)
+    except ValueError:
+        return False

@@ -1,0 +1,154 @@
+"""Numbers beside the genotypes: age, sex, principal components."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from seqloom.data.genotype._coding import Missing
+from seqloom.data.genotype._joined import join_people
+from seqloom.data.genotype._person_table import Columns
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.genotype._encoder import GenotypeEncoder
+    from seqloom.data.genotype._joined import Joined
+    from seqloom.data.genotype._people import People
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """Covariates of all individuals of the .fam.
+
+    Args:
+        names: Their names.
+        values: A row an individual; NaN where there is none.
+        report: What is missing.
+        unmatched: The ids of tables that no individual has.
+
+    Examples:
+        >>> Covariates(("age",), np.array([[30.0]])).names
+        ('age',)
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    report: dict[str, Any] = field(default_factory=dict[str, Any])
+    unmatched: tuple[str, ...] = ()
+
+    def of(self, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.float64]:
+        """Takes those of some individuals, by name."""
+        return self.values[rows][:, [self.names.index(name) for name in names]]
+
+    def check_has(self, encoder: GenotypeEncoder, path: str) -> None:
+        """Refuses an encoder that reads covariates which are not there."""
+        wanted = encoder.covariate_names if encoder.is_fitted else ()
+        if lacking := [name for name in wanted if name not in self.names]:
+            raise LabelError(
+                f"{path}: the model reads the covariates {', '.join(wanted)}; "
+                f"{', '.join(lacking)} must be given"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CovariateOptions:
+    """How covariates are read.
+
+    Args:
+        id_column: The tables' column of ids.
+        columns: The columns that are meant; None means all.
+        missing: What stands for no value.
+        missing_covariates: ``"error"``, or ``"mean"`` to fill in the mean.
+
+    Examples:
+        >>> CovariateOptions(missing=("NA",)).missing_covariates
+        'error'
+    """
+
+    id_column: str | None = None
+    columns: str | Sequence[str] | None = None
+    missing: Iterable[str]
+    missing_covariates: str = "error"
+
+    @property
+    def wanted(self) -> Columns:
+        """Which columns of tables are meant."""
+        names = (self.columns,) if isinstance(self.columns, str) else self.columns
+        return Columns(self.id_column, tuple(names) if names else None, "covariate")
+
+
+def read_covariates(
+    people: People, kept: NDArray[np.int64], covariates: Any, *, options: CovariateOptions
+) -> Covariates:
+    """Reads the covariates of individuals.
+
+    Args:
+        people: The individuals of the .fam.
+        kept: Those that are samples.
+        covariates: Tables, a dict or an array.
+        options: How they are read.
+
+    Returns:
+        The numbers.
+
+    Raises:
+        LabelError: A sample has none, or it is no number.
+        ArgumentError: An option makes no sense.
+    """
+    way = options.missing_covariates
+    if way not in {"error", "mean"}:
+        raise ArgumentError(f'missing_covariates must be "error" or "mean", got {way!r}')
+    joined = join_people(covariates, people, options.wanted)
+    marks = Missing.of(options.missing)
+    values = np.full((len(people), len(joined.names)), np.nan)
+    for person, row in joined.cells.items():
+        values[person] = [math.nan if marks.has(cell) else _number(cell) for cell in row]
+    _check_numbers(people, joined, values)
+    lacking: list[int] = kept[np.isnan(values[kept]).any(axis=1)].tolist()
+    if lacking and way == "error":
+        _refuse_lacking(people, joined, lacking)
+    names = [people.names[at] for at in lacking[:_SHOWN]]
+    report = {"missing_covariates": len(lacking), "missing_covariates_examples": names}
+    return Covariates(joined.names, values, report, joined.unmatched)
+
+
+def _number(cell: str) -> float:
+    """Reads a number; what is none becomes infinite, to be found later."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return math.inf
+    return number if math.isfinite(number) else math.inf
+
+
+def _check_numbers(people: People, joined: Joined, values: NDArray[np.float64]) -> None:
+    """Refuses a column of names: what they mean as numbers nobody can guess."""
+    wrong = np.argwhere(np.isinf(values))
+    if not wrong.size:
+        return
+    person, column = int(wrong[0, 0]), int(wrong[0, 1])
+    cell, name = joined.cells[person][column], joined.names[column]
+    raise LabelError(
+        f"{joined.what}: covariate {name!r} of {people.names[person]!r} is {cell!r}, "
+        "expected a number; make columns of 0 and 1 of categories, or choose columns with "
+        "covariate_columns"
+    )
+
+
+def _refuse_lacking(people: People, joined: Joined, lacking: list[int]) -> NoReturn:
+    """Says which samples lack a covariate."""
+    names = ", ".join(people.names[at] for at in lacking[:_SHOWN])
+    more = ", ..." if len(lacking) > _SHOWN else ""
+    raise LabelError(
+        f"{joined.what}: {len(lacking):,} samples lack a covariate: {names}{more}; fill in "
+        'the mean with missing_covariates="mean"'
+    )

@@ -1,0 +1,298 @@
+"""From two-bit codes to numbers: what is missing filled in, each variant standardised."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom._config import Config
+from seqloom.data.genotype._arrays import Fitted
+from seqloom.data.genotype._decode import decode_codes
+from seqloom.data.genotype._statistics import check_standardize
+from seqloom.errors import ArgumentError, RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    from seqloom.data._subset import Subset
+    from seqloom.data.genotype._genotype_dataset import GenotypeDataset
+    from seqloom.data.genotype._match import Variants
+
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class GenotypeEncoder(Config):
+    """Fills in and standardises genotypes, by statistics of the samples it was fitted to.
+
+    A number is ``(copies - mean) * scale``, computed in float64 and rounded once; what is
+    missing becomes the mean. A variant that does not vary among the samples it was fitted
+    on becomes 0 everywhere, and is counted in ``constant``. Covariates are standardised to
+    unit variance, unless ``standardize`` is None.
+
+    Args:
+        impute: ``"mean"``, or None to leave NaN where a genotype is missing.
+        standardize: ``"unit"`` for unit variance; ``("beta", a, b)`` for the density of
+            that beta distribution at the rarer allele's frequency as weight; None for
+            copies as they are.
+        count_A1: Whether copies of allele 1 are counted, or of allele 2.
+        digest: Names the fitted arrays; empty where there are none.
+
+    Raises:
+        ArgumentError: There is no such way to impute or to standardise.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1], [1, -127]], np.int8))
+        >>> data = sl.data.GenotypeDataset("a.bed")
+        >>> encoder = GenotypeEncoder(standardize=None).fit(data)
+        >>> print(encoder)
+        2 variants, imputed by mean, not standardised
+        >>> encoder.constant, data.with_encoder(encoder)[2]["inputs"].tolist()
+        (1, [1.0, 1.0])
+    """
+
+    impute: str | None = "mean"
+    standardize: str | tuple[str, float, float] | None = "unit"
+    count_A1: bool = True  # noqa: N815 - PLINK's name
+    digest: str = ""
+    _fitted: Fitted | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.impute not in {"mean", None}:
+            raise ArgumentError(f'impute must be "mean" or None, got {self.impute!r}')
+        object.__setattr__(self, "standardize", check_standardize(self.standardize))
+
+    def __str__(self) -> str:
+        count = f"{self._fitted.mean.size:,} variants, " if self._fitted else ""
+        filled = "imputed by mean" if self.impute else "not imputed"
+        if self.standardize is None:
+            return f"{count}{filled}, not standardised"
+        how = "to unit variance"
+        if self.standardize != "unit":
+            how = f"by beta({self.standardize[1]}, {self.standardize[2]})"
+        return f"{count}{filled}, standardised {how}"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has the statistics of samples."""
+        return self._fitted is not None
+
+    @property
+    def fitted(self) -> Fitted:
+        """The statistics, with the variants that they are of."""
+        if self._fitted is None:
+            raise ArgumentError("this encoder is not fitted: encoder = encoder.fit(train)")
+        return self._fitted
+
+    @property
+    def variants(self) -> Variants:
+        """The variants it reads, in order: their ids and alleles."""
+        return self.fitted.variants
+
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """The covariates it was fitted with, in order."""
+        return self.fitted.covariate_names
+
+    @property
+    def constant(self) -> int:
+        """How many variants do not vary, or are all missing, in what it was fitted on."""
+        return int(self.fitted.is_constant.sum())
+
+    def fit(self, examples: GenotypeDataset | Subset) -> GenotypeEncoder:
+        """Takes the statistics of some samples, and of no others.
+
+        Args:
+            examples: The samples to learn from: a dataset, or the training part of one.
+
+        Returns:
+            A fitted encoder; this one stays as it is.
+
+        Raises:
+            ArgumentError: There are no samples.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1], [2, 0]], np.int8))
+            >>> train = sl.data.GenotypeDataset("a.bed")[:2]
+            >>> train.encoder.fit(train).fitted.mean.tolist()
+            [1.0, 1.0]
+        """
+        rows = getattr(examples, "indices", None)
+        whole = cast("GenotypeDataset", getattr(examples, "dataset", examples))
+        return self.with_fitted(whole.statistics(self, rows))
+
+    def with_fitted(self, fitted: Fitted) -> GenotypeEncoder:
+        """Takes statistics that were found.
+
+        Args:
+            fitted: The statistics.
+
+        Returns:
+            A fitted encoder.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1]], np.int8))
+            >>> encoder = GenotypeEncoder()
+            >>> fitted = encoder.fit(sl.data.GenotypeDataset("a.bed"))
+            >>> encoder.with_fitted(fitted.fitted) == fitted
+            True
+        """
+        other = replace(self, digest=_digest(fitted.to_arrays()))
+        object.__setattr__(other, "_fitted", fitted)
+        return other
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Lists what was fitted, as plain arrays that a record file can hold.
+
+        Returns:
+            Arrays of numbers by name; none where nothing is fitted.
+
+        Examples:
+            >>> GenotypeEncoder().arrays()
+            {}
+        """
+        return {} if self._fitted is None else self._fitted.to_arrays()
+
+    def with_arrays(self, arrays: Mapping[str, ArrayLike]) -> GenotypeEncoder:
+        """Takes back what ``arrays`` gave.
+
+        Args:
+            arrays: The arrays by name.
+
+        Returns:
+            The fitted encoder that they are of.
+
+        Raises:
+            RecordError: They are not those that the digest names.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1]], np.int8))
+            >>> data = sl.data.GenotypeDataset("a.bed")
+            >>> fitted = data.encoder.fit(data)
+            >>> again = GenotypeEncoder.from_dict(fitted.to_dict())
+            >>> again.with_arrays(fitted.arrays()).constant
+            1
+        """
+        found = {name: np.asarray(array) for name, array in arrays.items()}
+        if _digest(found) != self.digest:
+            raise RecordError(
+                "the encoder's arrays are not those that its settings name: the run's "
+                "files do not belong together"
+            )
+        return self.with_fitted(Fitted.from_arrays(found)) if found else self
+
+    def tables(self, dtype: DTypeLike = "float32") -> NDArray[Any]:
+        """Lists what each code becomes, for each variant.
+
+        Args:
+            dtype: The type of the numbers.
+
+        Returns:
+            An array ``(codes, variants)``: homozygous A1, missing, heterozygous,
+            homozygous A2, where A1 is the allele that is counted with ``count_A1``.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1]], np.int8))
+            >>> data = sl.data.GenotypeDataset("a.bed")
+            >>> data.encoder.fit(data).tables().tolist()
+            [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]
+        """
+        fitted = self.fitted
+        copies = np.array([2.0, np.nan, 1.0, 0.0] if self.count_A1 else [0, np.nan, 1, 2])
+        values = np.broadcast_to(copies[:, None], (4, fitted.mean.size))
+        if self.impute == "mean":
+            values = np.where(np.isnan(values), fitted.mean, values)
+        if self.standardize is not None:
+            # Less than nothing times nothing is -0: adding 0 makes it 0.
+            values = (values - fitted.mean) * fitted.scale + 0.0
+        return np.ascontiguousarray(values, dtype)
+
+    def decode(self, codes: Any, *, tables: Any = None) -> Any:
+        """Makes numbers of two-bit codes, wherever they are.
+
+        Codes take a sixteenth of the memory: they can go to a GPU as they are.
+
+        Args:
+            codes: An array or a tensor ``(samples, bytes)`` of uint8: four codes a byte,
+                the first in the lowest bits, as ``GenotypeDataset(output="codes")`` gives.
+            tables: What ``tables`` gives, put beside the codes before; None puts it there.
+
+        Returns:
+            Numbers ``(samples, variants)`` of the kind and on the device of the codes.
+
+        Raises:
+            ShapeError: There are not so many codes as variants.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1]], np.int8))
+            >>> data = sl.data.GenotypeDataset("a.bed", output="codes")
+            >>> data.encoder.fit(data).decode(data.batch([0, 1])["codes"]).tolist()
+            [[-1.0, 0.0], [1.0, 0.0]]
+        """
+        return decode_codes(codes, self.tables() if tables is None else tables)
+
+    def covariates(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Fills in and standardises covariates.
+
+        Args:
+            values: A row a sample, as tables have them; NaN where they have none.
+
+        Returns:
+            Numbers of the same shape.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0], [2]], np.int8))
+            >>> age = {"iid1": 30, "iid2": 50}
+            >>> data = sl.data.GenotypeDataset("a.bed", covariates=age)
+            >>> data.encoder.fit(data).covariates(np.array([[40.0], [60.0]])).tolist()
+            [[0.0], [2.0]]
+        """
+        fitted = self.fitted
+        filled = np.where(np.isnan(values), fitted.covariate_mean, values)
+        if self.standardize is None:
+            return filled.astype(np.float32)
+        return ((filled - fitted.covariate_mean) * fitted.covariate_scale).astype(
+            np.float32
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Lists what it was told, without what it was fitted on.
+
+        Returns:
+            The arguments of an encoder that is not fitted.
+
+        Examples:
+            >>> GenotypeEncoder(impute=None).settings()["impute"]
+        """
+        names = (each.name for each in fields(self) if each.init and each.name != "digest")
+        return {name: getattr(self, name) for name in names}
+
+
+def constants_of(encoder: GenotypeEncoder) -> dict[str, Any]:
+    """Reports the variants that do not vary in what a fitted encoder was fitted to."""
+    fitted = encoder.fitted
+    ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:_EXAMPLES]]
+    return {"constant": encoder.constant, "constant_examples": ids.tolist()}
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Names arrays by 32 hexadecimal digits; none have the empty name."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest() if arrays else ""

@@ -1,0 +1,142 @@
+"""The three files of a genotype dataset, and how they are read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqloom._rust import _native
+from seqloom._threads import thread_count
+from seqloom.data.genotype._people import People
+from seqloom.errors import ArgumentError
+from seqloom.io.plink._file_set import finish_set
+from seqloom.io.plink._metadata import read_columns
+from seqloom.io.plink._open_bed import open_bed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Location = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GenotypeFiles:
+    """A .bed and the tables beside it.
+
+    Args:
+        bed: The genotypes.
+        fam: The individuals.
+        bim: The variants.
+
+    Examples:
+        >>> GenotypeFiles.beside("a.bed").bim
+        'a.bim'
+    """
+
+    bed: str
+    fam: str
+    bim: str
+
+    @classmethod
+    def beside(
+        cls,
+        bed: Location | open_bed,
+        *,
+        fam: Location | None = None,
+        bim: Location | None = None,
+    ) -> GenotypeFiles:
+        """Finds the tables: those that are named, else the ones of the same stem."""
+        if isinstance(bed, open_bed):
+            found = _locations_of(bed)
+            return cls.beside(
+                found["bed"], fam=fam or found["fam"], bim=bim or found["bim"]
+            )
+        path = Path(bed).expanduser()
+        if "://" in os.fspath(bed):
+            raise _remote(bed)
+        finish_set(path)
+        tables = (path.with_suffix(f".{name}") for name in ("fam", "bim"))
+        named = [
+            beside if other is None else Path(other).expanduser()
+            for beside, other in zip(tables, (fam, bim), strict=True)
+        ]
+        return cls(os.fspath(path), *map(os.fspath, named))
+
+    def opened(self) -> _native.BedFile:
+        """Opens the genotypes."""
+        return _native.BedFile(self.bed, check=True)
+
+    def people(self) -> People:
+        """Reads the .fam."""
+        columns = read_columns(Path(self.fam), "fam", ("fid", "iid", "pheno"))
+        return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])
+
+    def variants(self) -> dict[str, NDArray[Any]]:
+        """Reads the .bim: names, places and alleles."""
+        names = ("sid", "chromosome", "bp_position", "allele_1", "allele_2")
+        return read_columns(Path(self.bim), "bim", names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How genotypes are read.
+
+    Args:
+        memory: Bytes of codes that may be held.
+        cache: The folder where copies are kept.
+        num_threads: How many threads may lay down a copy and count; None takes all.
+        progress: Told now and then how many bytes of how many are done.
+        check: Whether padding is compared with the tables.
+
+    Examples:
+        >>> Reading(memory=0, cache=Path("cache"), num_threads=2).threads
+        2
+    """
+
+    memory: int
+    cache: Path
+    num_threads: int | None = None
+    progress: Callable[[int, int], object] | None = field(default=None, compare=False)
+    check: bool = True
+
+    @property
+    def threads(self) -> int:
+        """The number of threads."""
+        return thread_count(self.num_threads)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        # Who watches stays in the process where the copy is made.
+        return (self.memory, self.cache, self.num_threads, self.check)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        names = ("memory", "cache", "num_threads", "check")
+        for name, value in zip(names, state, strict=True):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "progress", None)
+
+
+def _locations_of(bed: open_bed) -> dict[str, Path]:
+    """Gives the three files of an open set, which a dataset reads as they are."""
+    if bed.properties_dict:
+        raise ArgumentError(
+            f"{bed}: a dataset reads the tables as they are, and this has properties of "
+            f"its own ({', '.join(bed.properties_dict)}): give phenotype=, or write a set "
+            "by to_bed"
+        )
+    files = {"bed": bed.location, **bed.tables}
+    for place in files.values():
+        if not isinstance(place, Path):
+            raise _remote(place.geturl())
+    return {name: place for name, place in files.items() if isinstance(place, Path)}
+
+
+def _remote(place: object) -> ArgumentError:
+    """Says that a dataset reads files."""
+    return ArgumentError(
+        f"{place}: a dataset needs files on this machine, because it reads them again and "
+        "again: copy the set, or read what you need of it by sl.io.open_bed"
+    )

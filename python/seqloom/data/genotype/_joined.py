@@ -1,0 +1,166 @@
+"""Rows of tables, dicts and arrays, given to the individuals they are of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from seqloom.data._path import expand
+from seqloom.data.genotype._person_table import (
+    Columns,
+    PersonTable,
+    read_person_table,
+    shown_key,
+)
+from seqloom.data.label._source import cells_of
+from seqloom.data.label._table import Table
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from seqloom.data.genotype._people import Key, People
+
+    Cells = tuple[str, ...]
+
+
+_Array: Any = np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Values as text, by individual.
+
+    Args:
+        what: What to call the place they come from.
+        names: The names of the values.
+        cells: The values of each individual that has a row, by its position.
+        unmatched: The ids of rows that are of no individual.
+        tables: The tables, with the individuals' ids, to name lines in errors.
+
+    Examples:
+        >>> Joined("a dict", ("phenotype",), {0: ("1",)}, (), []).cells[0]
+        ('1',)
+    """
+
+    what: str
+    names: Cells
+    cells: dict[int, Cells]
+    unmatched: Cells
+    tables: list[Table]
+
+
+def join_people(values: Any, people: People, columns: Columns) -> Joined:
+    """Finds the row of each individual.
+
+    Args:
+        values: Tables, a dict from IID to values, or an array in the order of the .fam.
+        people: The individuals.
+        columns: Which columns of tables are meant.
+
+    Returns:
+        What was found.
+
+    Raises:
+        LabelError: Ids are not unique, or an individual has two rows that differ.
+    """
+    tables = _tables(values, people, columns)
+    names = tables[0].names
+    cells: dict[int, Cells] = {}
+    lines: dict[int, str] = {}
+    left: list[str] = []
+    for table in tables:
+        _check_names(table, names, tables[0].path)
+        rows = zip(
+            people.find(table.keys), table.keys, table.rows, table.lines, strict=True
+        )
+        for person, key, row, line in rows:
+            if person is None:
+                left.append(shown_key(key))
+                continue
+            where = f"{table.path}, line {line}"
+            if cells.setdefault(person, row) != row:
+                _refuse_differing(people.names[person], where, row, before=lines[person])
+            lines.setdefault(person, where)
+    what = ", ".join(table.path for table in tables)
+    shown = [_named(table, people) for table in tables]
+    return Joined(what, names, cells, tuple(dict.fromkeys(left)), shown)
+
+
+def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
+    """Tells tables, dicts and arrays apart."""
+    if isinstance(values, Mapping):
+        return [_of_dict(values, columns)]  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(values, _Array) and values.dtype.kind not in "UT":
+        return [_of_array(values, people, columns)]
+    is_one = isinstance(values, (str, os.PathLike))
+    paths: list[Any] = [values] if is_one else list(values)
+    if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
+        raise ArgumentError(
+            f"{columns.what} must be a table's path, several of them, a dict from IID to "
+            f"value, or an array in the order of the .fam; got {strange[0]!r}"
+        )
+    return [read_person_table(path, columns, people) for path in expand(paths)]
+
+
+def _of_dict(values: Mapping[Any, Any], columns: Columns) -> PersonTable:
+    """Takes values from a dict from IID, or from (FID, IID)."""
+    rows = cells_of(list(values.values()))
+    widths = {len(row) for row in rows if row != ("",)}
+    if len(widths) != 1:
+        raise LabelError(f"the dict of {columns.what}s must have as many values for each")
+    width = widths.pop()
+    rows = [row if len(row) == width else ("",) * width for row in rows]
+    lines = list(range(1, len(rows) + 1))
+    keys = [cast("Key", key if isinstance(key, tuple) else str(key)) for key in values]
+    names = _names(columns, width)
+    return PersonTable(f"the dict of {columns.what}s", names, keys, rows, lines)
+
+
+def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
+    """Takes values from an array whose rows are the individuals."""
+    if values.ndim not in {1, 2} or len(values) != len(people):
+        raise ArgumentError(
+            f"an array of {columns.what}s must have a row for each of the {len(people):,} "
+            f"individuals of {people.path}, got shape {values.shape}"
+        )
+    width = 1 if values.ndim == 1 else values.shape[1]
+    rows = [tuple(map(str, row)) for row in values.reshape(len(people), width).tolist()]
+    keys: list[Key] = list(zip(people.fids.tolist(), people.iids.tolist(), strict=True))
+    lines = list(range(1, len(rows) + 1))
+    what = f"the array of {columns.what}s"
+    return PersonTable(what, _names(columns, width), keys, rows, lines)
+
+
+def _names(columns: Columns, width: int) -> Cells:
+    """Names values that come without a header."""
+    if columns.wanted is not None and len(columns.wanted) == width:
+        return columns.wanted
+    what = columns.what
+    return (what,) if width == 1 else tuple(f"{what}{at}" for at in range(1, width + 1))
+
+
+def _check_names(table: PersonTable, names: Cells, first: str) -> None:
+    """Refuses tables of other values than the first one has."""
+    if table.names != names:
+        raise LabelError(
+            f"{table.path}: expected the columns {', '.join(names)} as in {first}, found "
+            f"{', '.join(table.names)}"
+        )
+
+
+def _named(table: PersonTable, people: People) -> Table:
+    """Shows a table by the ids of the individuals."""
+    found = people.find(table.keys)
+    ids = [
+        shown_key(key) if person is None else people.names[person]
+        for key, person in zip(table.keys, found, strict=True)
+    ]
+    return Table(table.path, ids, table.rows, table.lines)
+
+
+def _refuse_differing(name: str, where: str, row: Cells, *, before: str) -> NoReturn:
+    """Says that an individual has two rows."""
+    raise LabelError(f"{where}: id {name!r} has {', '.join(row)!r}, but {before} differs")

@@ -1,0 +1,144 @@
+"""Which variants of a file are those that a model reads; some have alleles exchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom.errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Texts = NDArray[np.str_]
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variants:
+    """What names variants: their ids and alleles.
+
+    Args:
+        ids: Their ids.
+        counted: The allele whose copies are counted.
+        other: The other allele.
+
+    Examples:
+        >>> len(Variants(np.array(["rs1"]), np.array(["A"]), np.array(["G"])))
+        1
+    """
+
+    ids: Texts
+    counted: Texts
+    other: Texts
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Variants:
+        return Variants(self.ids[rows], self.counted[rows], self.other[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """Where the wanted variants are in a file.
+
+    Args:
+        positions: The position of each of them, in their order.
+        is_flipped: Whether the file counts its other allele: g is 2 - g.
+
+    Examples:
+        >>> Match(np.array([0, 1]), np.array([False, True])).flipped
+        1
+    """
+
+    positions: NDArray[np.int64]
+    is_flipped: NDArray[np.bool_]
+
+    @property
+    def flipped(self) -> int:
+        """The number of variants with exchanged alleles."""
+        return int(self.is_flipped.sum())
+
+
+def match(wanted: Variants, found: Variants, *, name: str) -> Match:
+    """Finds each wanted variant by its id and its alleles.
+
+    Args:
+        wanted: The variants that a model reads.
+        found: The variants of a file; others beside the wanted ones do not matter.
+        name: The file.
+
+    Returns:
+        Their positions in the file, and which have their alleles exchanged.
+
+    Raises:
+        FormatError: Some are not in the file, have other alleles there, or are there twice.
+
+    Examples:
+        >>> wanted = Variants(*np.array([["x", "y"], ["A", "C"], ["G", "T"]]))
+        >>> found = Variants(*np.array([["y", "x"], ["T", "A"], ["C", "G"]]))
+        >>> matched = match(wanted, found, name="new.bed")
+        >>> matched.positions.tolist(), matched.is_flipped.tolist()
+        ([1, 0], [False, True])
+    """
+    if _is_same(wanted, found):
+        return Match(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
+    places = _places(wanted, found)
+    _check_present(wanted, places, name)
+    rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
+    positions = [_choose(row, found, places[row[0]], name=name) for row in rows]
+    chosen = np.array(positions, np.int64)
+    return Match(chosen, found.counted[chosen] != wanted.counted)
+
+
+def _is_same(wanted: Variants, found: Variants) -> bool:
+    """Tells the usual case, a file with the same variants in the same order."""
+    pairs = ("ids", "counted", "other")
+    return all(np.array_equal(getattr(wanted, it), getattr(found, it)) for it in pairs)
+
+
+def _places(wanted: Variants, found: Variants) -> dict[str, list[int]]:
+    """Finds the positions of each wanted id; a file may have an id several times."""
+    places: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
+    for position, name in enumerate(found.ids.tolist()):
+        if name in places:
+            places[name].append(position)
+    return places
+
+
+def _check_present(wanted: Variants, places: dict[str, list[int]], name: str) -> None:
+    """Refuses a file that lacks variants."""
+    lost = [name for name in wanted.ids.tolist() if not places[name]]
+    if lost:
+        raise FormatError(
+            f"{name}: expected the {len(wanted):,} variants that the model reads, "
+            f"{len(lost):,} of them are not in it ({_some(lost)}); "
+            "they are looked for by their ids in the .bim",
+            path=name,
+        )
+
+
+def _choose(
+    row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
+) -> int:
+    """Gives the one position of a wanted variant that has its two alleles."""
+    key, *alleles = map(str, row)
+    fits = [i for i in here if {found.counted[i], found.other[i]} == set(alleles)]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        problem = f"{len(fits)} variants {key} have the same alleles; keep one of them"
+    else:
+        has = f"{found.counted[here[0]]} and {found.other[here[0]]}"
+        problem = f"the alleles of {key} are {has}, expected {' and '.join(alleles)}"
+    raise FormatError(f"{name}: {problem}", path=name)
+
+
+def _some(names: list[str]) -> str:
+    """Names the first of many."""
+    more = ", ..." if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

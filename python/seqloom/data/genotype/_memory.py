@@ -1,0 +1,54 @@
+"""How much memory codes may take."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from seqloom.errors import ArgumentError
+
+_UNITS = {
+    "": 1,
+    **{unit: 1000**power for power, unit in enumerate("kmgt", 1)},
+    **{f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)},
+}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+_MOST = 1 << 30
+# The share of the free memory that is taken where nobody says how much.
+_SHARE = 4
+
+
+def memory_of(memory: int | str | None) -> int:
+    """Reads a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``.
+
+    Args:
+        memory: The bytes, or a text; None is a quarter of what is free, 1 GiB at most.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        ArgumentError: It is no such number.
+
+    Examples:
+        >>> memory_of("1.5 GB"), memory_of("2KiB"), memory_of(7)
+        (1500000000, 2048, 7)
+    """
+    if memory is None:
+        return min(_MOST, _free() // _SHARE)
+    found = _SIZE.fullmatch(str(memory))
+    if found is None or isinstance(memory, bool):
+        raise ArgumentError(
+            f'memory must be a number of bytes or a text such as "1 GB", got {memory!r}'
+        )
+    return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
+
+
+def _free() -> int:
+    """Asks how many bytes of memory can be had."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return _SHARE * _MOST
+    found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    return 1024 * int(next(found, 1 << 22))

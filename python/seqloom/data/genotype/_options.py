@@ -1,0 +1,44 @@
+"""Options of a genotype dataset that exclude each other."""
+
+from __future__ import annotations
+
+from seqloom.data.genotype._encoder import GenotypeEncoder
+from seqloom.errors import ArgumentError
+from seqloom.io.plink._open_bed import open_bed
+
+_ALLOWED = {
+    "by": ("sample", "variant"),
+    "dtype": ("float32", "float64"),
+    "output": ("numbers", "codes"),
+}
+
+
+def check_options(**options: str) -> None:
+    """Refuses options that do not exist."""
+    for name, value in options.items():
+        if value not in _ALLOWED[name]:
+            shown = " or ".join(f'"{each}"' for each in _ALLOWED[name])
+            raise ArgumentError(f"{name} must be {shown}, got {value!r}")
+    if options["output"] == "codes" and options["by"] == "variant":
+        raise ArgumentError('output="codes" is for samples: an encoder decodes them')
+
+
+def check_counted(bed: object, *, count_a1: bool) -> None:
+    """Refuses an open .bed that counts the other allele."""
+    if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
+        raise ArgumentError(
+            f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "
+            f"say GenotypeDataset(..., count_A1={bed.count_A1})"
+        )
+
+
+def agreed_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> GenotypeEncoder:
+    """Takes the encoder that is given, which excludes its own arguments, or makes one."""
+    if given is None:
+        return own
+    if own not in {GenotypeEncoder(), GenotypeEncoder(**given.settings())}:
+        raise ArgumentError(
+            "an encoder says how to impute, to standardise and which allele to count: "
+            "leave impute=, standardize= and count_A1= out"
+        )
+    return given

@@ -1,0 +1,172 @@
+"""Tables of phenotypes and covariates: a row for each individual, a header or none."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from seqloom.data.label._header_line import column_position
+from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
+from seqloom.errors import LabelError
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+    from seqloom.data.genotype._people import Key, People
+    from seqloom.errors import FormatError
+
+    Cells = tuple[str, ...]
+
+_FID, _IID = "FID", "IID"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a table are meant.
+
+    Args:
+        id_column: The one of ids; None: FID and IID, or IID.
+        wanted: Those of values; None means all that are no ids.
+        what: What values are called where no header names them.
+
+    Examples:
+        >>> Columns(wanted=("Y1",)).what
+        'phenotype'
+    """
+
+    id_column: str | None = None
+    wanted: Cells | None = None
+    what: str = "phenotype"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTable:
+    """Values as text, by individual.
+
+    Args:
+        path: The file, or what else to call it.
+        names: The names of the values.
+        keys: (FID, IID) or IID, a line each.
+        rows: The values of each line.
+        lines: The number of each line, counted from 1.
+
+    Examples:
+        >>> PersonTable("a.tsv", ("Y1",), [("1", "1")], [("0.5",)], [2]).names
+        ('Y1',)
+    """
+
+    path: str
+    names: Cells
+    keys: list[Key]
+    rows: list[Cells]
+    lines: list[int]
+
+
+def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
+    """Reads a table: TSV, CSV or white space, plain or gzip.
+
+    The first line is a header if it names FID or IID, or the columns that are asked for.
+    Else its first cells must be the ids of an individual, as in PLINK's own files.
+
+    Returns:
+        The table.
+
+    Raises:
+        FormatError: It is no table, or a line has more cells or fewer.
+    """
+    with reading(path), open_text(path) as file:
+        reader = csv_reader(path, file)
+        try:
+            return _read(path, reader, columns, people=people)
+        except csv.Error as error:
+            fault: FormatError = fault_at(path, reader.line_num, str(error))
+            raise fault from error
+
+
+def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
+    """Reads the lines."""
+    first = [cell.strip() for cell in next(filter(any, reader))]
+    names = [first[0].lstrip("#").strip(), *first[1:]]
+    if _is_header(names, columns):
+        ids, values = _columns(path, names, columns)
+        table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
+    else:
+        ids, values = _bare(path, first, columns, people=people)
+        table = PersonTable(path, _numbered(columns.what, len(values)), [], [], [])
+        _take(table, first, (ids, values), line=reader.line_num)
+    for row in reader:
+        if len(row) == len(first):
+            _take(table, row, (ids, values), line=reader.line_num)
+        elif any(row):
+            message = f"expected {len(first)} cells, found {len(row)}"
+            raise fault_at(path, reader.line_num, message)
+    return table
+
+
+def _take(
+    table: PersonTable, row: list[str], places: tuple[list[int], list[int]], *, line: int
+) -> None:
+    """Takes what is wanted of one line."""
+    ids, values = places
+    table.keys.append(_key([row[at].strip() for at in ids]))
+    table.rows.append(tuple(row[at].strip() for at in values))
+    table.lines.append(line)
+
+
+def shown_key(key: Key) -> str:
+    """Writes what an individual is found by."""
+    return key if isinstance(key, str) else ":".join(key)
+
+
+def _key(ids: list[str]) -> Key:
+    """Makes what an individual is found by."""
+    return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
+
+
+def _is_header(names: list[str], columns: Columns) -> bool:
+    """Tells whether the first line names columns."""
+    named = {name.upper() for name in names}
+    is_asked = columns.id_column is not None or columns.wanted is not None
+    return bool(named & {_FID, _IID}) or is_asked
+
+
+def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
+    """Finds the columns of ids and of values."""
+    upper = [name.upper() for name in names]
+    if columns.id_column is not None:
+        ids = [column_position(path, names, columns.id_column)]
+    else:
+        ids = [upper.index(name) for name in (_FID, _IID) if name in upper]
+        if _IID not in upper:
+            raise LabelError(
+                f"{path}: the first line names no column IID; choose with id_column "
+                "(--id-column)"
+            )
+    if columns.wanted is not None:
+        return ids, [column_position(path, names, name) for name in columns.wanted]
+    is_id = {*ids, *(at for at, name in enumerate(upper) if name in {_FID, _IID})}
+    values = [at for at in range(len(names)) if at not in is_id]
+    if not values:
+        raise LabelError(f"{path}: there are ids only, expected a column of values")
+    return ids, values
+
+
+def _bare(
+    path: str, first: list[str], columns: Columns, *, people: People
+) -> tuple[list[int], list[int]]:
+    """Finds the columns of a table without a header by its first line."""
+    for ids in ([0, 1], [0]):
+        is_wide = len(first) > len(ids)
+        if is_wide and people.find([_key([first[at] for at in ids])])[0] is not None:
+            return ids, list(range(len(ids), len(first)))
+    raise LabelError(
+        f"{path}: the first line names no column IID, and {' '.join(first[:2])!r} is no "
+        f"individual of {people.path}: expected a header with IID, or lines FID IID "
+        f"{columns.what}"
+    )
+
+
+def _numbered(what: str, count: int) -> tuple[str, ...]:
+    """Names values that have no names."""
+    return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))

@@ -1,0 +1,219 @@
+"""The labels of samples: a phenotype from tables, or the column of the .fam."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data.genotype._coding import (
+    STATES,
+    Missing,
+    are_numbers,
+    check_coding,
+    states_of,
+)
+from seqloom.data.genotype._joined import Joined, join_people
+from seqloom.data.genotype._person_table import Columns
+from seqloom.data.label._labels import number_labels
+from seqloom.data.label._source import Source
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.genotype._people import People
+
+    Cells = tuple[str, ...]
+
+MISSING = ("NA", "-9", "nan", "")
+_EXAMPLES = 3
+_UNKNOWN = ("",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhenotypeOptions:
+    """How a phenotype is read.
+
+    Args:
+        id_column: The tables' column of ids.
+        label_column: The column of labels, or several.
+        classes: The order of the classes.
+        task: What the labels are for.
+        coding: What 0, 1 and 2 mean.
+        missing: What stands for no value.
+        unlabelled: Whether a sample without a row is an error.
+
+    Examples:
+        >>> PhenotypeOptions().task
+        'auto'
+    """
+
+    id_column: str | None = None
+    label_column: str | Sequence[str] | None = None
+    classes: Iterable[str] | None = None
+    task: str = "auto"
+    coding: str = "auto"
+    missing: Iterable[str] = MISSING
+    unlabelled: str = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phenotypes:
+    """Labels as numbers, and who has one.
+
+    Args:
+        kept: The positions of samples with a label, in order.
+        values: Their labels; None where there are none at all.
+        task: What they are for.
+        classes: Names of classes or of values.
+        report: What was left out, in numbers with up to three examples.
+        unmatched: The ids of tables that no sample has.
+
+    Examples:
+        >>> Phenotypes(kept=np.arange(2)).values
+    """
+
+    kept: NDArray[np.int64]
+    values: NDArray[Any] | None = None
+    task: str | None = None
+    classes: Cells = ()
+    report: dict[str, Any] = field(default_factory=dict[str, Any])
+    unmatched: Cells = ()
+
+
+def label_people(people: People, phenotype: Any, options: PhenotypeOptions) -> Phenotypes:
+    """Gives samples their labels.
+
+    Args:
+        people: The individuals of the .fam.
+        phenotype: Tables, a dict or an array; None is the column of the .fam, if it tells
+            samples apart; False is none.
+        options: How it is read.
+
+    Returns:
+        The labels.
+
+    Raises:
+        LabelError: Labels are missing, double, or do not fit the task.
+        ArgumentError: An option makes no sense.
+    """
+    check_coding(options.coding, options.task)
+    if options.unlabelled not in {"error", "skip"}:
+        raise ArgumentError(
+            f'unlabelled must be "error" or "skip", got {options.unlabelled!r}'
+        )
+    everyone = np.arange(len(people))
+    if phenotype is False:
+        return Phenotypes(kept=everyone)
+    people.check_unique()
+    is_own = phenotype is None
+    joined = _own(people) if is_own else _named(people, phenotype, options)
+    missing = Missing.of(options.missing)
+    rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
+    # PLINK writes one value for all, 0 or -9, where nobody has a phenotype.
+    if is_own and len(set(rows.values())) <= 1:
+        return Phenotypes(kept=everyone)
+    rows = _meant(joined, rows, options)
+    return _numbered(people, joined, rows, options=options)
+
+
+def _own(people: People) -> Joined:
+    """Takes the column of the .fam."""
+    column: list[str] = [] if people.phenotypes is None else people.phenotypes.tolist()
+    cells = {at: (cell,) for at, cell in enumerate(column)}
+    return Joined(people.path, ("phenotype",), cells, (), [])
+
+
+def _named(people: People, phenotype: Any, options: PhenotypeOptions) -> Joined:
+    """Takes what the caller names; one column unless several are asked for."""
+    wanted = options.label_column
+    several = (wanted,) if isinstance(wanted, str) else wanted
+    names = tuple(several) if several else None
+    joined = join_people(phenotype, people, Columns(options.id_column, names))
+    if names is None and len(joined.names) > 1:
+        raise LabelError(
+            f"{joined.what}: {len(joined.names)} columns of values, "
+            f"{', '.join(joined.names)}: choose with label_column (--label-column)"
+        )
+    return joined
+
+
+def _meant(
+    joined: Joined, rows: dict[int, Cells], options: PhenotypeOptions
+) -> dict[int, Cells]:
+    """Replaces codes of controls and cases by what they mean."""
+    if len(joined.names) > 1 or options.task not in {"auto", "classify"}:
+        return rows
+    what = f"{joined.what}, {' '.join(joined.names)}"
+    cells = [cell for row in rows.values() for cell in row]
+    states = states_of(cells, options.coding, what=what)
+    if states is None:
+        return rows
+    meant: dict[int, Cells] = {
+        at: tuple(states[cell] for cell in row) for at, row in rows.items()
+    }
+    return {at: row for at, row in meant.items() if row != _UNKNOWN}
+
+
+def _numbered(
+    people: People, joined: Joined, rows: dict[int, Cells], *, options: PhenotypeOptions
+) -> Phenotypes:
+    """Turns labels into numbers, and counts who has none."""
+    bare = [at for at in range(len(people)) if at not in joined.cells]
+    if bare and (options.unlabelled == "error" or not rows):
+        raise _unlabelled(people, joined, bare)
+    empty = [at for at in joined.cells if at not in rows]
+    if not rows:
+        raise LabelError(f"{joined.what}: {', '.join(joined.names)} is missing for all")
+    kept = sorted(rows)
+    ids = [people.names[at] for at in kept]
+    cells = {people.names[at]: row for at, row in rows.items()}
+    source = Source(joined.what, joined.names, cells, joined.tables)
+    task, classes = _task_and_classes(cells, options)
+    found = number_labels(source, ids, task=task, classes=classes)
+    report = {
+        **_counted("unlabelled", [people.names[at] for at in bare]),
+        **_counted("missing_labels", [people.names[at] for at in sorted(empty)]),
+        **_counted("labels_without_sample", joined.unmatched),
+    }
+    return Phenotypes(
+        kept=np.array(kept, np.int64),
+        values=found.values,
+        task=found.task,
+        classes=found.classes,
+        report=report,
+        unmatched=joined.unmatched,
+    )
+
+
+def _task_and_classes(
+    cells: dict[str, Cells], options: PhenotypeOptions
+) -> tuple[str, Iterable[str] | None]:
+    """Decides what labels are for: as in PLINK, numbers that are no codes are values."""
+    flat = {cell for row in cells.values() for cell in row}
+    classes = options.classes
+    if flat <= set(STATES) and options.task in {"auto", "classify"}:
+        return "classify", STATES if classes is None else classes
+    is_values = options.task == "auto" and len(flat) > 1 and are_numbers(flat)
+    return ("regress" if is_values else options.task), classes
+
+
+def _counted(name: str, ids: Sequence[str]) -> dict[str, Any]:
+    """Counts ids, with examples."""
+    return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
+
+
+def _unlabelled(people: People, joined: Joined, bare: list[int]) -> LabelError:
+    """Says which samples have no row."""
+    names = ", ".join(people.names[at] for at in bare[:_EXAMPLES])
+    more = ", ..." if len(bare) > _EXAMPLES else ""
+    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    is_all = len(bare) == len(people)
+    return LabelError(
+        f"{people.path}: {len(bare):,} of {len(people):,} samples have no row in "
+        f"{joined.what}: {names}{more}{'' if is_all else way_out}"
+    )

@@ -1,0 +1,141 @@
+"""Means and spreads of genotypes, from counts: the same for any number of threads."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom.data.genotype._arrays import Fitted
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data.genotype._encoder import GenotypeEncoder
+    from seqloom.data.genotype._match import Variants
+
+    Floats = NDArray[np.float64]
+
+_COPIES = 2
+
+
+def mean_and_scale(
+    counts: NDArray[np.int64],
+    total: int,
+    standardize: str | tuple[str, float, float] | None,
+    *,
+    count_a1: bool,
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Finds for each variant what is taken off, and what the rest is multiplied by.
+
+    Args:
+        counts: How many are missing, heterozygous and homozygous A2, a row a variant.
+        total: How many genotypes each variant has.
+        standardize: ``"unit"``: the standard deviation becomes 1; ``("beta", a, b)``: the
+            weight is the density of that beta distribution at the rarer allele's
+            frequency; None: nothing but the mean is found.
+        count_a1: Whether copies of A1 are counted.
+
+    Returns:
+        The means (0 where all are missing), the factors (0 where nothing varies), and
+        which variants do not vary.
+
+    Examples:
+        >>> counts = np.array([[1, 2, 1], [0, 0, 4]])  # of 4 genotypes each
+        >>> mean, scale, is_constant = mean_and_scale(counts, 4, "unit", count_a1=False)
+        >>> mean.round(3).tolist(), is_constant.tolist()
+        ([1.333, 2.0], [False, True])
+    """
+    missing, single, double = counts.T
+    known = total - missing
+    if count_a1:
+        double = known - single - double
+    sums, squares = single + _COPIES * double, single + _COPIES**2 * double
+    # n times the sum of squares, less the square of the sum: a whole number.
+    spread = known * squares - sums**2
+    mean = sums / np.maximum(known, 1)
+    is_constant = spread == 0
+    scale = _scale(mean, np.sqrt(spread) / np.maximum(known, 1), standardize)
+    return mean, np.where(is_constant, 0.0, scale), is_constant
+
+
+def _scale(
+    mean: Floats, deviation: Floats, standardize: str | tuple[str, float, float] | None
+) -> Floats:
+    """Finds the factors; what does not vary may have any."""
+    if standardize is None:
+        return np.ones_like(mean)
+    if standardize == "unit":
+        return 1 / np.where(deviation == 0, 1.0, deviation)
+    frequency = mean / _COPIES
+    rarer = np.minimum(frequency, 1 - frequency)
+    return _beta_density(np.where(deviation == 0, 0.5, rarer), *standardize[1:])  # pyright: ignore[reportArgumentType] - checked before
+
+
+def _beta_density(x: Floats, a: float, b: float) -> Floats:
+    """Gives the density of the beta distribution."""
+    constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return np.exp(constant + (a - 1) * np.log(x) + (b - 1) * np.log1p(-x))
+
+
+def check_standardize(standardize: object) -> str | tuple[str, float, float] | None:
+    """Refuses what is no way to standardise."""
+    if standardize is None or standardize == "unit":
+        return standardize  # pyright: ignore[reportReturnType] - it is one of two
+    if isinstance(standardize, (tuple, list)):
+        name, *numbers = standardize  # pyright: ignore[reportUnknownVariableType]
+        if name == "beta" and len(numbers) == _COPIES and all(n > 0 for n in numbers):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return ("beta", float(numbers[0]), float(numbers[1]))  # pyright: ignore[reportUnknownArgumentType]
+    raise ArgumentError(
+        f'standardize must be "unit", ("beta", a, b) with a and b above 0, or None; '
+        f"got {standardize!r}"
+    )
+
+
+def fitted_to(
+    encoder: GenotypeEncoder,
+    counted: tuple[NDArray[np.int64], int],
+    variants: Variants,
+    *,
+    names: tuple[str, ...],
+    covariates: Floats | None,
+) -> Fitted:
+    """Puts together what an encoder is fitted to.
+
+    Args:
+        encoder: The encoder.
+        counted: Counts of each variant, and the number of genotypes that they are of.
+        variants: The variants.
+        names: The names of covariates.
+        covariates: Those of the samples, NaN where there is none; None without such.
+
+    Returns:
+        Means and factors.
+    """
+    mean, scale, is_constant = mean_and_scale(
+        *counted, encoder.standardize, count_a1=encoder.count_A1
+    )
+    values = np.zeros((1, 0)) if covariates is None else covariates
+    covariate_mean, covariate_scale = covariate_statistics(values)
+    return Fitted(
+        variants=variants,
+        mean=mean,
+        scale=scale,
+        is_constant=is_constant,
+        covariate_names=names,
+        covariate_mean=covariate_mean,
+        covariate_scale=covariate_scale,
+    )
+
+
+def covariate_statistics(values: Floats) -> tuple[Floats, Floats]:
+    """Finds mean and factor of each covariate; what does not vary becomes 0."""
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0).sum(axis=0) / count
+    differences = np.where(known, values - mean, 0)
+    deviation = np.sqrt((differences**2).sum(axis=0) / count)
+    is_same = np.ptp(np.where(known, values, mean), axis=0) == 0 if len(values) else True
+    return mean, np.where(is_same, 0.0, 1 / np.where(deviation == 0, 1.0, deviation))

@@ -1,0 +1,243 @@
+"""A perceptron over standardised genotypes, with a straight way past it."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from seqloom._key import Key
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.models._examples import Examples
+from seqloom.nn import (
+    Config,
+    Dropout,
+    FanIn,
+    Fill,
+    Linear,
+    Module,
+    Param,
+    Sequential,
+    functional as F,
+)
+from seqloom.tensor import Tensor
+
+# For so many variants a weight as it stands moves as fast as suits it.
+_USUAL = 1000
+
+
+@dataclass(frozen=True)
+class GenotypeMLPConfig(Config):
+    """Settings of a `GenotypeMLP`.
+
+    Args:
+        variants: Genotypes a sample.
+        outputs: Numbers a sample: the classes, or the labels.
+        covariates: Covariates a sample, which stand behind its genotypes.
+        hidden: The features of each hidden layer; none of them: a linear model.
+        dropout: The share of each hidden layer's features that is left out in training.
+
+    Raises:
+        ArgumentError: A number makes no sense.
+
+    Examples:
+        >>> config = GenotypeMLPConfig(variants=1000, outputs=1, covariates=3)
+        >>> config.init("numpy").number_of_parameters
+        33164
+    """
+
+    variants: int
+    outputs: int
+    covariates: int = 0
+    hidden: tuple[int, ...] = (32,)
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        sizes = {"variants": self.variants, "outputs": self.outputs}
+        sizes["hidden"] = min(self.hidden, default=1)
+        for name, size in sizes.items():
+            if size < 1:
+                raise ArgumentError(
+                    f"{name} is too small for a network: {getattr(self, name)}"
+                )
+        if self.covariates < 0:
+            raise ArgumentError(f"covariates must be 0 or more, got {self.covariates}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+
+    @classmethod
+    def for_data(cls, train: Examples) -> Self:
+        """Chooses settings for a training part.
+
+        Args:
+            train: Genotypes with labels.
+
+        Returns:
+            Settings that fit its variants, covariates and labels.
+
+        Raises:
+            ArgumentError: The training part has no encoder or no labels.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> sl.io.to_bed("a.bed", np.array([[0, 1, 2], [2, 1, 0]], np.int8))
+            >>> height = {"iid1": 1.81, "iid2": 1.75}
+            >>> age = {"iid1": 30, "iid2": 50}
+            >>> config = GenotypeMLPConfig.for_data(
+            ...     sl.data.GenotypeDataset("a.bed", height, age)
+            ... )
+            >>> config.variants, config.outputs, config.covariates
+            (3, 1, 1)
+        """
+        if train.encoder is None:
+            raise ArgumentError('items are no samples: give the dataset by="sample"')
+        if train.labels is None:
+            raise ArgumentError("the dataset has no labels; give it phenotype=")
+        return cls(
+            variants=int(train.lengths[0]),
+            outputs=len(train.classes),
+            covariates=len(getattr(train, "covariate_names", ())),
+        )
+
+    def build(self) -> "GenotypeMLP":
+        """Makes the network, not yet bound to a backend.
+
+        Returns:
+            A network in training mode.
+
+        Examples:
+            >>> config = GenotypeMLPConfig(variants=1000, outputs=1)
+            >>> config.build().config == config
+            True
+        """
+        return GenotypeMLP(self)
+
+
+class GenotypeMLP(Module):
+    """A linear model of all inputs, and hidden layers that add what is not linear.
+
+    Both begin at zero, so that training starts from the mean and an early stop leaves what
+    ridge regression would: a small weight for many variants. For the same end all weights
+    of genotypes share one scale in the optimiser, as they share one penalty there.
+
+    Args:
+        config: Its settings.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> model = GenotypeMLPConfig(variants=5, outputs=1).init("numpy").eval()
+        >>> model.logits(model.backend.tensor(np.ones((2, 5), np.float32))).numpy().tolist()
+        [[0.0], [0.0]]
+    """
+
+    one_scale: ClassVar[tuple[str, ...]] = ("*.genotypes",)
+    config: GenotypeMLPConfig
+    linear: "Mix"
+    hidden: Sequential | None
+
+    def __init__(self, config: GenotypeMLPConfig) -> None:
+        self.config = config
+        self.linear = Mix(config, config.outputs, is_zero=True)
+        self.hidden = _hidden(config) if config.hidden else None
+
+    def logits(
+        self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
+    ) -> Tensor:
+        """Gives the outputs before any softmax or sigmoid.
+
+        Args:
+            x: Standardised genotypes ``(batch, variant)``, covariates behind them.
+            mask: Must be None: all samples have all variants.
+            key: What dropout draws from; needed in training mode only.
+
+        Returns:
+            A tensor ``(batch, output)``.
+
+        Raises:
+            ShapeError: The variants or the covariates are not those of the settings.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> model = GenotypeMLPConfig(variants=5, outputs=3).init("numpy").eval()
+            >>> model.logits(model.backend.tensor(np.zeros((2, 5), np.float32))).shape
+            (2, 3)
+        """
+        _check(self.config, x, mask)
+        out = self.linear(x)  # (batch, output)
+        return out if self.hidden is None else out + self.hidden(x, key=key)
+
+
+class Mix(Module):
+    """A linear layer of genotypes, which are many and each worth little, and covariates."""
+
+    genotypes: Param
+    covariates: Param | None
+    bias: Param
+
+    def __init__(
+        self, config: GenotypeMLPConfig, features: int, *, is_zero: bool = False
+    ) -> None:
+        self.genotypes = _weight(features, config.variants, is_zero=is_zero)
+        self.covariates = None
+        if config.covariates:
+            self.covariates = _weight(features, config.covariates, is_zero=is_zero)
+        self.bias = Param((features,), Fill(0.0))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Brings ``(batch, variant + covariate)`` to ``(batch, feature)``."""
+        variants = self.genotypes.shape[1]
+        out = _sum(x[:, :variants], self.genotypes) + self.bias.value
+        if self.covariates is None:
+            return out
+        return out + _sum(x[:, variants:], self.covariates)
+
+
+class Last(Module):
+    """The hidden features' part of the outputs: nothing, until it has learned."""
+
+    weight: Param
+
+    def __init__(self, features: int, outputs: int) -> None:
+        self.weight = Param((outputs, features), Fill(0.0))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Brings ``(batch, feature)`` to ``(batch, output)``."""
+        return F.linear(x, self.weight.value)
+
+
+def _hidden(config: GenotypeMLPConfig) -> Sequential:
+    """Makes the hidden layers."""
+    layers: list[Mix | Linear] = [Mix(config, config.hidden[0])]
+    sizes = zip(config.hidden[:-1], config.hidden[1:], strict=True)
+    layers += [Linear(before, after) for before, after in sizes]
+    blocks = [Sequential(layer, F.gelu, Dropout(config.dropout)) for layer in layers]
+    return Sequential(*blocks, Last(config.hidden[-1], config.outputs))
+
+
+def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
+    """Declares weights whose sums begin at zero, or have a spread that suits a GELU."""
+    first = Fill(0.0) if is_zero else FanIn(inputs * _step(inputs) ** 2)
+    return Param((features, inputs), first)
+
+
+def _sum(x: Tensor, weight: Param) -> Tensor:
+    """Brings ``(batch, input)`` to ``(batch, feature)``."""
+    return F.linear(x, weight.value) * _step(weight.shape[1])
+
+
+def _step(inputs: int) -> float:
+    """Says what a unit of weight counts, and with it how far an optimiser's step goes."""
+    # An output sums over all inputs, so each may move the less the more there are (Yang et
+    # al. 2021); of few, each may move more, but not so far that it swings.
+    share = _USUAL / inputs
+    return min(share, share**0.5)
+
+
+def _check(config: GenotypeMLPConfig, x: Tensor, mask: Tensor | None) -> None:
+    """Refuses inputs that are not of the settings' shape."""
+    wanted = config.variants + config.covariates
+    if x.ndim != 2 or x.shape[1] != wanted:  # noqa: PLR2004 - rows and columns
+        raise ShapeError(
+            f"this model reads {config.variants:,} variants and {config.covariates:,} "
+            f"covariates of each sample, got an array {x.shape}; open the genotypes with "
+            "the encoder that it was trained with"
+        )
+    if mask is not None:
+        raise ShapeError("this model reads whole rows of genotypes, it takes no mask")

@@ -1,0 +1,147 @@
+"""``seqloom train``, ``predict`` and ``evaluate`` on a PLINK .bed."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import _demo
+
+HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+BED, TRAIT, COVARIATES = (
+    HOME / name for name in ("example.bed", "phenotype.txt", "covariates.txt")
+)
+FASTA, TABLE = _demo.path("train.fa.gz"), _demo.path("train.tsv")
+Y1 = ["--labels", TRAIT, "--id-column", "IID", "--label-column", "Y1"]
+BRIEFLY = ["--epochs", 2, "--threads", 1]
+
+
+@pytest.fixture
+def run(call, tmp_path):
+    """A run folder that `seqloom train` wrote."""
+    said = call("train", BED, *Y1, *BRIEFLY, "--test", BED, "--out", tmp_path / "run")
+    assert said.code == 0, said.err
+    return tmp_path / "run"
+
+
+def write_other(folder, order):
+    """Writes the example's first 20 samples with its variants in another order."""
+    bed = sl.io.open_bed(BED)
+    properties = {
+        name: it[:20] if np.asarray(it).size == bed.iid_count else it[order]
+        for name, it in bed.properties.items()
+    }
+    sl.io.to_bed(folder / "other.bed", bed.read((slice(20), order)), properties=properties)
+    return folder / "other.bed"
+
+
+def test_predict_gives_the_scores_that_training_gave(call, run, tmp_path):
+    said = call("predict", run, BED, "--out", tmp_path / "s.tsv", "--threads", 1)
+    assert said.code == 0
+    assert (tmp_path / "s.tsv").read_bytes() == (run / "scores-test.tsv").read_bytes()
+    assert "scored 500 samples" in said.out
+
+
+def test_the_first_line_names_backend_device_and_threads(call, tmp_path):
+    said = call("train", BED, *Y1, *BRIEFLY, "--out", tmp_path / "run")
+    assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
+    assert "450 samples" in said.out
+    assert "sequences" not in said.out
+
+
+def test_another_order_of_variants_gives_the_same_scores(call, run, tmp_path):
+    other = write_other(tmp_path, np.arange(1000)[::-1])
+    said = call("predict", run, other, "--out", tmp_path / "s.tsv", "--threads", 1)
+    assert said.code == 0
+    lines = (run / "scores-test.tsv").read_text().splitlines()[:21]
+    assert (tmp_path / "s.tsv").read_text().splitlines() == lines
+
+
+def test_variants_that_are_missing_are_told(call, run, tmp_path):
+    other = write_other(tmp_path, np.arange(990))
+    said = call("predict", run, other, "--out", tmp_path / "s.tsv")
+    assert said.code == 2
+    assert "10 of them are not in it (991, 992, 993, ...)" in said.err
+
+
+def test_evaluate_agrees_with_python(call, run):
+    said = call("evaluate", run, BED, *Y1, "--threads", 1)
+    data = sl.data.GenotypeDataset(BED, TRAIT, label_column="Y1")
+    expected = sl.infer.evaluate(run, data, num_threads=1)["r2"]
+    assert f"{expected:.4f}" in said.out
+
+
+def test_without_labels_the_fam_has_them(call, tmp_path):
+    said = call("train", BED, *BRIEFLY, "--out", tmp_path / "run")
+    assert said.code == 0
+    assert sl.models.load(tmp_path / "run").classes == ("phenotype",)
+
+
+def test_folds_make_a_run_each(call, tmp_path):
+    said = call("train", BED, *Y1, *BRIEFLY, "--folds", 2, "--out", tmp_path / "run")
+    assert said.code == 0
+    digests = [sl.models.load(tmp_path / f"run/fold-{i}").encoder.digest for i in (1, 2)]
+    assert digests[0] != digests[1]
+
+
+def test_covariates_are_read_everywhere(call, tmp_path):
+    also = ["--covariates", COVARIATES, "--threads", 1]
+    train = ["train", BED, *Y1, *also, "--covariate-column", "V2", "--epochs", 2]
+    assert call(*train, "--out", tmp_path / "run").code == 0
+    assert sl.models.load(tmp_path / "run").encoder.covariate_names == ("V2",)
+    assert call("evaluate", tmp_path / "run", BED, *Y1, *also).code == 0
+    words = ["predict", tmp_path / "run", BED, "--out", tmp_path / "s.tsv"]
+    assert call(*words, *also).code == 0
+    said = call(*words)
+    assert said.code == 2
+    assert "covariates V2: give --covariates TABLE" in said.err
+
+
+def test_a_run_is_resumed_to_the_same_bits(call, run):
+    before = (run / "model.safetensors").read_bytes()
+    words = [BED, *Y1, *BRIEFLY, "--test", BED, "--out", run, "--resume"]
+    assert call("train", *words).code == 0
+    assert (run / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([BED, "--alphabet", "dna"], "--alphabet: only for sequences"),
+        ([BED, "--label-from-header", "x"], "--label-from-header: only for sequences"),
+        ([BED, BED], "one .bed at a time"),
+        ([BED, *Y1[:4]], "choose with label_column (--label-column)"),
+        ([BED, "--covariate-column", "V1"], "--covariate-column is of --covariates"),
+        ([BED, "--covariates", "none.txt"], "none.txt: no such file"),
+        (
+            [FASTA, "--labels", TABLE, "--covariates", COVARIATES, "--coding", "12"],
+            "--covariates and --coding: only for genotypes",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_the_files_are_refused(call, tmp_path, words, said):
+    found = call("train", *words, *BRIEFLY, "--out", tmp_path / "run")
+    assert found.code == 2
+    assert said in found.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_of_genotypes_scores_no_sequences(call, run, tmp_path):
+    said = call("predict", run, FASTA, "--out", tmp_path / "s.tsv")
+    assert said.code == 2
+    assert "the model reads genotypes (a PLINK .bed), but FILES are sequences" in said.err
+
+
+def test_a_model_of_sequences_scores_no_genotypes(call, trained, tmp_path):
+    said = call("predict", trained, BED, "--out", tmp_path / "s.tsv")
+    assert said.code == 2
+    assert "the model reads sequences, but FILES are genotypes" in said.err
+
+
+def test_a_text_file_called_bed_is_refused(call, tmp_path):
+    (tmp_path / "genes.bed").write_text("chr1\t10\t20\n")
+    said = call("train", tmp_path / "genes.bed", "--out", tmp_path / "run")
+    assert said.code == 2
+    assert "genes" in said.err

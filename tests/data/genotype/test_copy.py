@@ -1,0 +1,229 @@
+"""The copy whose lines are samples: whole or absent, of this content, in bounded memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+
+def opened(path, cache, **options):
+    return sl.data.GenotypeDataset(path, memory=0, cache=cache, **options)
+
+
+def copies(cache):
+    return sorted(cache.glob("genotypes/*/codes.bed"))
+
+
+def test_a_copy_is_made_once(write_bed, cache):
+    path = write_bed(33, 50).path
+    first = opened(path, cache).to_numpy()["inputs"]
+    [made] = copies(cache)
+    before = made.stat()
+    np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], first)
+    assert copies(cache) == [made]
+    assert made.stat().st_ino == before.st_ino
+
+
+def test_a_copy_is_a_bed_whose_lines_are_individuals(write_bed, cache):
+    written = write_bed(33, 50)
+    opened(written.path, cache)
+    data = copies(cache)[0].read_bytes()
+    assert data[:3] == b"\x6c\x1b\x00"
+    assert len(data) == 3 + 33 * 13
+
+
+def test_a_name_and_a_time_of_the_file_mean_nothing(write_bed, cache, tmp_path):
+    path = write_bed(33, 50).path
+    opened(path, cache)
+    for suffix in ("bed", "bim", "fam"):
+        path.with_suffix(f".{suffix}").rename(tmp_path / f"b.{suffix}")
+    os.utime(tmp_path / "b.bed", (1, 1))
+    opened(tmp_path / "b.bed", cache)
+    assert len(copies(cache)) == 1
+
+
+def test_other_content_gets_another_copy_though_size_and_time_are_the_same(
+    write_bed, cache
+):
+    written = write_bed(33, 50)
+    before = written.path.stat()
+    first = opened(written.path, cache).to_numpy()["inputs"]
+    other = write_bed(33, 50, seed=1)
+    os.utime(other.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert other.path.stat().st_size == before.st_size
+    second = opened(other.path, cache).to_numpy()["inputs"]
+    assert len(copies(cache)) == 2
+    assert (first != second).any()
+
+
+def test_another_choice_of_variants_gets_another_copy(write_bed, cache):
+    path = write_bed(33, 50).path
+    opened(path, cache, variants=[3, 4])
+    opened(path, cache, variants=[4, 3])
+    assert len(copies(cache)) == 2
+
+
+def test_a_damaged_line_is_refused_and_then_made_anew(write_bed, cache):
+    path = write_bed(33, 50).path
+    data = opened(path, cache)
+    expected = data.to_numpy()["inputs"].copy()
+    [made] = copies(cache)
+    damage(made, 3 + 13 * 7)
+    with pytest.raises(sl.errors.FormatError, match="line 7 is not what was written"):
+        data.batch([7])
+    assert data.batch([6])["inputs"].shape == (1, 50)
+    np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], expected)
+
+
+def damage(path, byte):
+    path.chmod(0o644)
+    with path.open("r+b") as file:
+        file.seek(byte)
+        old = file.read(1)
+        file.seek(byte)
+        file.write(bytes([old[0] ^ 1]))
+
+
+@pytest.mark.parametrize("name", ["codes.bed", "sums", "facts.json"])
+@pytest.mark.parametrize("size", [0, 2, 100])
+def test_a_copy_that_was_cut_is_made_anew(write_bed, cache, name, size):
+    path = write_bed(33, 50).path
+    expected = opened(path, cache).to_numpy()["inputs"]
+    [made] = copies(cache)
+    part = made.with_name(name)
+    part.chmod(0o644)
+    os.truncate(part, min(size, part.stat().st_size - 1))
+    np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], expected)
+
+
+KILLED = """
+import os, signal, sys
+import seqloom as sl
+sl.data.GenotypeDataset(
+    sys.argv[1],
+    memory=0,
+    cache=sys.argv[2],
+    phenotype=False,
+    progress=lambda done, total: done and os.kill(os.getpid(), signal.SIGKILL),
+)
+"""
+
+
+def test_what_a_killed_process_left_is_no_copy(write_bed, cache):
+    path = write_bed(2000, 3000).path
+    command = [sys.executable, "-c", KILLED, str(path), str(cache)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    # It may have been killed after the last step: then the copy is whole.
+    left = copies(cache)
+    data = opened(path, cache)
+    held = sl.data.GenotypeDataset(path)
+    np.testing.assert_array_equal(data.to_numpy()["inputs"], held.to_numpy()["inputs"])
+    assert len(copies(cache)) == 1
+    assert not list(cache.glob("genotypes/.part-*")), left
+
+
+def test_a_copy_cannot_be_written_where_there_is_no_folder(write_bed, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(sl.errors.FileError, match="cannot cache"):
+        opened(write_bed().path, tmp_path / "file" / "cache")
+
+
+def test_whoever_watches_is_told_how_far_it_is(write_bed, cache):
+    told = []
+    opened(write_bed(40, 80).path, cache, progress=lambda *now: told.append(now))
+    assert told[-1] == (800, 800)
+
+
+def test_who_watches_can_end_it(write_bed, cache):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(write_bed(40, 80).path, cache, progress=stop)
+    assert not copies(cache)
+
+
+def test_a_file_that_was_changed_is_no_worker_s_file(write_bed, cache):
+    import pickle
+
+    path = write_bed(33, 50).path
+    kept = pickle.dumps(opened(path, cache))
+    write_bed(33, 50, seed=1)
+    with pytest.raises(sl.errors.FormatError, match="has changed since"):
+        pickle.loads(kept).batch([0])  # noqa: S301 - its own
+
+
+# getrusage's peak would begin with that of the process that started this one.
+MEASURED = """
+import sys
+from pathlib import Path
+import seqloom as sl
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+before = peak()
+data = sl.data.GenotypeDataset(
+    sys.argv[1], memory=0, cache=sys.argv[2], phenotype=False, num_threads=2
+)
+print(peak() - before)
+"""
+
+
+def test_the_turn_takes_256_mib_at_most(tmp_path, cache):
+    """A file of 400 MB: tiles are as large as they ever are."""
+    individuals, variants = 40_000, 40_000
+    path = tmp_path / "large.bed"
+    line = np.random.default_rng(0).integers(0, 256, individuals // 4 * 100, np.uint8)
+    with path.open("wb") as file:
+        file.write(b"\x6c\x1b\x01")
+        for _ in range(variants // 100):
+            file.write(line.data)
+    path.with_suffix(".fam").write_text(
+        "".join(f"{i} {i} 0 0 0 0\n" for i in range(individuals))
+    )
+    path.with_suffix(".bim").write_text(
+        "".join(f"1\ts{i}\t0\t{i}\tA\tC\n" for i in range(variants))
+    )
+    command = [sys.executable, "-c", MEASURED, str(path), str(cache)]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(found.stdout) < 256 * 1024
+    assert_turned(path, copies(cache)[0], individuals, variants)
+
+
+def assert_turned(path, made, individuals, variants):
+    source = np.memmap(path, np.uint8, "r", 3).reshape(variants, individuals // 4)
+    turned = np.memmap(made, np.uint8, "r", 3).reshape(individuals, variants // 4)
+    for person in (0, 1, 28_671, 28_672, 39_999):
+        codes = source[:, person // 4] >> (2 * (person % 4)) & 3
+        found = (turned[person][:, None] >> np.arange(0, 8, 2)) & 3
+        np.testing.assert_array_equal(found.reshape(-1), codes)
+
+
+def test_the_hash_of_a_large_file_is_not_found_twice(tmp_path, cache):
+    path = tmp_path / "large.bed"
+    path.write_bytes(b"\x6c\x1b\x01" + bytes(range(1, 65)) * (1 << 20))
+    path.with_suffix(".fam").write_text(
+        "".join(f"{i} {i} 0 0 0 0\n" for i in range(1 << 14))
+    )
+    path.with_suffix(".bim").write_text(
+        "".join(f"1\ts{i}\t0\t{i}\tA\tC\n" for i in range(1 << 14))
+    )
+    time.sleep(2.1)  # a file that was just written may be written again
+    options: dict[str, Any] = {"memory": 0, "by": "variant", "cache": cache}
+    first = sl.data.GenotypeDataset(path, **options).fingerprint()
+    [kept] = cache.glob("contents/*.json")
+    kept.write_text(kept.read_text().replace('"content": "', '"content": "x'))
+    assert sl.data.GenotypeDataset(path, **options).fingerprint() != first
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x01")
+    changed = sl.data.GenotypeDataset(path, **options).fingerprint()
+    assert changed != first
+    assert Path(kept).exists()

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+
+
+def test_an_open_bed_is_the_file_that_it_has_open(write_bed, cache):
+    path = write_bed(30, 20).path
+    with sl.io.open_bed(path) as bed:
+        data = sl.data.GenotypeDataset(bed, cache=cache)
+    expected = sl.data.GenotypeDataset(path, cache=cache)
+    np.testing.assert_array_equal(data.to_numpy()["inputs"], expected.to_numpy()["inputs"])
+
+
+def test_an_open_bed_with_tables_elsewhere_keeps_them(write_bed, cache, tmp_path):
+    path = write_bed(30, 20).path
+    fam = path.with_suffix(".fam").rename(tmp_path / "people.txt")
+    bed = sl.io.open_bed(path, fam_location=fam)
+    assert len(sl.data.GenotypeDataset(bed, cache=cache)) == 30
+
+
+def test_properties_of_an_open_bed_are_not_lost_in_silence(write_bed):
+    bed = sl.io.open_bed(write_bed(2, 3).path, properties={"iid": ["a", "b"]})
+    with pytest.raises(ArgumentError, match=r"properties of its own \(iid\)"):
+        sl.data.GenotypeDataset(bed)
+
+
+def test_an_open_bed_that_counts_the_other_allele_is_refused(write_bed):
+    bed = sl.io.open_bed(write_bed(2, 3).path, count_A1=False)
+    with pytest.raises(ArgumentError, match="say GenotypeDataset"):
+        sl.data.GenotypeDataset(bed)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_url_is_refused_with_what_to_do(opened):
+    url = "http://localhost:1/a.bed"
+    bed = sl.io.open_bed(url, skip_format_check=True) if opened else url
+    with pytest.raises(ArgumentError, match="copy the set"):
+        sl.data.GenotypeDataset(bed)

@@ -1,0 +1,54 @@
+"""Finding a model's variants in another file, by id and alleles."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqloom.data.genotype._match import Variants, match
+from seqloom.errors import FormatError
+
+
+def variants(*rows):
+    """Makes variants of rows of id, counted allele and other allele."""
+    return Variants(*np.array(rows).T)
+
+
+WANTED = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
+
+
+@given(st.permutations(range(8)), st.lists(st.booleans(), min_size=8, max_size=8))
+def test_any_order_and_any_exchange_is_found(order, exchanged):
+    rows = [(f"v{i}", "A" * (i + 1), "C") for i in range(8)]
+    there = [(a, c, b) if exchanged[i] else (a, b, c) for i, (a, b, c) in enumerate(rows)]
+    found = match(variants(*rows), variants(*(there[i] for i in order)), name="x.bed")
+    assert [order[at] for at in found.positions] == list(range(8))
+    assert found.is_flipped.tolist() == exchanged
+
+
+def test_an_id_twice_is_told_apart_by_alleles():
+    others = [("x", "A", "C"), ("y", "C", "T"), ("z", "TA", "T"), ("x", "G", "A")]
+    found = match(WANTED, variants(*others), name="x.bed")
+    assert found.positions.tolist() == [3, 1, 2]
+    assert found.is_flipped.tolist() == [True, False, True]
+
+
+def test_the_same_variant_twice_is_refused():
+    twice = [("x", "A", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
+    with pytest.raises(FormatError, match="2 variants x have the same alleles"):
+        match(WANTED, variants(*twice), name="x.bed")
+
+
+def test_a_file_with_the_same_columns_matches_even_with_an_id_twice():
+    twice = variants(("x", "A", "G"), ("x", "A", "G"))
+    assert match(twice, twice, name="x.bed").positions.tolist() == [0, 1]
+
+
+def test_what_is_missing_is_counted_and_named():
+    with pytest.raises(FormatError, match=r"the 3 variants .* 2 of them .* \(x, z\)"):
+        match(WANTED, variants(("y", "C", "T")), name="x.bed")
+
+
+def test_other_alleles_are_named():
+    others = [("x", "A", "G"), ("y", "C", "G"), ("z", "T", "TA")]
+    with pytest.raises(FormatError, match="alleles of y are C and G, expected C and T"):
+        match(WANTED, variants(*others), name="x.bed")

@@ -1,0 +1,272 @@
+"""Whose label is whose, and what its numbers mean."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+DATA = Path(os.environ.get("SEQLOOM_DATA", "/nowhere")) / "plink"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="SEQLOOM_DATA is not set")
+NAMES = ["i1", "i2", "i3", "i4"]
+
+
+@pytest.fixture
+def four(write_bed):
+    """Four individuals, of families f1 to f4."""
+
+    def write(iids=NAMES, **properties):
+        fids = [f"f{i + 1}" for i in range(len(iids))]
+        return write_bed(len(iids), 3, fid=fids, iid=iids, **properties).path
+
+    return write
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text, name="a.txt"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def labelled(path, phenotype, **options):
+    data = sl.data.GenotypeDataset(path, phenotype, **options)
+    return dict(zip(data.ids, data.labels.tolist(), strict=True)), data
+
+
+HALVES = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FID IID Y\nf4 i4 3.5\nf1 i1 0.5\nf2 i2 1.5\nf3 i3 2.5\n",
+        "#FID\tIID\tY\nf4\ti4\t3.5\nf1\ti1\t0.5\nf2\ti2\t1.5\nf3\ti3\t2.5\n",
+        "iid,Y\ni4,3.5\ni1,0.5\ni2,1.5\ni3,2.5\n",
+        "#IID\tY\ni4\t3.5\ni1\t0.5\ni2\t1.5\ni3\t2.5\n",
+        "f4 i4 3.5\nf1 i1 0.5\nf2 i2 1.5\nf3 i3 2.5\n",
+        "  f4   i4  3.5\r\nf1 i1 0.5\r\n\r\nf2 i2 1.5\r\nf3 i3 2.5",
+        "i4 3.5\ni1 0.5\ni2 1.5\ni3 2.5\n",
+    ],
+)
+def test_tables_with_and_without_a_header_are_joined(four, table, text):
+    found, data = labelled(four(), table(text))
+    assert found == HALVES
+    assert (data.task, len(data.classes)) == ("regress", 1)
+
+
+@pytest.mark.parametrize(
+    "phenotype",
+    [
+        HALVES,
+        {(f"f{name[1]}", name): value for name, value in HALVES.items()},
+        np.array(list(HALVES.values())),
+    ],
+)
+def test_dicts_and_arrays_are_joined(four, phenotype):
+    assert labelled(four(), phenotype)[0] == HALVES
+
+
+def test_both_ids_count_where_a_table_has_both(four, table):
+    path = four(["x", "x", "y", "y"])
+    text = "FID IID Y\nf2 x 0.5\nf1 x 1.5\nf4 y 2.5\nf3 y 3.5\n"
+    assert labelled(path, table(text))[0] == {
+        "f1:x": 1.5,
+        "f2:x": 0.5,
+        "f3:y": 3.5,
+        "f4:y": 2.5,
+    }
+
+
+def test_an_iid_alone_must_be_unique(four, table):
+    with pytest.raises(sl.errors.LabelError, match=r"'x' stands twice.*FID and IID"):
+        labelled(four(["x", "x", "y", "z"]), table("IID Y\nx 1.5\ny 2.5\nz 3\n"))
+
+
+def test_two_individuals_of_the_same_ids_cannot_be_labelled(write_bed):
+    path = write_bed(2, 3, fid=["f", "f"], iid=["i", "i"]).path
+    with pytest.raises(sl.errors.LabelError, match="'f i' stands twice"):
+        sl.data.GenotypeDataset(path, np.array([0.5, 1.5]))
+
+
+def test_a_column_is_chosen_where_there_are_several(four, table):
+    path = table("FID IID Y1 Y2\n" + "".join(f"f{i} i{i} {i}.5 {i}\n" for i in range(1, 5)))
+    with pytest.raises(sl.errors.LabelError, match="Y1, Y2: choose with label_column"):
+        sl.data.GenotypeDataset(four(), path)
+    assert labelled(four(), path, label_column="Y2", task="regress")[0]["i3"] == 3
+    both = sl.data.GenotypeDataset(four(), path, label_column=("Y2", "Y1"), task="regress")
+    assert both.classes == ("Y2", "Y1")
+    np.testing.assert_array_equal(both.labels[1], [2, 2.5])
+
+
+def test_the_id_column_can_be_named(four, table):
+    path = table("who\tY\n" + "".join(f"i{i}\t{i}.5\n" for i in range(1, 5)))
+    assert labelled(four(), path, id_column="who")[0]["i2"] == 2.5
+
+
+def test_rows_that_differ_are_refused(four, table):
+    path = table("IID Y\ni1 0.5\ni2 1.5\ni3 1.5\ni4 1.5\ni1 0.7\n")
+    with pytest.raises(
+        sl.errors.LabelError, match=r"line 6: id 'i1' has '0.7', but .*line 2"
+    ):
+        sl.data.GenotypeDataset(four(), path)
+
+
+def test_a_sample_without_a_row_is_an_error_or_left_out(four):
+    some = {"i2": 0.5, "i4": 1.5, "j": 1, "k": 2, "l": 3, "m": 4}
+    with pytest.raises(sl.errors.LabelError, match=r"2 of 4 samples have no row.*i1, i3"):
+        labelled(four(), some)
+    found, data = labelled(four(), some, unlabelled="skip")
+    assert found == {"i2": 0.5, "i4": 1.5}
+    assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (
+        2,
+        ["i1", "i3"],
+    )
+    assert data.report["labels_without_sample"] == 4
+    assert data.report["labels_without_sample_examples"] == ["j", "k", "l"]
+    assert data.unmatched == ("j", "k", "l", "m")
+
+
+@pytest.mark.parametrize("mark", ["NA", "na", "-9", "-9.000", "nan", "NaN"])
+def test_a_missing_phenotype_leaves_its_sample_out(four, table, mark):
+    path = table(f"IID,Y\ni1,0.5\ni2,{mark}\ni3,\ni4,1.5\n")
+    found, data = labelled(four(), path)
+    assert found == {"i1": 0.5, "i4": 1.5}
+    assert data.report["missing_labels_examples"] == ["i2", "i3"]
+
+
+def test_what_is_missing_can_be_said(four):
+    numbers = {"i1": -9, "i2": 99, "i3": 1.5, "i4": 2.5}
+    found = labelled(four(), numbers, missing=("99",))[0]
+    assert found == {"i1": -9, "i3": 1.5, "i4": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("values", "coding", "expected"),
+    [
+        ("1 2 2 1", "auto", [0, 1, 1, 0]),
+        ("1.0 2.0 2 1", "auto", [0, 1, 1, 0]),
+        ("0 1 1 0", "auto", [0, 1, 1, 0]),
+        ("1 2 -9 2", "auto", [0, 1, 1]),
+        ("1 2 0 2", "12", [0, 1, 1]),
+        ("0 1 -9 1", "01", [0, 1, 1]),
+        ("1 1 2 2", "12", [0, 0, 1, 1]),
+    ],
+)
+def test_controls_and_cases_are_told_by_their_coding(four, values, coding, expected):
+    numbers = dict(zip(NAMES, values.split(), strict=True))
+    data = sl.data.GenotypeDataset(four(), numbers, coding=coding)
+    assert data.classes == ("control", "case")
+    assert data.labels.tolist() == expected
+    assert data.class_counts == {
+        "control": expected.count(0),
+        "case": expected.count(1),
+    }
+
+
+@pytest.mark.parametrize("values", ["0 1 2 1", "0 2 2 0", "0 1 2 -9"])
+def test_a_zero_beside_a_two_is_ambiguous(four, values):
+    numbers = dict(zip(NAMES, values.split(), strict=True))
+    with pytest.raises(sl.errors.LabelError, match='coding="12"'):
+        sl.data.GenotypeDataset(four(), numbers)
+
+
+def test_a_number_that_a_coding_does_not_know_is_refused(four):
+    with pytest.raises(sl.errors.LabelError, match="coding=\"01\" knows no '2'"):
+        labelled(four(), dict(zip(NAMES, ["0", "1", "2", "1"], strict=True)), coding="01")
+    with pytest.raises(ValueError, match="coding must be one of"):
+        labelled(four(), HALVES, coding="case")
+    with pytest.raises(ValueError, match="leave it out for task"):
+        labelled(four(), HALVES, coding="12", task="regress")
+
+
+def test_numbers_can_be_values_where_they_look_like_codes(four):
+    numbers = dict(zip(NAMES, ["0", "1", "2", "1"], strict=True))
+    assert labelled(four(), numbers, task="regress")[0]["i3"] == 2
+
+
+def test_texts_are_classes(four):
+    colours = dict(zip(NAMES, ["red", "blue", "red", "green"], strict=True))
+    assert sl.data.GenotypeDataset(four(), colours).classes == ("blue", "green", "red")
+    given = sl.data.GenotypeDataset(four(), colours, classes=("red", "green", "blue"))
+    assert given.labels.tolist() == [0, 2, 0, 1]
+
+
+def test_the_fam_s_column_is_the_phenotype_where_nothing_else_is_said(four):
+    data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]))
+    assert (data.ids, data.labels.tolist()) == (["i1", "i2", "i4"], [0, 1, 1])
+    assert data.report["missing_labels"] == 1
+
+
+@pytest.mark.parametrize("column", ["0", "-9", "1", "NA"])
+def test_a_fam_s_column_that_says_nothing_is_none(four, column):
+    data = sl.data.GenotypeDataset(four(pheno=[column] * 4))
+    assert (len(data), data.labels, data.task) == (4, None, None)
+
+
+def test_false_leaves_labels_out(four):
+    data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]), phenotype=False)
+    assert (len(data), data.labels) == (4, None)
+
+
+def test_a_covariate_that_is_missing_names_its_sample(four, table):
+    path = table("IID age\ni1 30\ni2 NA\ni3 50\n")
+    with pytest.raises(sl.errors.LabelError, match="2 samples lack a covariate: i2, i4"):
+        sl.data.GenotypeDataset(four(), phenotype=False, covariates=path)
+    data = sl.data.GenotypeDataset(
+        four(), phenotype=False, covariates=path, missing_covariates="mean"
+    )
+    np.testing.assert_array_equal(data.to_numpy()["covariates"][:, 0], [-1, 0, 1, 0])
+    assert data.report["missing_covariates"] == 2
+
+
+def test_a_covariate_of_words_says_what_to_do(four, table):
+    path = table("IID age sex\ni1 30 m\ni2 40 f\ni3 50 m\ni4 60 f\n")
+    with pytest.raises(sl.errors.LabelError, match="'sex' of 'i1' is 'm', expected a num"):
+        sl.data.GenotypeDataset(four(), phenotype=False, covariates=path)
+    data = sl.data.GenotypeDataset(
+        four(), phenotype=False, covariates=path, covariate_columns="age"
+    )
+    assert data.covariate_names == ("age",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b c\nd e f\n", "'a b' is no individual of .*: expected a header with IID"),
+        ("FID IID\nf1 i1\n", "expected a column of values"),
+        ("FID Y\nf1 1\n", "names no column IID"),
+        ("IID Y\ni1 1 2\n", "line 2: expected 2 cells, found 3"),
+    ],
+)
+def test_a_table_that_is_none_says_what_was_expected(four, table, text, message):
+    with pytest.raises(ValueError, match=message):
+        sl.data.GenotypeDataset(four(), table(text))
+
+
+def test_something_else_than_a_phenotype_is_refused(four):
+    with pytest.raises(ValueError, match="phenotype must be a table's path"):
+        sl.data.GenotypeDataset(four(), [1.5, 2.5, 3.5, 4.5])
+    with pytest.raises(ValueError, match="a row for each of the 4 individuals"):
+        sl.data.GenotypeDataset(four(), np.zeros(3))
+
+
+@needs_data
+def test_the_files_of_regenie_are_joined():
+    data = sl.data.GenotypeDataset(
+        DATA / "example.bed",
+        DATA / "phenotype_bin_wNA.txt",
+        DATA / "covariates.txt",
+        label_column="Y1",
+    )
+    lines = (DATA / "phenotype_bin_wNA.txt").read_text().splitlines()[1:]
+    rows = [line.split() for line in lines]
+    expected = {row[1]: int(row[2]) for row in rows if row[2] != "NA"}
+    found = dict(zip(data.ids, data.labels.tolist(), strict=True))
+    assert found == expected
+    assert data.report["missing_labels"] == 500 - len(expected)
+    assert data.covariate_names == ("V1", "V2", "V3")

@@ -1,0 +1,109 @@
+"""Predicting from genotype files: variants by id and alleles, whatever their order."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ConfigError, FormatError, LabelError
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def run(cohort, tmp_path):
+    """A finished run."""
+    data = cohort()
+    config = sl.models.GenotypeMLPConfig.for_data(data)
+    return sl.train.fit(config, data, test=data, epochs=2, out=tmp_path / "run")
+
+
+@pytest.fixture
+def expected(run):
+    """The scores that `fit` gave."""
+    return run.test.scores.to_numpy().tobytes()
+
+
+def choose(order):
+    """Puts variants in another order, or leaves some out."""
+
+    def change(values, properties):
+        return values[:, order], {
+            name: np.asarray(each)[order] for name, each in properties.items()
+        }
+
+    return change
+
+
+def exchange(values, properties):
+    """Exchanges the alleles of every second variant."""
+    values, first, second = (
+        values.copy(),
+        *(np.array(properties[name], dtype="<U2") for name in ("allele_1", "allele_2")),
+    )
+    turned = values[:, ::2]
+    values[:, ::2] = np.where(turned < 0, turned, 2 - turned)
+    first[::2], second[::2] = second[::2].copy(), first[::2].copy()
+    return values, properties | {"allele_1": first, "allele_2": second}
+
+
+def test_predictions_have_the_bits_of_fits_scores(run, expected, tmp_path):
+    scores = sl.infer.predict(run.folder, tmp_path / "cohort.bed")
+    assert scores.ids == [f"iid{number}" for number in range(1, 61)]
+    assert scores.to_numpy().tobytes() == expected
+
+
+def test_another_order_of_variants_gives_the_same_bits(run, expected, cohort, tmp_path):
+    cohort(name="other", change=choose(np.random.default_rng(0).permutation(12)))
+    scores = sl.infer.predict(run.folder, tmp_path / "other.bed")
+    assert scores.to_numpy().tobytes() == expected
+
+
+def test_exchanged_alleles_are_turned_round_and_counted(run, expected, cohort, tmp_path):
+    cohort(name="other", change=exchange)
+    encoder = sl.models.load(run.folder).encoder
+    data = sl.data.GenotypeDataset(tmp_path / "other.bed", encoder=encoder)
+    assert data.report["flipped"] == 6
+    assert sl.infer.predict(run.folder, data).to_numpy().tobytes() == expected
+
+
+def test_missing_variants_are_counted_and_named(run, cohort, tmp_path):
+    cohort(name="other", change=choose([0, 1, 2, 3, 9, 10, 11]))
+    message = r"12 variants .* 5 of them are not in it \(rs4, rs5, rs6, \.\.\.\)"
+    with pytest.raises(FormatError, match=message):
+        sl.infer.predict(run.trained, tmp_path / "other.bed")
+
+
+def test_other_alleles_are_refused(run, cohort, tmp_path):
+    cohort(name="other", change=lambda it, by: (it, by | {"allele_2": ["G"] * 12}))
+    message = "alleles of rs1 are C and G, expected C and T"
+    with pytest.raises(FormatError, match=message):
+        sl.infer.predict(run.trained, tmp_path / "other.bed")
+
+
+def test_more_variants_than_the_model_reads_do_not_matter(run, expected, cohort, tmp_path):
+    def add(values, properties):
+        more = {"sid": ["new"], "allele_1": ["A"], "allele_2": ["C"]}
+        joined = {name: [*more[name], *properties[name]] for name in more}
+        return np.hstack([values[:, :1], values]), joined
+
+    cohort(name="other", change=add)
+    scores = sl.infer.predict(run.folder, tmp_path / "other.bed")
+    assert scores.to_numpy().tobytes() == expected
+
+
+def test_a_dataset_is_judged_through_the_models_encoder(run, cohort):
+    metrics = sl.infer.evaluate(run.folder, cohort(label_column="phenotype"))
+    assert metrics == run.test.metrics
+
+
+def test_a_dataset_with_other_settings_is_refused(run, cohort):
+    with pytest.raises(ConfigError, match=r"give the dataset encoder=model\.encoder"):
+        sl.infer.predict(run.trained, cohort(standardize=None))
+
+
+def test_covariates_that_the_model_reads_must_be_given(cohort, tmp_path):
+    data = cohort(covariates={f"iid{i}": i for i in range(1, 61)})
+    config = sl.models.GenotypeMLPConfig.for_data(data)
+    run = sl.train.fit(config, data, epochs=1)
+    with pytest.raises(LabelError, match="covariates"):
+        sl.infer.predict(run.trained, tmp_path / "cohort.bed")

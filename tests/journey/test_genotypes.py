@@ -1,0 +1,79 @@
+"""From a .bed, a trait and covariates to predictions, through a death or two."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+SCRIPT = Path(__file__).with_name("train_genotypes_and_die.py")
+HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+NEVER = "never"
+FILES = ("model.safetensors", "encoder.safetensors", "config.json", "scores-test.tsv")
+
+
+def train(folder, death):
+    """Trains in a process of its own, which kills itself at a moment; its exit code."""
+    command = [sys.executable, SCRIPT, folder, death]
+    return subprocess.run(command, check=False, timeout=120).returncode
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nobody disturbs."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    assert train(folder, NEVER) == 0
+    return folder
+
+
+@pytest.mark.parametrize("death", ["sync 1", "sync 2", "sync 3", "batch 3.2", "epoch 4"])
+def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
+    assert train(tmp_path / "run", death) == -9
+    assert train(tmp_path / "run", NEVER) == 0
+    for name in FILES:
+        assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_genotypes_and_covariates_predict_the_trait(whole):
+    data = sl.data.GenotypeDataset(
+        HOME / "example.bed",
+        HOME / "phenotype.txt",
+        HOME / "covariates.txt",
+        label_column="Y1",
+    )
+    *_, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
+    assert sl.infer.evaluate(whole, test, num_threads=1)["r2"] > 0.35
+
+
+def test_a_file_with_its_variants_in_another_order_gets_fits_scores(whole, tmp_path):
+    bed, order = sl.io.open_bed(HOME / "example.bed"), np.random.default_rng(0)
+    order = order.permutation(bed.sid_count)
+    properties = {
+        name: it[order] if np.asarray(it).size == bed.sid_count else it
+        for name, it in bed.properties.items()
+    }
+    sl.io.to_bed(tmp_path / "x.bed", bed.read((None, order)), properties=properties)
+    model = sl.models.load(whole, num_threads=1)
+    data = sl.data.GenotypeDataset(
+        tmp_path / "x.bed",
+        phenotype=False,
+        covariates=HOME / "covariates.txt",
+        encoder=model.encoder,
+    )
+    scores = sl.infer.predict(model, data, num_threads=1)
+    saved = sl.infer.Scores.read_tsv(whole / "scores-test.tsv")
+    rows = [scores.ids.index(name) for name in saved.ids]
+    # Other neighbours in a batch; the same bits where the batch is the same.
+    np.testing.assert_allclose(scores.to_numpy()[rows], saved.to_numpy(), atol=1e-6)
+
+
+def test_the_example_runs(tmp_path):
+    script = HOME.parents[1] / "genotypes.py"
+    done = subprocess.run(
+        [sys.executable, script], check=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "r2 on the test part: 0." in done.stdout
+    assert (tmp_path / "runs/y1/report.html").exists()

@@ -1,0 +1,56 @@
+"""Trains on genotypes in a folder, going on where it can, and kills itself at a moment."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
+
+import seqloom as sl  # noqa: E402 - after the line above
+
+HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+folder, death = sys.argv[1:]
+wait = os.fsync
+counted = 0
+
+
+def die_at(moment):
+    """Ends the process as a power cut would, if this is the moment."""
+    if moment == death:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def count_and_wait(handle):
+    """Stands in for the wait for the disk."""
+    global counted  # noqa: PLW0603 - a script
+    counted += 1
+    die_at(f"sync {counted}")
+    wait(handle)
+
+
+class Watch:
+    """Hears of each step."""
+
+    def on_start(self, plan):
+        pass
+
+    def on_batch(self, step):
+        die_at(f"batch {step.epoch}.{step.batch}")
+
+    def on_epoch(self, row):
+        die_at(f"epoch {row['epoch']}")
+
+    def on_end(self, run):
+        pass
+
+
+os.fsync = count_and_wait
+files = (HOME / name for name in ("example.bed", "phenotype.txt", "covariates.txt"))
+data = sl.data.GenotypeDataset(*files, label_column="Y1")
+train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
+config = sl.models.GenotypeMLPConfig.for_data(train)
+sl.train.fit(
+    config, train, valid, test=test, epochs=5, out=folder, resume=True, num_threads=1,
+    progress=Watch(),
+)  # fmt: skip

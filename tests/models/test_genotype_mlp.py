@@ -1,0 +1,129 @@
+"""GenotypeMLP: what it begins as, what it is without hidden layers, what it refuses."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ShapeError
+
+HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+Config = sl.models.GenotypeMLPConfig
+X = np.random.default_rng(0).normal(size=(6, 8)).astype("f4")
+
+
+def logits(model, x=X, **options):
+    return model.logits(model.backend.tensor(x), **options).numpy()
+
+
+def scrambled(config):
+    """A network whose numbers are all drawn at random."""
+    model, rng = config.init("numpy").eval(), np.random.default_rng(1)
+    record = {
+        path: rng.normal(size=each.shape).astype("f4")
+        for path, each in model.to_record().items()
+    }
+    return model.load_record(record)
+
+
+@pytest.mark.parametrize("hidden", [(), (4,), (5, 3)])
+def test_it_begins_at_zero(hidden):
+    model = Config(variants=6, covariates=2, outputs=3, hidden=hidden).init("numpy")
+    assert not logits(model.eval()).any()
+
+
+def test_without_hidden_layers_it_is_linear():
+    model = scrambled(Config(variants=6, covariates=2, outputs=3, hidden=()))
+    zero = logits(model, 0 * X)
+    np.testing.assert_allclose(
+        logits(model, 2 * X) - zero, 2 * (logits(model) - zero), 1e-4
+    )
+
+
+def test_hidden_layers_add_what_is_not_linear():
+    model = scrambled(Config(variants=6, covariates=2, outputs=3, hidden=(5, 3)))
+    zero = logits(model, 0 * X)
+    assert not np.allclose(
+        logits(model, 2 * X) - zero, 2 * (logits(model) - zero), rtol=0.1
+    )
+
+
+@pytest.mark.parametrize("variants", [4, 100, 1000, 40_000])
+def test_hidden_features_have_the_same_spread_for_any_number_of_variants(variants):
+    model = Config(variants=variants, outputs=1, hidden=(200,)).init("numpy").eval()
+    x = np.random.default_rng(2).normal(size=(50, variants)).astype("f4")
+    features = model.hidden.layers[0].layers[0](model.backend.tensor(x)).numpy()
+    assert 0.4 < features.std() < 0.8
+
+
+def test_every_number_gets_a_gradient_once_the_last_layer_has_moved():
+    model = scrambled(Config(variants=6, covariates=2, outputs=1, hidden=(4, 3), dropout=0))
+    x = model.backend.tensor(X)
+    _, grads = sl.nn.value_and_grad(lambda net: (net.logits(x) ** 2).mean())(model)
+    assert all(np.asarray(grads.get(each.id)).any() for _, each in model.parameters())
+
+
+def test_dropout_acts_in_training_only():
+    model = scrambled(Config(variants=6, covariates=2, outputs=1))
+    still = logits(model)
+    assert not np.array_equal(logits(model.train(), key=sl.Key(0)), still)
+    assert np.array_equal(logits(model.eval()), still)
+
+
+def test_settings_fit_the_data(cohort):
+    data = cohort(phenotype={f"iid{i}": i % 2 for i in range(1, 61)}, coding="01")
+    config = Config.for_data(data)
+    assert (config.variants, config.covariates, config.outputs) == (12, 0, 2)
+
+
+def test_data_without_labels_are_refused(cohort):
+    with pytest.raises(ArgumentError, match="no labels"):
+        Config.for_data(cohort(phenotype=False))
+
+
+def test_variants_as_items_are_refused(cohort):
+    with pytest.raises(ArgumentError, match='by="sample"'):
+        Config.for_data(cohort(by="variant", phenotype=None))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"variants": 0}, {"hidden": (8, 0)}, {"dropout": 1.0}, {"covariates": -1}]
+)
+def test_settings_that_make_no_network_are_refused(wrong):
+    settings: dict[str, Any] = {"variants": 4, "outputs": 1, **wrong}
+    with pytest.raises(ArgumentError):
+        Config(**settings)
+
+
+def test_other_numbers_of_inputs_are_refused():
+    with pytest.raises(ShapeError, match="reads 7 variants and 0 covariates"):
+        logits(Config(variants=7, outputs=1).init("numpy").eval())
+
+
+def ridge(teach, held):
+    """The r2 of ridge regression, its penalty chosen by leaving one sample out."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    encoder = teach.encoder.fit(teach)
+    known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
+    model = linear_model.RidgeCV(np.logspace(0, 6, 25)).fit(known["inputs"], known["label"])
+    return model.score(new["inputs"], new["label"])
+
+
+def network(teach, held, seed):
+    """The r2 of the network, its epoch chosen by a tenth of what it may learn from."""
+    train, valid = sl.data.split(teach, (0.9, 0.1), seed=seed)
+    options: dict[str, Any] = {"seed": seed, "report": False, "num_threads": 1}
+    run = sl.train.fit(Config.for_data(train), train, valid, **options)
+    return sl.infer.evaluate(run.trained, held, num_threads=1)["r2"]
+
+
+@pytest.mark.parametrize("trait", ["Y1", "Y2"])
+def test_on_real_files_it_is_not_below_ridge_regression(trait):
+    # Every fold of three seeds is in benchmarks/genotype_mlp.py; here one seed's.
+    files = HOME / "example.bed", HOME / "phenotype.txt"
+    pairs = sl.data.folds(sl.data.GenotypeDataset(*files, label_column=trait), 5, seed=0)
+    theirs = np.mean([ridge(*pair) for pair in pairs])
+    ours = np.mean([network(*pair, seed=i) for i, pair in enumerate(pairs)])
+    assert ours >= theirs - 0.02

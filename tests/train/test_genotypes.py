@@ -1,0 +1,208 @@
+"""fit on genotypes: what it learns of the training part, keeps, and goes on with."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import (
+    ArgumentError,
+    ConfigError,
+    MissingFileError,
+    RecordError,
+    RunFolderError,
+)
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def start(cohort, tmp_path):
+    """Trains three epochs in a folder, on two thirds of a cohort."""
+
+    def call(out="run", **options):
+        train, valid = sl.data.split(options.pop("data", None) or cohort(), (2 / 3, 1 / 3))
+        config = sl.models.GenotypeMLPConfig.for_data(train)
+        every: dict[str, Any] = {"epochs": 3, "batch_size": 16, **options}
+        every |= {"num_threads": 1, "out": tmp_path / out}
+        return sl.train.fit(config, train, valid, **every)
+
+    return call
+
+
+class Stop:
+    """Presses Ctrl-C after the second epoch."""
+
+    def on_start(self, plan):
+        self.plan = plan
+
+    def on_batch(self, step):
+        self.step = step
+
+    def on_epoch(self, row):
+        if row["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    def on_end(self, run):
+        self.run = run
+
+
+def test_means_come_from_the_training_samples_alone(start, cohort):
+    data = cohort()
+    train, _ = sl.data.split(data, (2 / 3, 1 / 3))
+    copies = (
+        data.with_encoder(sl.data.GenotypeEncoder(impute=None, standardize=None).fit(data))
+        .batch(train.indices)["inputs"]
+        .astype("f8")
+    )
+    found = start().trained.encoder.fitted
+    np.testing.assert_allclose(found.mean, np.nanmean(copies, axis=0))
+    np.testing.assert_allclose(1 / found.scale, np.nanstd(copies, axis=0))
+
+
+def test_the_datasets_encoder_stays_as_it_was(start, cohort):
+    data = cohort()
+    start(data=data)
+    assert not data.encoder.is_fitted
+
+
+def test_an_encoder_that_is_fitted_is_left_as_it_is(start, cohort):
+    data = cohort()
+    fitted = data.encoder.fit(data)
+    assert start(data=data.with_encoder(fitted)).trained.encoder == fitted
+
+
+def test_valid_and_test_are_seen_through_the_training_parts_encoder(start, cohort):
+    test = cohort(30, name="test", phenotype=np.arange(30) / 7)
+    run = start(test=test)
+    mine = test.with_encoder(run.trained.encoder)
+    expected = sl.infer.predict(run.trained, mine, num_threads=1)
+    assert np.array_equal(run.test.scores.to_numpy(), expected.to_numpy())
+
+
+def test_a_loaded_model_has_the_same_encoder(start, tmp_path):
+    run, loaded = start(), sl.models.load(tmp_path / "run")
+    assert loaded.encoder == run.trained.encoder
+    arrays = loaded.encoder.arrays()
+    for name, values in run.trained.encoder.arrays().items():
+        assert np.array_equal(arrays[name], values)
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path):
+    start("whole")
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop())
+    start(resume=True)
+    for name in ("model.safetensors", "encoder.safetensors", "config.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
+
+
+def test_a_run_does_not_go_on_with_other_genotypes(start, cohort):
+    start()
+    with pytest.raises(RunFolderError, match="other training data"):
+        start(data=cohort(name="other", change=lambda it, by: (it[::-1], by)), resume=True)
+
+
+def test_a_run_is_replaced_with_its_encoder(start, tmp_path):
+    start()
+    (tmp_path / "run/encoder.safetensors").write_bytes(b"left over")
+    start(overwrite=True)
+    assert sl.models.load(tmp_path / "run").encoder.is_fitted
+
+
+def test_a_damaged_encoder_is_refused(start, tmp_path):
+    start()
+    path = tmp_path / "run/encoder.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match=r"encoder\.safetensors"):
+        sl.models.load(tmp_path / "run")
+
+
+def test_the_encoder_of_another_run_is_refused(start, cohort, tmp_path):
+    start()
+    start("other", data=cohort(40, name="other"))
+    name = "encoder.safetensors"
+    (tmp_path / "run" / name).write_bytes((tmp_path / "other" / name).read_bytes())
+    with pytest.raises(RecordError, match="do not belong together"):
+        sl.models.load(tmp_path / "run")
+
+
+def test_a_run_without_its_encoder_says_so(start, tmp_path):
+    start()
+    (tmp_path / "run/encoder.safetensors").unlink()
+    with pytest.raises(MissingFileError, match=r"encoder\.safetensors: no such file"):
+        sl.models.load(tmp_path / "run")
+
+
+def test_config_json_holds_no_arrays(start, tmp_path):
+    start()
+    facts = json.loads((tmp_path / "run/config.json").read_text())["encoder"]
+    assert facts["class"] == "GenotypeEncoder"
+    assert len(facts["digest"]) == 32
+    assert set(facts) <= {"class", "version", "impute", "standardize", "count_A1", "digest"}
+
+
+def test_a_part_with_other_settings_is_refused(cohort):
+    train, valid = cohort(), cohort(name="valid", standardize=None)
+    config = sl.models.GenotypeMLPConfig.for_data(train)
+    with pytest.raises(ConfigError, match="the validation part"):
+        sl.train.fit(config, train, valid, epochs=1)
+
+
+def test_genotypes_that_are_not_filled_in_are_refused(cohort):
+    data = cohort(impute=None)
+    config = sl.models.GenotypeMLPConfig.for_data(data)
+    with pytest.raises(ArgumentError, match='impute="mean"'):
+        sl.train.fit(config, data, epochs=1)
+
+
+def test_a_network_for_other_numbers_of_variants_is_refused(cohort):
+    config = sl.models.GenotypeMLPConfig(variants=11, outputs=1)
+    with pytest.raises(sl.errors.ShapeError, match=r"11 variants .* dataset has 12"):
+        sl.train.fit(config, cohort(), epochs=1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_a_trait_of_any_scale_is_learned(start, cohort, scale):
+    trait = {f"iid{i + 1}": scale * (it + 100) for i, it in enumerate(cohort().labels)}
+    run = start(data=cohort(name="scaled", phenotype=trait, task="regress"), epochs=30)
+    assert run.valid.metrics["r2"] > 0.8
+
+
+def test_controls_and_cases_are_classified(start, cohort):
+    trait = {f"iid{i + 1}": 1 + (it > 2) for i, it in enumerate(cohort().labels)}
+    run = start(data=cohort(phenotype=trait), epochs=30)
+    assert run.trained.task.name == "classify"
+    assert run.valid.metrics["auroc"] > 0.9
+
+
+def test_covariates_are_learned_from(start, cohort):
+    age = {f"iid{i}": 20 + i for i in range(1, 61)}
+    trait = {name: it + (int(name[3:]) % 3) / 10 for name, it in age.items()}
+    run = start(data=cohort(phenotype=trait, covariates=age, task="regress"), epochs=60)
+    assert run.valid.metrics["r2"] > 0.8
+
+
+def test_the_report_speaks_of_samples(start, cohort):
+    def still(values, properties):
+        values = values.copy()
+        values[:, 5] = 1
+        return values, properties
+
+    report = start(data=cohort(change=still), report=True).report
+    assert report.lead.endswith("from 40 samples.")
+    assert report.notes == (
+        "Variants that do not vary among the training samples count nothing: 1.",
+    )
+
+
+def test_samples_without_a_label_are_counted_once(start, cohort):
+    trait = {f"iid{i}": "NA" if i % 6 == 0 else i / 7 for i in range(1, 61)}
+    report = start(data=cohort(phenotype=trait)).report
+    assert report.notes == ("The label of 10 samples is missing; they were left out.",)
