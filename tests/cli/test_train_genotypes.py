@@ -145,3 +145,14 @@ def test_a_text_file_called_bed_is_refused(call, tmp_path):
     said = call("train", tmp_path / "genes.bed", "--out", tmp_path / "run")
     assert said.code == 2
     assert "genes" in said.err
+
+
+@pytest.mark.parametrize("read", ["own.fam", "own.bim", "own.bed", "own.txt"])
+def test_predict_replaces_nothing_that_it_reads(call, run, tmp_path, read):
+    for source in (BED, BED.with_suffix(".bim"), BED.with_suffix(".fam"), COVARIATES):
+        (tmp_path / f"own{source.suffix}").write_bytes(source.read_bytes())
+    before = (tmp_path / read).read_bytes()
+    words = ["--covariates", tmp_path / "own.txt", "--out", tmp_path / read]
+    said = call("predict", run, tmp_path / "own.bed", *words)
+    assert (said.code, "is one of the files to read" in said.err) == (2, True)
+    assert (tmp_path / read).read_bytes() == before

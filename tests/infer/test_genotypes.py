@@ -107,3 +107,10 @@ def test_covariates_that_the_model_reads_must_be_given(cohort, tmp_path):
     run = sl.train.fit(config, data, epochs=1)
     with pytest.raises(LabelError, match="covariates"):
         sl.infer.predict(run.trained, tmp_path / "cohort.bed")
+
+
+def test_a_dataset_of_codes_is_refused_with_what_to_say(cohort):
+    data = cohort(output="codes")
+    config = sl.models.GenotypeMLPConfig.for_data(data)
+    with pytest.raises(sl.errors.ArgumentError, match='give it output="numbers"'):
+        sl.train.fit(config, data, epochs=1)

@@ -114,3 +114,8 @@ def test_settings_that_make_no_sense_are_refused(wrong):
 
 def test_settings_come_back_from_their_json():
     assert sl.models.SequenceCNNConfig.from_json(FIXED.to_json()) == FIXED
+
+
+def test_genotypes_are_sent_to_their_own_network(cohort):
+    with pytest.raises(ArgumentError, match="take GenotypeMLPConfig"):
+        sl.models.SequenceCNNConfig.for_data(cohort())

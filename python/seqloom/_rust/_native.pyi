@@ -234,7 +234,7 @@ class GenotypeLayer:
         """
     def write(self, path: builtins.str | os.PathLike[str] | pathlib.Path, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Lays lines down in a new file, and gives the sum of each.
+        Lays lines down in a file, and gives the sum of each.
         """
 
 @typing.final

@@ -52,6 +52,13 @@ def check_no_covariates(options: CovariateOptions) -> None:
     _refuse(given, "only for genotypes (a PLINK .bed), but FILES are sequences")
 
 
+def files_read(files: Sequence[Path]) -> list[Path]:
+    """Lists the files with the tables beside a .bed, which are read too."""
+    if not are_genotypes(files):
+        return list(files)
+    return [file.with_suffix(end) for file in files for end in (".bed", ".bim", ".fam")]
+
+
 def one_bed(files: Sequence[Path]) -> Path:
     """Gives the one .bed there is to be."""
     if len(files) != 1:

@@ -9,6 +9,7 @@ from seqloom.cli._genotypes import (
     are_genotypes,
     check_kind,
     check_no_covariates,
+    files_read,
     open_unlabelled,
 )
 from seqloom.cli._machine import announce, open_console
@@ -49,7 +50,7 @@ def predict(
 
     console = open_console()
     announce(console, machine)
-    _check_target(out, files)
+    _check_target(out, [*files_read(files), *covariates.covariates])
     trained = load(model, **machine.to_keywords())
     check_kind(model, trained, files)
     data = _opened(console, files, trained.encoder, covariates=covariates)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import GenotypeEncoder
-from seqloom.errors import FormatError, ShapeError
+from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.models import Examples
 from seqloom.models._examples import noun_of
 from seqloom.nn import Module
@@ -52,6 +52,8 @@ def run_model(
 
 def inputs_of(model: Module, batch: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
     """Puts inputs, covariates behind them, and the mask on the model's backend."""
+    if "inputs" not in batch:
+        raise ArgumentError('the dataset gives codes; give it output="numbers"')
     backend, mask = model.backend, batch.get("mask")
     inputs = backend.tensor(batch["inputs"], dtype="float32")
     if "covariates" in batch:

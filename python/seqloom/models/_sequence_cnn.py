@@ -124,6 +124,10 @@ class SequenceCNNConfig(Config):
         """
         if train.encoder is None:
             raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
+        if not hasattr(train.encoder, "width"):
+            raise ArgumentError(
+                "the dataset has genotypes; take GenotypeMLPConfig for them"
+            )
         if train.labels is None:
             raise ArgumentError("the dataset has no labels; give it labels=")
         lengths = np.unique(np.concatenate([part.lengths for part in (train, *others)]))

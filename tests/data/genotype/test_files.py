@@ -1,3 +1,6 @@
+import os
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -38,3 +41,28 @@ def test_a_url_is_refused_with_what_to_do(opened):
     bed = sl.io.open_bed(url, skip_format_check=True) if opened else url
     with pytest.raises(ArgumentError, match="copy the set"):
         sl.data.GenotypeDataset(bed)
+
+
+def test_of_a_set_that_is_not_there_the_bed_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.bed: no such file"):
+        sl.data.GenotypeDataset(tmp_path / "none.bed")
+
+
+def test_an_encoder_that_is_none_is_refused(write_bed):
+    strange: Any = "unit"
+    with pytest.raises(ArgumentError, match="must be a GenotypeEncoder"):
+        sl.data.GenotypeDataset(write_bed(2, 3).path, encoder=strange)
+
+
+def test_a_bed_that_is_written_in_place_meanwhile_is_an_error(write_bed, cache):
+    path = write_bed(30, 20).path
+    data = sl.data.GenotypeDataset(path, by="variant", memory=0, cache=cache)
+    later = path.stat().st_mtime_ns + 1_000_000_000
+    with path.open("r+b") as file:
+        file.seek(3)
+        file.write(b"\x3f")
+    os.utime(path, ns=(later, later))
+    with pytest.raises(
+        sl.errors.FormatError, match=r"a\.bed: was written since it was opened"
+    ):
+        data.batch([0])

@@ -270,3 +270,50 @@ def test_the_files_of_regenie_are_joined():
     assert found == expected
     assert data.report["missing_labels"] == 500 - len(expected)
     assert data.covariate_names == ("V1", "V2", "V3")
+
+
+BARE = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
+
+
+def test_a_column_of_a_table_without_a_header_is_chosen_by_its_number(four, table):
+    data = sl.data.GenotypeDataset(four(), table(BARE), label_column="phenotype2")
+    assert (data.labels.tolist(), data.classes) == ([7, 8, 9, 7.5], ("phenotype2",))
+    with pytest.raises(sl.errors.LabelError, match="no column 'phenotype3'"):
+        sl.data.GenotypeDataset(four(), table(BARE), label_column="phenotype3")
+
+
+def test_covariates_of_one_name_are_refused(four, table):
+    named = table("FID IID A A\n" + BARE)
+    with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
+        sl.data.GenotypeDataset(four(), covariates=named)
+    with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
+        sl.data.GenotypeDataset(four(), covariates=named, covariate_columns=["A"])
+
+
+def test_covariates_of_nobody_are_refused_whatever_fills_them_in(four, table):
+    others = table("FID IID A B\n" + BARE.replace("i", "j"))
+    with pytest.raises(sl.errors.LabelError, match=r"it has f1:j1, .* expected i1, i2"):
+        sl.data.GenotypeDataset(four(), covariates=others, missing_covariates="mean")
+
+
+def test_a_covariate_beyond_float32_is_refused(four):
+    ages = dict.fromkeys(NAMES, 1.0) | {"i2": 1e300}
+    with pytest.raises(sl.errors.LabelError, match=r"'1e\+300', expected a number"):
+        sl.data.GenotypeDataset(four(), covariates=ages)
+
+
+def test_one_mark_of_missing_needs_no_list(four):
+    found, data = labelled(four(), HALVES | {"i2": "NA"}, missing="NA")
+    assert (list(found), data.task) == (["i1", "i3", "i4"], "regress")
+
+
+@pytest.mark.parametrize("phenotype", [3, True])
+def test_a_phenotype_that_is_no_table_is_named(four, phenotype):
+    with pytest.raises(sl.errors.ArgumentError, match=f"got {phenotype}"):
+        sl.data.GenotypeDataset(four(), phenotype)
+
+
+def test_of_a_file_that_is_no_table_little_is_shown(four, table):
+    with pytest.raises(sl.errors.LabelError, match="is no individual of") as caught:
+        sl.data.GenotypeDataset(four(), table("x" * 5000 + " y\n"))
+    assert len(str(caught.value)) < 500

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 use seqloom_core::error::{Fault, Kind};
 use seqloom_core::{Error, Result};
@@ -15,6 +16,8 @@ use super::layout::{HEADER, Layout, MAGIC, Major};
 pub struct Bed {
     path: PathBuf,
     file: File,
+    /// When it was written last, as it was opened; nothing where the system does not say.
+    written: Option<SystemTime>,
     major: OnceLock<Major>,
 }
 
@@ -22,8 +25,10 @@ impl Bed {
     /// Opens a file, and checks its first three bytes now or before the first read.
     pub fn open(path: &Path, check: bool) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let facts = file.metadata().map_err(|error| Error::io(path, &error))?;
         let bed = Self {
             path: path.to_path_buf(),
+            written: facts.modified().ok(),
             file,
             major: OnceLock::new(),
         };
@@ -67,11 +72,11 @@ impl Bed {
         Ok(layout)
     }
 
-    /// Compares the file's length now with a layout.
+    /// Compares the file's length now with a layout, and asks whether it was written since.
     pub fn measure(&self, layout: &Layout) -> Result<()> {
         let (found, expected) = (self.size()?, layout.length());
         if Some(found) == expected {
-            return Ok(());
+            return self.unchanged();
         }
         let short = expected.is_none_or(|expected| found < expected);
         let expected = expected.map_or("more than any file has".to_owned(), |e| e.to_string());
@@ -87,6 +92,19 @@ impl Bed {
             ),
             ..Fault::default()
         }))
+    }
+
+    /// Refuses a file that was written since it was opened: what was read of it may not fit
+    /// what will be.
+    pub fn unchanged(&self) -> Result<()> {
+        let facts = self.file.metadata();
+        let facts = facts.map_err(|error| Error::io(&self.path, &error))?;
+        if facts.modified().ok() == self.written {
+            return Ok(());
+        }
+        Err(self.fault(Fault::whole(
+            "was written since it was opened: open it again",
+        )))
     }
 
     /// Fills `out` with consecutive whole lines, the first of which is `first`.
@@ -221,6 +239,17 @@ mod tests {
         assert_eq!(kind(bed.layout(5, 3).unwrap_err()), Kind::Cut);
         assert_eq!(kind(bed.layout(5, 1).unwrap_err()), Kind::Length);
         assert_eq!(kind(bed.layout(usize::MAX, 9).unwrap_err()), Kind::Cut);
+    }
+
+    #[test]
+    fn a_file_that_is_written_while_it_is_open_is_an_error() {
+        let file = Content::new("written.bed", b"\x6c\x1b\x01abcd");
+        let bed = Bed::open(&file.0, true).unwrap();
+        let layout = bed.layout(5, 2).unwrap();
+        let later = fs::File::options().write(true).open(&file.0).unwrap();
+        later.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let error = bed.measure(&layout).unwrap_err().to_string();
+        assert!(error.contains("open it again"), "{error}");
     }
 
     #[test]

@@ -74,10 +74,10 @@ pub struct Written {
 }
 
 impl Written {
-    /// Makes a new file.
+    /// Makes a file, or writes over one.
     pub fn create(path: &Path, layout: Layout) -> Result<Self> {
         let failed = |error| Error::io(path, &error);
-        let file = File::create_new(path).map_err(failed)?;
+        let file = File::create(path).map_err(failed)?;
         let [first, second] = MAGIC;
         let header: [u8; HEADER] = [first, second, mode(layout.major)];
         write(&file, 0, &header).map_err(failed)?;

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from seqloom.data.genotype._people import People
 
 _SHOWN = 3
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def read_covariates(
     if way not in {"error", "mean"}:
         raise ArgumentError(f'missing_covariates must be "error" or "mean", got {way!r}')
     joined = join_people(covariates, people, options.wanted)
+    _check_joined(people, joined)
     marks = Missing.of(options.missing)
     values = np.full((len(people), len(joined.names)), np.nan)
     for person, row in joined.cells.items():
@@ -127,7 +129,22 @@ def _number(cell: str) -> float:
         number = float(cell)
     except ValueError:
         return math.inf
-    return number if math.isfinite(number) else math.inf
+    return number if abs(number) <= _LARGEST else math.inf
+
+
+def _check_joined(people: People, joined: Joined) -> None:
+    """Refuses names that mean two columns, and tables of other people."""
+    if double := [name for name in joined.names if joined.names.count(name) > 1]:
+        raise LabelError(
+            f"{joined.what}: {len(double)} columns are named {double[0]!r}; a covariate is "
+            "found by its name: rename all but one"
+        )
+    if len(people) and not joined.cells:
+        shown = ", ".join(joined.unmatched[:_SHOWN]) or "nothing"
+        raise LabelError(
+            f"{joined.what}: no row is of an individual of {people.path}; it has {shown}, "
+            f"expected {', '.join(people.names[:_SHOWN])}"
+        )
 
 
 def _check_numbers(people: People, joined: Joined, values: NDArray[np.float64]) -> None:
@@ -139,8 +156,8 @@ def _check_numbers(people: People, joined: Joined, values: NDArray[np.float64]) 
     cell, name = joined.cells[person][column], joined.names[column]
     raise LabelError(
         f"{joined.what}: covariate {name!r} of {people.names[person]!r} is {cell!r}, "
-        "expected a number; make columns of 0 and 1 of categories, or choose columns with "
-        "covariate_columns"
+        f"expected a number, {_LARGEST:.1e} at most; make columns of 0 and 1 of "
+        "categories, or choose columns with covariate_columns"
     )
 
 

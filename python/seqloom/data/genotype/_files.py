@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom._rust import _native
 from seqloom._threads import thread_count
 from seqloom.data.genotype._people import People
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, MissingFileError
 from seqloom.io.plink._file_set import finish_set
 from seqloom.io.plink._metadata import read_columns
 from seqloom.io.plink._open_bed import open_bed
@@ -71,7 +71,9 @@ class GenotypeFiles:
         return _native.BedFile(self.bed, check=True)
 
     def people(self) -> People:
-        """Reads the .fam."""
+        """Reads the .fam; of a set that is not there, it is the .bed that is missed."""
+        if not Path(self.bed).exists():
+            raise MissingFileError(f"{self.bed}: no such file")
         columns = read_columns(Path(self.fam), "fam", ("fid", "iid", "pheno"))
         return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])
 

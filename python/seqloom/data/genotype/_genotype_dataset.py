@@ -156,7 +156,7 @@ class GenotypeDataset(FittedItems):
         )
         super().__init__(files, agreed_encoder(encoder, own), by=by, reading=reading)
         self._choose(variants)
-        missing = tuple(missing)
+        missing = (missing,) if isinstance(missing, str) else tuple(missing)
         options = PhenotypeOptions(
             id_column=id_column,
             label_column=label_column,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -95,8 +95,8 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
         return [_of_dict(values, columns)]  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(values, _Array) and values.dtype.kind not in "UT":
         return [_of_array(values, people, columns)]
-    is_one = isinstance(values, (str, os.PathLike))
-    paths: list[Any] = [values] if is_one else list(values)
+    is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
+    paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
         raise ArgumentError(
             f"{columns.what} must be a table's path, several of them, a dict from IID to "

@@ -36,6 +36,8 @@ def agreed_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> Genot
     """Takes the encoder that is given, which excludes its own arguments, or makes one."""
     if given is None:
         return own
+    if not isinstance(given, GenotypeEncoder):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {given!r}")
     if own not in {GenotypeEncoder(), GenotypeEncoder(**given.settings())}:
         raise ArgumentError(
             "an encoder says how to impute, to standardise and which allele to count: "

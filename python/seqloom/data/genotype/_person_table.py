@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Cells = tuple[str, ...]
 
 _FID, _IID = "FID", "IID"
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,10 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
         table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
     else:
         ids, values = _bare(path, first, columns, people=people)
-        table = PersonTable(path, _numbered(columns.what, len(values)), [], [], [])
+        named = _numbered(columns.what, len(values))
+        chosen = [column_position(path, [*named], name) for name in columns.wanted or named]
+        values = [values[at] for at in chosen]
+        table = PersonTable(path, tuple(named[at] for at in chosen), [], [], [])
         _take(table, first, (ids, values), line=reader.line_num)
     for row in reader:
         if len(row) == len(first):
@@ -127,8 +131,8 @@ def _key(ids: list[str]) -> Key:
 def _is_header(names: list[str], columns: Columns) -> bool:
     """Tells whether the first line names columns."""
     named = {name.upper() for name in names}
-    is_asked = columns.id_column is not None or columns.wanted is not None
-    return bool(named & {_FID, _IID}) or is_asked
+    is_asked = bool(set(names) & set(columns.wanted or ()))
+    return bool(named & {_FID, _IID}) or columns.id_column is not None or is_asked
 
 
 def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
@@ -160,8 +164,9 @@ def _bare(
         is_wide = len(first) > len(ids)
         if is_wide and people.find([_key([first[at] for at in ids])])[0] is not None:
             return ids, list(range(len(ids), len(first)))
+    shown = " ".join(first[:2])[:_SHOWN]
     raise LabelError(
-        f"{path}: the first line names no column IID, and {' '.join(first[:2])!r} is no "
+        f"{path}: the first line names no column IID, and {shown!r} is no "
         f"individual of {people.path}: expected a header with IID, or lines FID IID "
         f"{columns.what}"
     )

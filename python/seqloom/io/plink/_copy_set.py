@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._rust import _native
+from seqloom._threads import watched
 from seqloom.io.plink._file_set import write_set
 from seqloom.io.plink._pack import Packer
 from seqloom.io.plink._properties import PROPERTIES
+from seqloom.io.plink._read import threads_of
 from seqloom.io.plink._to_bed import names_of_set, write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 # a file whose lines are variants is read anew.
 _OF_VARIANTS = 32 << 20
 _OF_INDIVIDUALS = 128 << 20
+# How many bytes of codes are turned at once.
+_TURNED = 256 << 20
 
 
 def copy_set(
@@ -54,9 +60,27 @@ def copy_all(
     bed: open_bed, target: Path, *, major: str | None, on_progress: OnProgress
 ) -> None:
     """Writes a whole set in a layout; None: the other one than it has."""
-    other = "individual" if bed.major == "SNP" else "SNP"
+    major = major or ("individual" if bed.major == "SNP" else "SNP")
     everybody = np.arange(bed.iid_count), np.arange(bed.sid_count)
-    copy_set(bed, target, everybody, major=major or other, on_progress=on_progress)
+    if not isinstance(bed.location, Path):
+        copy_set(bed, target, everybody, major=major, on_progress=on_progress)
+        return
+    with write_set(names_of_set(target, None, None)) as parts:
+        write_tables(parts, properties_of(bed, everybody))
+        _lay_down(bed, parts[0], major, on_progress=on_progress)
+
+
+def _lay_down(bed: open_bed, path: Path, major: str, *, on_progress: OnProgress) -> None:
+    """Turns two-bit codes as they are: each byte is read once and written once."""
+    native, wish = bed._native(), bed._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    layer = _native.GenotypeLayer(native, bed.shape, major == "individual", None)
+    watch, total = _native.GenotypeWatch(), math.prod(bed.shape) // 4
+    check, threads = not bed.skip_format_check, threads_of(None, wish)
+    watched(
+        lambda: layer.write(path, watch, room=_TURNED, check=check, threads=threads),
+        lambda: on_progress(min(watch.bytes, total), total),
+        stop=watch.stop,
+    )
 
 
 def blocks_of(

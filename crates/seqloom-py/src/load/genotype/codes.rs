@@ -123,7 +123,7 @@ impl GenotypeLayer {
         Ok(GenotypeCodes { codes })
     }
 
-    /// Lays lines down in a new file, and gives the sum of each.
+    /// Lays lines down in a file, and gives the sum of each.
     #[pyo3(signature = (path, watch, *, room, check, threads))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn write<'py>(
