@@ -44,7 +44,8 @@ def _notes(copied: float, memory: float) -> str:
     return (
         f"Random genotypes; files in the system's cache; {TOUCHED >> 30} GiB of memory "
         "were touched and given back before. All sides of a row were seen to read the "
-        "same, then timed in turn; a figure is a median. bed_reader gives new memory each "
+        "same, then timed in turn; a figure is a median (of one variant, of 50 calls in a "
+        "row). bed_reader gives new memory each "
         "time; pgenlib and the NumPy look-up have one thread and write variants by "
         "individuals. First touch: as much new memory, a byte of each page written by as "
         f"many threads. The individual-major copy of {size:,.0f} MB took {copied:.1f} s to "
