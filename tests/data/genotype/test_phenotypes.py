@@ -317,3 +317,14 @@ def test_of_a_file_that_is_no_table_little_is_shown(four, table):
     with pytest.raises(sl.errors.LabelError, match="is no individual of") as caught:
         sl.data.GenotypeDataset(four(), table("x" * 5000 + " y\n"))
     assert len(str(caught.value)) < 500
+
+
+def test_a_word_among_numbers_is_named_and_what_to_do(write_bed):
+    path = write_bed(3, 2).path
+    labels = {"iid1": "1.5", "iid2": "N/A", "iid3": "2"}
+    with pytest.raises(
+        sl.errors.LabelError, match=r"'N/A'; if they mean that nothing is known"
+    ):
+        sl.data.GenotypeDataset(path, labels)
+    data = sl.data.GenotypeDataset(path, labels, missing=("NA", "N/A"))
+    assert data.labels.tolist() == [1.5, 2.0]

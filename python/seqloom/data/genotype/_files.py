@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Location = str | os.PathLike[str]
+
+
+# A path takes two slashes for one.
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class GenotypeFiles:
                 found["bed"], fam=fam or found["fam"], bim=bim or found["bim"]
             )
         path = Path(bed).expanduser()
-        if "://" in os.fspath(bed):
+        if _SCHEME.match(os.fspath(bed)):
             raise _remote(bed)
         finish_set(path)
         tables = (path.with_suffix(f".{name}") for name in ("fam", "bim"))
