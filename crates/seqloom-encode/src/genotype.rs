@@ -10,11 +10,11 @@
 //! 11    homozygous A2     0
 //! ```
 //!
-//! [`row`] decodes places that lie end to end; [`pick`] moves some places of a line together; [`column`]
-//! one place of many lines.
-//! [`hardy`] say how often each genotype occurs, and whether that is a surprise.
-//! [`each`] decodes lines by a table for each place; [`transpose`] turns lines into places;
-//! [`repack`] picks codes of a line in any order.
+//! [`mod@row`] decodes places that lie end to end; [`mod@pick`] moves some places of a line
+//! together; [`mod@column`] decodes one place of many lines. [`mod@count`] and [`mod@hardy`] say
+//! how often each genotype occurs, and whether that is a surprise. [`mod@each`] decodes lines by
+//! a table for each place; [`mod@transpose`] turns lines into places; [`mod@repack`] picks codes
+//! of a line in any order.
 
 pub mod column;
 pub mod count;
