@@ -10,6 +10,7 @@ and drops what each kept as it goes, so memory falls while it runs.
 from __future__ import annotations
 
 import heapq
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
@@ -83,6 +84,8 @@ class Autodiff(Backend):
         self.inner = inner
         self.name = f"autodiff({inner.name})"
         self.threads = inner.threads
+        for name in _bodies():
+            setattr(self, name, self._function(name))
 
     def __getattr__(self, name: str) -> Any:
         """The function of that name, followed where it has a rule; made on first use."""
@@ -91,10 +94,17 @@ class Autodiff(Backend):
         plain = getattr(self.inner, name)
         if not callable(plain):
             return plain
-        rule = RULES.get(name)
-        function = _followed(self, plain, rule) if rule else _unfollowed(self, plain)
+        function = self._function(name)
         setattr(self, name, function)
         return function
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        """The inner function, followed by its rule, piece by piece, or not at all."""
+        plain, rule = getattr(self.inner, name), RULES.get(name)
+        if rule:
+            return _followed(self, plain, rule)
+        body = _bodies().get(name)
+        return _piecewise(self, plain, body) if body else _unfollowed(self, plain)
 
     def __reduce__(self) -> Any:
         """A copy is another one over the same backend."""
@@ -125,6 +135,34 @@ class Autodiff(Backend):
 
         value = self.inner.asarray(data, dtype=dtype)
         return Tensor(self.leaf(value) if requires_grad else value, self)
+
+
+@cache
+def _bodies() -> dict[str, Callable[..., Any]]:
+    """The default bodies of a backend's functions, by name."""
+    own = set(vars(Autodiff)) | {"tensor"}
+    names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
+    return {name: body for name in names if callable(body := getattr(Backend, name))}
+
+
+def _piecewise(
+    level: Autodiff, plain: Callable[..., Any], body: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A function without a rule: its default body on the level records each piece."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        if any(_is_followed(level, arg) for arg in args):
+            return body(level, *args, **options)
+        return plain(*args, **options)
+
+    return call
+
+
+def _is_followed(level: Autodiff, arg: Any) -> bool:
+    """Whether an argument is an array of this level, or holds one."""
+    if isinstance(arg, (list, tuple)):
+        return any(_is_followed(level, each) for each in cast("list[Any]", arg))
+    return type(arg) is Traced and arg.level is level
 
 
 def _unfollowed(level: Autodiff, plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from seqloom.tensor import _keep as keep
 from seqloom.tensor._backend import Array, Backend
+from seqloom.tensor._rules import _keep as keep
 
 Save = Callable[[keep.Args, Any, keep.Needs, keep.Options], Any]
 Pull = Callable[[Backend, Any, Array, keep.Needs], Sequence[Array | None]]

@@ -1,0 +1,5 @@
+"""NumPy as a backend."""
+
+from seqloom.tensor.backends._numpy._backend import NumPyBackend
+
+__all__ = ["NumPyBackend"]
