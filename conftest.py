@@ -2,6 +2,7 @@
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import copy, copytree, rmtree
 from tempfile import mkdtemp
@@ -26,10 +27,16 @@ def enter_scratch(namespace: dict[str, object]) -> None:
 def enter_demo(namespace: dict[str, object]) -> None:
     """Gives each page a folder that holds the files its examples read."""
     enter_scratch(namespace)
+    namespace["installed"] = _is_installed
     for name in ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"):
         copy(DEMO / name, name)
     copy("test.fa.gz", "new.fa.gz")
     copytree(GENOTYPES, GENOTYPES.relative_to(HOME))
+
+
+def _is_installed(library: str) -> bool:
+    """What a page asks before an example that needs an optional library."""
+    return find_spec(library) is not None
 
 
 def leave_scratch(_: dict[str, object]) -> None:

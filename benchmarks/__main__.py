@@ -13,6 +13,7 @@ SUITES = {
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",
     "train_cnn": "benchmarks.train_cnn",
+    "tensor": "benchmarks.tensor",
     "demo": "benchmarks.demo",
     "splice_cv": "benchmarks.splice_cv",
     "genotype_mlp": "benchmarks.genotype_mlp",

@@ -25,7 +25,7 @@ def leaf(array: Array) -> torch.Tensor:
     return torch.tensor(array, dtype=torch.float64, requires_grad=True)
 
 
-def assert_close(found: Array, expected: torch.Tensor) -> None:
+def assert_close(found: Array, expected: torch.Tensor | None) -> None:
     expected_array = expected.detach().numpy()
     assert found.shape == expected_array.shape
     if not found.size:

@@ -46,7 +46,7 @@ class Key:
         seed, *rest = words or (0,)
         key = _halves(_whole(seed, below=1 << 64))
         for word in rest:
-            key = _native.threefry(*key, *_count(word))
+            key = _native.threefry(*key, *counter_of(word))
         object.__setattr__(self, "words", key)
 
     def fold(self, word: SupportsIndex | str) -> Key:
@@ -64,7 +64,7 @@ class Key:
             >>> Key(0).fold(1) == Key(0).fold("1")
             False
         """
-        return _key(_native.threefry(*self.words, *_count(word)))
+        return _key(_native.threefry(*self.words, *counter_of(word)))
 
     def split(self, n: int) -> list[Key]:
         """Derives several keys that differ from each other and from all folds.
@@ -188,7 +188,7 @@ def _key(words: tuple[int, int]) -> Key:
     return key
 
 
-def _count(word: SupportsIndex | str) -> tuple[int, int]:
+def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
     """Turns what is folded into a counter."""
     if isinstance(word, str):
         import hashlib  # loads OpenSSL, which most programs never need

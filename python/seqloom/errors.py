@@ -3,8 +3,10 @@
 SeqloomError
 ├── ArgumentError (ValueError)             an argument of a call makes no sense
 ├── BackendError (ValueError)              a backend is unknown, absent, or two are mixed
+├── CaptureError (RuntimeError)            a step asks for what it cannot know when compiled
 ├── ClosedError (RuntimeError)             something is closed that must be open
 ├── ConfigError (ValueError)               a configuration cannot be read or does not fit
+├── DTypeError (TypeError)                 element types that an operation does not take
 ├── FileError (OSError)                    a file cannot be read or written
 │   ├── MissingFileError (FileNotFoundError)
 │   │   └── MissingObjectError
@@ -16,11 +18,15 @@ SeqloomError
 ├── IdError (KeyError)                     an id that no record of a file has, or several
 ├── InternalError (RuntimeError)           a fault of seqloom itself
 ├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
+├── LeakWarning (RuntimeWarning)           a tensor is still held when its scope ends
 ├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
 ├── MissingExtraError (ImportError)        a library that an extra would install
+├── NotFiniteError (ArithmeticError)       a result is NaN or infinite where none may be
 ├── NumberRangeError (OverflowError)       a number does not fit its type
+├── OperationError (RuntimeError)          a library could not compute an operation
 ├── OutOfRangeError (IndexError)           an index beyond the size
 ├── RecordError (ValueError)               a model record that does not fit the module
+├── ReleasedError (RuntimeError)           a tensor is used after its scope has ended
 ├── RunFolderError (FileExistsError)       an output folder that may not be written
 ├── ShapeError (ValueError)                arrays whose shapes do not go together
 └── WorkerError (RuntimeError)             a worker process died, hangs or cannot start
@@ -41,12 +47,20 @@ class BackendError(SeqloomError, ValueError):
     """A backend is unknown, absent, or two are mixed."""
 
 
+class CaptureError(SeqloomError, RuntimeError):
+    """A compiled step asks for something that is only known when it runs."""
+
+
 class ClosedError(SeqloomError, RuntimeError):
     """Something is closed that must be open."""
 
 
 class ConfigError(SeqloomError, ValueError):
     """A configuration cannot be read or does not fit."""
+
+
+class DTypeError(SeqloomError, TypeError):
+    """An operation does not take arrays of these element types."""
 
 
 class FileError(SeqloomError, OSError):
@@ -152,6 +166,10 @@ class LabelError(SeqloomError, ValueError):
     """Labels are missing, double, or of the wrong kind."""
 
 
+class LeakWarning(SeqloomError, RuntimeWarning):  # noqa: N818 - it is warned, not raised
+    """A tensor is still held by something when the scope that it was made in ends."""
+
+
 class MemoryLimitError(SeqloomError, MemoryError):
     """A request is larger than the memory it may use."""
 
@@ -160,8 +178,16 @@ class MissingExtraError(SeqloomError, ImportError):
     """A library is missing that an extra would install."""
 
 
+class NotFiniteError(SeqloomError, ArithmeticError):
+    """A result is NaN or infinite where none may be."""
+
+
 class NumberRangeError(SeqloomError, OverflowError):
     """A number does not fit its type."""
+
+
+class OperationError(SeqloomError, RuntimeError):
+    """A library could not compute an operation."""
 
 
 class OutOfRangeError(SeqloomError, IndexError):
@@ -170,6 +196,10 @@ class OutOfRangeError(SeqloomError, IndexError):
 
 class RecordError(SeqloomError, ValueError):
     """A model record does not fit the module."""
+
+
+class ReleasedError(SeqloomError, RuntimeError):
+    """A tensor is used after the scope that it was made in has ended."""
 
 
 class RunFolderError(SeqloomError, FileExistsError):

@@ -55,7 +55,9 @@ def shows_an_example(thing: object) -> bool:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_is_sorted(package: str):
-    assert names_of(package) == sorted(names_of(package))
+    # Acronyms come first, as the linter sorts them.
+    by_case = sorted(names_of(package), key=lambda name: (not name.isupper(), name))
+    assert names_of(package) == by_case
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -120,8 +120,9 @@ def test_dropout_keeps_what_its_words_allow(dtype, size, threads):
     x = normal((size,), dtype)
     out = np.full(size, np.nan, dtype)
     _native.dropout(x, 1, 2, 0.25, out, threads)
-    words = [_native.threefry(1, 2, i, 0) for i in range((size + 1) // 2)]
-    kept = np.array(words, np.uint32).reshape(-1)[:size] >= 2**30
+    words = np.array([_native.threefry(1, 2, 0, i) for i in range(size)], np.uint32)
+    words = words.reshape(size, 2)
+    kept = (words[:, 0] ^ words[:, 1]) >> 9 < 0.75 * 2**23
     np.testing.assert_array_equal(out, np.where(kept, x * dtype(1 / 0.75), 0))
 
 

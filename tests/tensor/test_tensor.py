@@ -113,7 +113,7 @@ def test_a_dropped_result_frees_what_it_recorded():
     class Watched(np.ndarray):
         """An array that a weak reference can watch."""
 
-    factor = np.ones(3).view(Watched)
+    factor = Watched(3)
     watch = weakref.ref(factor)
     result = A.tensor(np.ones(3), requires_grad=True) * factor
     del factor

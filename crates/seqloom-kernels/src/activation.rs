@@ -31,6 +31,11 @@ pub fn sigmoid<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Sigmoid, x, out, threads);
 }
 
+/// Fills `out` with `x / (1 + exp(-x))`.
+pub fn silu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
+    map::unary(Silu, x, out, threads);
+}
+
 /// Fills `out` with the gradient times `output * (1 - output)`.
 pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(SigmoidGrad, grad, output, out, threads);
@@ -88,6 +93,16 @@ impl<T: Float> Unary<T> for Sigmoid {
     fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         let one = x.like(T::ONE);
         one / (one + special::exp(x.like(T::ZERO) - x))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Silu;
+
+impl<T: Float> Unary<T> for Silu {
+    #[inline(always)]
+    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        x / (x.like(T::ONE) + special::exp(x.like(T::ZERO) - x))
     }
 }
 

@@ -1,102 +1,81 @@
-//! Dropout whose choice is a pure function of a key and a position.
+//! Dropout whose choice is a pure function of a key and a place.
 
 use pulp::{Simd, WithSimd};
 use seqloom_core::key::Key;
 
+use crate::random::{self, words};
 use crate::{Float, machine, parallel};
 
-/// Fills `out` with x, where zeros take the place of a share of `rate` and the rest is
-/// made larger in turn. The same key chooses the same places, so the gradient is dropped
-/// by the same function.
-///
-/// A place is dropped if its random word is small; the word of place `2 i + j` is the one
-/// numbered `j` of the key's counter `i`.
-pub fn dropout<T: Float>(key: Key, rate: f64, x: &[T], out: &mut [T], threads: usize) {
-    let rule = Rule {
-        key,
-        threshold: threshold(rate),
-        scale: T::of((1.0 - rate).recip()),
-    };
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let start = number * parallel::CHUNK;
-        let blocks = x[start..][..out.len()]
-            .chunks(PLACES)
-            .zip(out.chunks_mut(PLACES));
-        for (start, (x, out)) in (start..).step_by(PLACES).zip(blocks) {
-            machine::dispatch(Block {
-                rule,
-                start,
-                x,
-                out,
-            });
-        }
-    });
-}
-
-/// Places whose words are made at once.
-const PLACES: usize = 128;
-
-/// Words below this number are dropped.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate lies between 0 and 1"
-)]
-fn threshold(rate: f64) -> u32 {
-    (rate * 2_f64.powi(32)).round() as u32
-}
-
-#[derive(Clone, Copy)]
-struct Rule<T> {
+/// A share of numbers that become zero, the others growing in turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropout<T> {
     key: Key,
-    threshold: u32,
-    scale: T,
+    bound: u32,
+    /// What the kept ones are multiplied by.
+    pub(crate) factor: T,
 }
 
-/// Up to `PLACES` numbers from the place `start` on, which is a multiple of `PLACES`.
-struct Block<'a, T> {
-    rule: Rule<T>,
-    start: usize,
-    x: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Block<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Rule {
+impl<T: Float> Dropout<T> {
+    /// A place is kept where the key's coin of probability `1 - rate` falls on 1. The same
+    /// key keeps the same places, so a gradient is dropped by the same function.
+    pub fn new(key: Key, rate: f64) -> Self {
+        Self {
             key,
-            threshold,
-            scale,
-        } = self.rule;
-        let counter = self.start as u64 / 2;
-        // A block's counters differ in their lowest bits only, so no sum of these overflows.
-        let [low, high] = [counter, counter >> 32].map(low_half);
-        let (mut even, mut odd) = ([0; PLACES / 2], [0; PLACES / 2]);
-        for (count, (even, odd)) in (low..).zip(even.iter_mut().zip(&mut odd)) {
-            [*even, *odd] = key.words([count, high]);
+            bound: random::bound(1.0 - rate),
+            factor: T::of((1.0 - rate).recip()),
         }
-        let mut factors = [T::ZERO; PLACES];
-        let pairs = factors.as_chunks_mut::<2>().0.iter_mut();
-        for (factors, (&even, &odd)) in pairs.zip(even.iter().zip(&odd)) {
-            let factor = |word| if word < threshold { T::ZERO } else { scale };
-            *factors = [factor(even), factor(odd)];
-        }
-        for ((out, &x), &factor) in self.out.iter_mut().zip(self.x).zip(&factors) {
-            *out = x * factor;
+    }
+
+    /// Tells `work` which places are kept, from `start` on: a block at a time, with the
+    /// number of places before it.
+    #[inline(always)]
+    pub(crate) fn blocks(self, start: u64, length: usize, mut work: impl FnMut(usize, &[bool])) {
+        let (mut words, mut kept) = ([0; words::PLACES], [false; words::PLACES]);
+        for first in (0..length).step_by(words::PLACES) {
+            let count = words::PLACES.min(length - first);
+            words::words(self.key, start + first as u64, &mut words);
+            for (kept, word) in kept.iter_mut().zip(words) {
+                *kept = word >> 9 < self.bound;
+            }
+            work(first, &kept[..count]);
         }
     }
 }
 
-#[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the other half is taken by itself"
-)]
-fn low_half(counter: u64) -> u32 {
-    counter as u32
+/// Fills `out` with x, dropped.
+pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usize) {
+    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+        let start = number * parallel::CHUNK;
+        let x = &x[start..][..out.len()];
+        machine::dispatch(Chunk {
+            rule,
+            start: start as u64,
+            x,
+            out,
+        });
+    });
+}
+
+struct Chunk<'a, T> {
+    rule: Dropout<T>,
+    start: u64,
+    x: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for Chunk<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (x, out, factor) = (self.x, self.out, self.rule.factor);
+        self.rule.blocks(self.start, out.len(), |first, kept| {
+            let places = out[first..].iter_mut().zip(&x[first..]).zip(kept);
+            for ((out, &x), &kept) in places {
+                *out = if kept { x * factor } else { T::ZERO };
+            }
+        });
+    }
 }
 
 #[cfg(test)]
@@ -105,15 +84,16 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn each_place_is_judged_by_its_own_word() {
+    fn a_place_is_kept_where_its_coin_falls_on_1() {
         let key = Key([3, 4]);
-        let kept = |place: u32| key.words([place / 2, 0])[place as usize % 2] >= 1 << 31;
+        let mut coins = vec![false; 5000];
+        random::bernoulli(key, 0.7, &mut coins, 1);
         on_every_machine(|_| {
-            let mut out = [0.0_f32; 301];
-            dropout(key, 0.5, &[1.0; 301], &mut out, 1);
-            for (place, out) in (0..).zip(out) {
-                assert_eq!(out > 0.0, kept(place), "place {place}");
-            }
+            let (x, mut out) = (vec![1.0; 5000], vec![0.0; 5000]);
+            dropout(Dropout::new(key, 0.3), &x, &mut out, 1);
+            let share = |&kept: &bool| if kept { 1.0 / 0.7 } else { 0.0 };
+            let expected: Vec<f32> = coins.iter().map(share).collect();
+            assert_eq!(out, expected);
         });
     }
 }

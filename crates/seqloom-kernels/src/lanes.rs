@@ -7,39 +7,45 @@ use pulp::Simd;
 use crate::Float;
 
 /// The floats of one register, with the proof that the machine has such registers.
+#[must_use]
 #[derive(Clone, Copy)]
-pub(crate) struct Lanes<S: Simd, T: Float> {
+pub struct Lanes<S: Simd, T: Float> {
     simd: S,
-    pub(crate) vector: T::Vector<S>,
+    /// The floats.
+    pub vector: T::Vector<S>,
 }
 
 impl<S: Simd, T: Float> Lanes<S, T> {
     /// How many floats a register holds.
-    pub(crate) const COUNT: usize = size_of::<T::Vector<S>>() / size_of::<T>();
+    pub const COUNT: usize = size_of::<T::Vector<S>>() / size_of::<T>();
 
+    /// A register's floats.
     #[inline(always)]
-    pub(crate) fn new(simd: S, vector: T::Vector<S>) -> Self {
+    pub fn new(simd: S, vector: T::Vector<S>) -> Self {
         Self { simd, vector }
     }
 
+    /// The same number in every lane.
     #[inline(always)]
-    pub(crate) fn splat(simd: S, value: T) -> Self {
+    pub fn splat(simd: S, value: T) -> Self {
         Self::new(simd, T::splat(simd, value))
     }
 
+    /// Fewer floats than a register holds; the other lanes are zero.
     #[inline(always)]
-    pub(crate) fn load_part(simd: S, slice: &[T]) -> Self {
+    pub fn load_part(simd: S, slice: &[T]) -> Self {
         Self::new(simd, T::load_part(simd, slice))
     }
 
+    /// Stores fewer lanes than there are.
     #[inline(always)]
-    pub(crate) fn store_part(self, slice: &mut [T]) {
+    pub fn store_part(self, slice: &mut [T]) {
         T::store_part(self.simd, slice, self.vector);
     }
 
     /// Stores the first lanes, as many as the slice is long.
     #[inline(always)]
-    pub(crate) fn store(self, slice: &mut [T]) {
+    pub fn store(self, slice: &mut [T]) {
         match T::split_mut::<S>(slice) {
             ([vector], _) => *vector = self.vector,
             (_, rest) => T::store_part(self.simd, rest, self.vector),
@@ -48,59 +54,71 @@ impl<S: Simd, T: Float> Lanes<S, T> {
 
     /// The same number in every lane, beside this vector.
     #[inline(always)]
-    pub(crate) fn like(self, value: T) -> Self {
+    pub fn like(self, value: T) -> Self {
         Self::splat(self.simd, value)
     }
 
+    /// Another register's floats, beside this vector.
     #[inline(always)]
-    pub(crate) fn mul_add(self, factor: Self, term: Self) -> Self {
+    pub fn with(self, vector: T::Vector<S>) -> Self {
+        Self::new(self.simd, vector)
+    }
+
+    /// Lane by lane, this times `factor` plus `term`.
+    #[inline(always)]
+    pub fn mul_add(self, factor: Self, term: Self) -> Self {
         let vector = T::mul_add(self.simd, self.vector, factor.vector, term.vector);
         Self::new(self.simd, vector)
     }
 
+    /// Lane by lane, the absolute value.
     #[inline(always)]
-    pub(crate) fn abs(self) -> Self {
+    pub fn abs(self) -> Self {
         Self::new(self.simd, T::abs(self.simd, self.vector))
     }
 
+    /// Lane by lane, the square root.
     #[inline(always)]
-    pub(crate) fn sqrt(self) -> Self {
+    pub fn sqrt(self) -> Self {
         Self::new(self.simd, T::sqrt(self.simd, self.vector))
     }
 
+    /// Lane by lane, the greater of two.
     #[inline(always)]
-    pub(crate) fn max(self, other: Self) -> Self {
+    pub fn max(self, other: Self) -> Self {
         Self::new(self.simd, T::max(self.simd, self.vector, other.vector))
     }
 
     /// `chosen` in the lanes where this vector is less than `bound`, else `other`.
     #[inline(always)]
-    pub(crate) fn if_less(self, bound: Self, chosen: Self, other: Self) -> Self {
+    pub fn if_less(self, bound: Self, chosen: Self, other: Self) -> Self {
         let mask = T::less(self.simd, self.vector, bound.vector);
         let vector = T::select(self.simd, mask, chosen.vector, other.vector);
         Self::new(self.simd, vector)
     }
 
+    /// The sum of the lanes.
     #[inline(always)]
-    pub(crate) fn sum(self) -> T {
+    pub fn sum(self) -> T {
         <T as Float>::sum(self.simd, self.vector)
     }
 
+    /// The greatest lane.
     #[inline(always)]
-    pub(crate) fn greatest(self) -> T {
+    pub fn greatest(self) -> T {
         T::greatest(self.simd, self.vector)
     }
 
     /// This vector times two to the whole number that `rounded` holds beside its rounder.
     #[inline(always)]
-    pub(crate) fn scale(self, rounded: Self) -> Self {
+    pub fn scale(self, rounded: Self) -> Self {
         Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))
     }
 
     /// The distribution function of the standard normal variable, where `bell` is its
     /// density but for a factor.
     #[inline(always)]
-    pub(crate) fn normal(self, bell: Self) -> Self {
+    pub fn normal(self, bell: Self) -> Self {
         Self::new(self.simd, T::normal(self.simd, self.vector, bell.vector))
     }
 }

@@ -12,19 +12,26 @@
 
 pub mod activation;
 pub mod adamw;
+pub mod attention;
 pub mod batch_norm;
+pub mod conv;
 pub mod conv1d;
 pub mod cross_entropy;
 pub mod dropout;
+pub mod embedding;
 mod float;
-mod lanes;
-mod machine;
+pub mod lanes;
+pub mod machine;
 mod map;
+mod matrix;
 pub mod max_pool1d;
+pub mod norm;
 mod parallel;
+pub mod product;
+pub mod random;
 mod scratch;
 pub mod softmax;
-mod special;
+pub mod special;
 
 pub use float::Float;
-pub use parallel::crew;
+pub use parallel::{crew, is_alone};

@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 /// Runs a kernel with the widest registers that this machine has.
 #[inline]
-pub(crate) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     #[cfg(test)]
     match tests::TAKEN.get() {
         tests::Machine::This => {}

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::Float;
+
 /// How many of the threads offered are worth waking for work that takes one of them about
 /// so many nanoseconds.
 pub fn crew(threads: usize, nanoseconds: usize) -> usize {
@@ -13,7 +15,7 @@ const BRIEF: usize = 50_000;
 
 /// Whether work is done by the calling thread: also outside a pool, where rayon would build
 /// its global one, which nobody owns.
-pub(crate) fn is_alone(threads: usize) -> bool {
+pub fn is_alone(threads: usize) -> bool {
     threads <= 1 || rayon::current_thread_index().is_none()
 }
 
@@ -63,6 +65,15 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
     }
 }
 
+/// Does pieces of work that know what they write to.
+pub(crate) fn each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+    if is_alone(threads) || pieces.len() <= 1 {
+        pieces.into_iter().for_each(work);
+    } else {
+        pieces.into_par_iter().with_max_len(1).for_each(&work);
+    }
+}
+
 /// How many rows of `width` numbers make a chunk that is worth a thread's waking.
 pub(crate) fn rows_per_chunk(width: usize) -> usize {
     (CHUNK / width.max(1)).max(1)
@@ -70,3 +81,15 @@ pub(crate) fn rows_per_chunk(width: usize) -> usize {
 
 /// Numbers in a chunk of cheap work: half of a first-level cache.
 pub(crate) const CHUNK: usize = 4096;
+
+/// The sum of a row, in sixteen sums side by side.
+pub(crate) fn sum<T: Float>(row: &[T]) -> T {
+    let (chunks, rest) = row.as_chunks::<16>();
+    let mut sums = [T::ZERO; 16];
+    for chunk in chunks {
+        for (sum, &value) in sums.iter_mut().zip(chunk) {
+            *sum += value;
+        }
+    }
+    sums.into_iter().chain(rest.iter().copied()).sum()
+}

@@ -13,13 +13,19 @@ impl<T: Zeroable + Clone> Spare<T> {
         Self(RefCell::new(Vec::new()))
     }
 
+    /// Lends so many numbers, the first of them at the start of a cache line.
     pub(crate) fn lend<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let mut buffer = self.0.borrow_mut().pop().unwrap_or_default();
-        if buffer.len() < length {
-            buffer.resize(length, T::zeroed());
+        let room = length + LINE / size_of::<T>().max(1);
+        if buffer.len() < room {
+            buffer.resize(room, T::zeroed());
         }
-        let answer = work(&mut buffer[..length]);
+        let before = buffer.as_ptr().align_offset(LINE).min(room - length);
+        let answer = work(&mut buffer[before..][..length]);
         self.0.borrow_mut().push(buffer);
         answer
     }
 }
+
+/// Bytes of a cache line.
+const LINE: usize = 64;

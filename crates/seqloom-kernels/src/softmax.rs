@@ -18,6 +18,57 @@ pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usiz
     });
 }
 
+/// Fills `out` with softmax's gradient, from its output: `y * (grad - sum(grad * y))`.
+pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
+    row_pairs((grad, y), width, out, threads, |grad, y, out| {
+        machine::dispatch(SoftmaxGrad { grad, y, out });
+    });
+}
+
+/// Fills `out` with its logarithm's gradient, from that's output:
+/// `grad - exp(y) * sum(grad)`.
+pub fn log_softmax_grad<T: Float>(
+    grad: &[T],
+    y: &[T],
+    width: usize,
+    out: &mut [T],
+    threads: usize,
+) {
+    row_pairs((grad, y), width, out, threads, |grad, y, out| {
+        machine::dispatch(LogSoftmaxGrad { grad, y, out });
+    });
+}
+
+/// Fills `out` with the logarithm of each row's sum of exponentials.
+pub fn logsumexp<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
+    let rows = parallel::rows_per_chunk(width);
+    parallel::chunks(out, rows, threads, |number, out| {
+        let x = &x[number * rows * width..][..out.len() * width];
+        for (x, out) in x.chunks(width.max(1)).zip(out) {
+            *out = machine::dispatch(LogSumExp { x });
+        }
+    });
+}
+
+fn row_pairs<T: Float>(
+    (grad, y): (&[T], &[T]),
+    width: usize,
+    out: &mut [T],
+    threads: usize,
+    fill: impl Fn(&[T], &[T], &mut [T]) + Sync,
+) {
+    let width = width.max(1);
+    let size = parallel::rows_per_chunk(width) * width;
+    parallel::chunks(out, size, threads, |number, out| {
+        let start = number * size;
+        let (grad, y) = (&grad[start..][..out.len()], &y[start..][..out.len()]);
+        let pairs = grad.chunks(width).zip(y.chunks(width));
+        pairs
+            .zip(out.chunks_mut(width))
+            .for_each(|((grad, y), out)| fill(grad, y, out));
+    });
+}
+
 fn rows<T: Float>(
     x: &[T],
     width: usize,
@@ -70,6 +121,88 @@ impl<T: Float> WithSimd for LogSoftmax<'_, T> {
     }
 }
 
+struct SoftmaxGrad<'a, T> {
+    grad: &'a [T],
+    y: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for SoftmaxGrad<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mean = dot(simd, self.grad, self.y);
+        for ((out, &grad), &y) in self.out.iter_mut().zip(self.grad).zip(self.y) {
+            *out = y * (grad - mean);
+        }
+    }
+}
+
+struct LogSoftmaxGrad<'a, T> {
+    grad: &'a [T],
+    y: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for LogSoftmaxGrad<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (grads, rest) = T::split::<S>(self.grad);
+        let mut total = Lanes::splat(simd, T::ZERO);
+        for &grad in grads {
+            total = total + Lanes::new(simd, grad);
+        }
+        let total = Lanes::splat(simd, total.sum() + rest.iter().copied().sum());
+        let (ys, y_rest) = T::split::<S>(self.y);
+        let (outs, out_rest) = T::split_mut::<S>(self.out);
+        let slope = |grad: Lanes<S, T>, y: Lanes<S, T>| grad - special::exp(y) * total;
+        for ((out, &grad), &y) in outs.iter_mut().zip(grads).zip(ys) {
+            *out = slope(Lanes::new(simd, grad), Lanes::new(simd, y)).vector;
+        }
+        let (grad, y) = (Lanes::load_part(simd, rest), Lanes::load_part(simd, y_rest));
+        slope(grad, y).store_part(out_rest);
+    }
+}
+
+struct LogSumExp<'a, T> {
+    x: &'a [T],
+}
+
+impl<T: Float> WithSimd for LogSumExp<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> T {
+        let highest = highest(simd, self.x);
+        let infinite = highest == T::LOWEST || highest == T::ZERO - T::LOWEST;
+        let center = if infinite { T::ZERO } else { highest };
+        let shift = Lanes::splat(simd, center);
+        let (vectors, rest) = T::split::<S>(self.x);
+        let mut total = Lanes::splat(simd, T::ZERO);
+        for &x in vectors {
+            total = total + special::exp(Lanes::new(simd, x) - shift);
+        }
+        let mut last = [T::ZERO; 16];
+        let last = &mut last[..rest.len()];
+        special::exp(Lanes::load_part(simd, rest) - shift).store_part(last);
+        center + (total.sum() + last.iter().copied().sum()).ln()
+    }
+}
+
+/// The sum of the products of two rows.
+#[inline(always)]
+pub(crate) fn dot<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
+    let ((a, a_rest), (b, b_rest)) = (T::split::<S>(a), T::split::<S>(b));
+    let mut total = Lanes::splat(simd, T::ZERO);
+    for (&a, &b) in a.iter().zip(b) {
+        total = Lanes::new(simd, a).mul_add(Lanes::new(simd, b), total);
+    }
+    total.sum() + a_rest.iter().zip(b_rest).map(|(&a, &b)| a * b).sum()
+}
+
 /// Fills a row with `exp(x - highest)`; gives the highest score and the row's sum.
 #[inline(always)]
 pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -> (T, T) {
@@ -88,7 +221,7 @@ pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -
 }
 
 #[inline(always)]
-fn highest<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
+pub(crate) fn highest<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
     let (vectors, rest) = T::split::<S>(x);
     let mut highest = Lanes::splat(simd, T::LOWEST);
     for &x in vectors {

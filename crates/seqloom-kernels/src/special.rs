@@ -7,7 +7,7 @@ use crate::{Float, lanes::Lanes};
 /// The exponential, right to about one unit in the last place; results too small to be
 /// normal are zero.
 #[inline(always)]
-pub(crate) fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
+pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     // The infinity is made from x, so that a NaN, which is never less, stays one.
     let infinite = x + x.like(T::of(f64::INFINITY));
     x.if_less(x.like(T::EXP_RANGE.1), exp_of_negative(x), infinite)
@@ -15,7 +15,7 @@ pub(crate) fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
 
 /// The exponential of what is not so great that the result is infinite.
 #[inline(always)]
-pub(crate) fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
+pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let rounder = x.like(T::ROUNDER);
     let rounded = x.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
@@ -30,7 +30,7 @@ pub(crate) fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> 
 /// The polynomial with these coefficients, highest first: its even and its odd powers by
 /// Horner's rule side by side, which waits half as long as all powers in a row.
 #[inline(always)]
-pub(crate) fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T> {
+pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T> {
     let square = x * x;
     let (mut value, mut other) = (x.like(terms[1]), x.like(terms[0]));
     for &term in &terms[2..] {
@@ -41,7 +41,7 @@ pub(crate) fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lane
 
 /// The standard normal variable's distribution function at x, and `exp(-x^2 / 2)`.
 #[inline(always)]
-pub(crate) fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
+pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
     let bell = exp_of_negative(x * x * x.like(T::of(-0.5)));
     (x.normal(bell), bell)
 }

@@ -11,6 +11,7 @@ mod core;
 mod encode;
 mod error;
 mod formats;
+mod fuse;
 mod interrupt;
 mod kernels;
 mod lend;
@@ -67,19 +68,39 @@ mod _native {
     #[pymodule_export]
     use super::formats::write::SequenceWriter;
     #[pymodule_export]
-    use super::kernels::activation::{gelu, gelu_grad, relu, relu_grad, sigmoid, sigmoid_grad};
+    use super::fuse::program::ElementwiseProgram;
+    #[pymodule_export]
+    use super::kernels::activation::{
+        gelu, gelu_grad, relu, relu_grad, sigmoid, sigmoid_grad, silu,
+    };
     #[pymodule_export]
     use super::kernels::adamw::adamw;
     #[pymodule_export]
+    use super::kernels::attention::{
+        attention, attention_grad, attention_varlen, attention_varlen_grad,
+    };
+    #[pymodule_export]
     use super::kernels::batch_norm::{batch_norm, batch_norm_grad, scale_shift};
     #[pymodule_export]
-    use super::kernels::conv1d::{conv1d, conv1d_input_grad, conv1d_weight_grad};
+    use super::kernels::conv::{conv2d, conv2d_input_grad, conv2d_weight_grad};
     #[pymodule_export]
     use super::kernels::dropout::dropout;
     #[pymodule_export]
+    use super::kernels::embedding::add_rows;
+    #[pymodule_export]
     use super::kernels::max_pool1d::{max_pool1d, max_pool1d_grad};
     #[pymodule_export]
-    use super::kernels::softmax::{cross_entropy, log_softmax, softmax};
+    use super::kernels::norm::{normalise_rows, normalise_rows_grad};
+    #[pymodule_export]
+    use super::kernels::product::products;
+    #[pymodule_export]
+    use super::kernels::random::{
+        bernoulli, place_bits, randint, shuffled, truncated_normal, uniform,
+    };
+    #[pymodule_export]
+    use super::kernels::softmax::{
+        cross_entropy, log_softmax, log_softmax_grad, logsumexp, softmax, softmax_grad,
+    };
     #[pymodule_export]
     use super::lend::{Loan, Ring};
     #[pymodule_export]

@@ -12,6 +12,7 @@ __all__ = [
     "BatchMaker",
     "BedFile",
     "ColumnBuilder",
+    "ElementwiseProgram",
     "GenotypeCodes",
     "GenotypeLayer",
     "GenotypeSurvey",
@@ -29,14 +30,20 @@ __all__ = [
     "SequenceReader",
     "SequenceWriter",
     "adamw",
+    "add_rows",
+    "attention",
+    "attention_grad",
+    "attention_varlen",
+    "attention_varlen_grad",
     "batch_norm",
     "batch_norm_grad",
+    "bernoulli",
     "best_fit",
     "build_index",
     "claim_global_pool",
-    "conv1d",
-    "conv1d_input_grad",
-    "conv1d_weight_grad",
+    "conv2d",
+    "conv2d_input_grad",
+    "conv2d_weight_grad",
     "count_letters",
     "count_letters_per_record",
     "count_lines_in",
@@ -55,25 +62,37 @@ __all__ = [
     "header_ids",
     "locate",
     "log_softmax",
+    "log_softmax_grad",
+    "logsumexp",
     "max_pool1d",
     "max_pool1d_grad",
     "mean_scores",
+    "normalise_rows",
+    "normalise_rows_grad",
     "pack_codes",
     "packed_positions",
     "permutation",
     "permuted",
     "permuted_at",
+    "place_bits",
+    "products",
+    "randint",
     "random_bits",
     "relu",
     "relu_grad",
     "render_table",
     "scale_shift",
+    "shuffled",
     "sigmoid",
     "sigmoid_grad",
+    "silu",
     "softmax",
+    "softmax_grad",
     "take_rows",
     "threefry",
+    "truncated_normal",
     "turn_rows",
+    "uniform",
     "version",
 ]
 
@@ -191,6 +210,22 @@ class ColumnBuilder:
     def finish(self) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
         All rows; the builder begins anew.
+        """
+
+@typing.final
+class ElementwiseProgram:
+    r"""
+    An elementwise program, checked once and run often.
+    
+    Values are numbered: first the inputs, then the constants, then what each step makes.
+    A step is an operation and its values. An output is a value, how it is folded (or
+    `None`), and the axes along which it is.
+    """
+    def __new__(cls, double: builtins.bool, inputs: builtins.int, constants: typing.Sequence[builtins.float], steps: typing.Sequence[tuple[builtins.str, typing.Sequence[builtins.int]]], outputs: typing.Sequence[tuple[builtins.int, typing.Optional[builtins.str], typing.Sequence[builtins.int]]]) -> ElementwiseProgram: ...
+    def run(self, inputs: tuple[typing.Any, ...], outputs: tuple[typing.Any, ...], threads: builtins.int) -> None:
+        r"""
+        Fills `outputs` from `inputs`: arrays that broadcast, or numbers. An output may be an
+        input of the same layout.
         """
 
 @typing.final
@@ -643,6 +678,34 @@ def adamw(params: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.ty
     Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
     """
 
+def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], ids: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (rows, d) with the sums of the rows of grad (n, d) whose numbers are ids (n,).
+    """
+
+def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
+    The mask is stretched over (n, h, l, s).
+    """
+
+def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
+    r"""
+    Fills the gradients of `attention` by its queries, keys and values: three arrays, or
+    one (n, 3 h, l, d) that holds their heads side by side.
+    """
+
+def attention_varlen(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bounds: typing.Sequence[builtins.int], scale: builtins.float, causal: builtins.bool, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills the answers (1, h, total, e) and the logarithms of the sums (h, total) of
+    sequences that lie end to end and begin and end at `bounds`.
+    """
+
+def attention_varlen_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bounds: typing.Sequence[builtins.int], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills the gradients of `attention_varlen` by its queries, keys and values.
+    """
+
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
@@ -652,6 +715,11 @@ def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[num
 def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out_x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the gradients of a batch normalisation's input, weight and bias.
+    """
+
+def bernoulli(key0: builtins.int, key1: builtins.int, probability: builtins.float, out: numpy.typing.NDArray[numpy.bool_], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with coins that fall on 1 with this probability.
     """
 
 def best_fit(lengths: numpy.typing.NDArray[numpy.int64], room: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
@@ -670,19 +738,20 @@ def claim_global_pool() -> builtins.bool:
     has no owner and breaks in a forked child. The tests ask this last of all.
     """
 
-def conv1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], stride: builtins.int, padding: builtins.int, dilation: builtins.int, threads: builtins.int) -> None:
+def conv2d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, o, lo) with x (n, c, l) convolved by `weight` (o, c, k), plus `bias` (o).
+    Fills `out` (n, o, ...) with x (n, c, h, w) convolved by `weight` (o, c / groups, kh, kw),
+    plus `bias` (o); sizes are pairs (height, width).
     """
 
-def conv1d_input_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], stride: builtins.int, padding: builtins.int, dilation: builtins.int, threads: builtins.int) -> None:
+def conv2d_input_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, c, l) with the gradient of a convolution's input.
+    Fills `out` (n, c, h, w) with the gradient of a convolution's input.
     """
 
-def conv1d_weight_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], stride: builtins.int, padding: builtins.int, dilation: builtins.int, threads: builtins.int) -> None:
+def conv2d_weight_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
-    Fills `out` (o, c, k) and `out_bias` (o) with the gradients of a convolution's weights.
+    Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of a convolution's weights.
     """
 
 def count_letters(data: numpy.typing.NDArray[numpy.uint8]) -> numpy.typing.NDArray[numpy.int64]:
@@ -778,6 +847,16 @@ def log_softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nu
     Fills `out` (n, k) with the logarithms of those probabilities.
     """
 
+def log_softmax_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (n, k) with its logarithm's gradient, from that's output.
+    """
+
+def logsumexp(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (n,) with the logarithms of the sums of the exponentials of rows (n, k).
+    """
+
 def max_pool1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kernel: builtins.int, stride: builtins.int, padding: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> None:
     r"""
     Fills the greatest number under every window of x (n, c, l) and its place in its row.
@@ -791,6 +870,17 @@ def max_pool1d_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDA
 def mean_scores(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], scores: typing.Sequence[builtins.float]) -> numpy.typing.NDArray[numpy.float64]:
     r"""
     The mean score of each row of quality letters, by a table of 256 scores.
+    """
+
+def normalise_rows(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills the normalised rows of x (n, k), their means and the inverses of their deviations
+    (n,). Without a bias the means are left in: RMS norm.
+    """
+
+def normalise_rows_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills the gradients by the input, the weight and the bias; without means, of RMS norm.
     """
 
 def pack_codes(values: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[numpy.uint8], *, transposed: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
@@ -819,6 +909,22 @@ def permuted_at(n: builtins.int, key: tuple[builtins.int, builtins.int], indices
     Fills `out` with the numbers of the same permutation at some indices.
     """
 
+def place_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with words of 32 random bits, each by its place.
+    """
+
+def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], right: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
+    which may be given turned: (b, k, m) and (b, n, k).
+    """
+
+def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with whole numbers from `low` (included) to `high` (excluded).
+    """
+
 def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
     Fills `out` with random words, in the order of jax's `threefry_2x32`.
@@ -845,6 +951,11 @@ def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nu
     zero: a batch normalisation whose statistics are known.
     """
 
+def shuffled(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with the numbers from 0 on in random order.
+    """
+
 def sigmoid(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with `1 / (1 + exp(-x))`.
@@ -855,9 +966,19 @@ def sigmoid_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArra
     Fills `out` with sigmoid's gradient, from its output.
     """
 
+def silu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with `x / (1 + exp(-x))`.
+    """
+
 def softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (n, k) with the probabilities of the rows of x (n, k).
+    """
+
+def softmax_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (n, k) with softmax's gradient, from its output.
     """
 
 def take_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], wanted: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
@@ -870,10 +991,21 @@ def threefry(key0: builtins.int, key1: builtins.int, count0: builtins.int, count
     The two words of Threefry-2x32-20 for a key and a counter.
     """
 
+def truncated_normal(key0: builtins.int, key1: builtins.int, low: builtins.float, high: builtins.float, least: builtins.float, most: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with normal numbers from `least` to `most`: those whose values of the error
+    function are uniform from `low` to `high`.
+    """
+
 def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], marked: numpy.typing.NDArray[numpy.uint8], other: typing.Sequence[builtins.int]) -> None:
     r"""
     Turns marked rows to the other strand, in place; `other` has a letter for
     each byte.
+    """
+
+def uniform(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` with numbers from 0 (included) to 1 (excluded).
     """
 
 def version() -> builtins.str:

@@ -3,7 +3,22 @@
 from seqloom.nn import functional
 from seqloom.nn._config import Config
 from seqloom.nn._gradient import value_and_grad
-from seqloom.nn._layers import BatchNorm1d, Conv1d, Dropout, Linear, MaxPool1d, Sequential
+from seqloom.nn._initialisers import FanIn, Fill, Normal
+from seqloom.nn._layers import (
+    AvgPool1d,
+    BatchNorm1d,
+    Conv1d,
+    Conv2d,
+    Dropout,
+    Embedding,
+    LayerNorm,
+    Linear,
+    MaxPool1d,
+    MaxPool2d,
+    RMSNorm,
+    SelfAttention,
+    Sequential,
+)
 from seqloom.nn._metrics import (
     accuracy,
     auprc,
@@ -16,21 +31,31 @@ from seqloom.nn._metrics import (
     spearman,
 )
 from seqloom.nn._module import Module
-from seqloom.nn._stored import Buffer, FanIn, Fill, Param
+from seqloom.nn._stored import Buffer, Param
+from seqloom.nn._visitor import Visitor
 
 __all__ = [
+    "AvgPool1d",
     "BatchNorm1d",
     "Buffer",
     "Config",
     "Conv1d",
+    "Conv2d",
     "Dropout",
+    "Embedding",
     "FanIn",
     "Fill",
+    "LayerNorm",
     "Linear",
     "MaxPool1d",
+    "MaxPool2d",
     "Module",
+    "Normal",
     "Param",
+    "RMSNorm",
+    "SelfAttention",
     "Sequential",
+    "Visitor",
     "accuracy",
     "auprc",
     "auroc",

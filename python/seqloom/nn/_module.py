@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from seqloom.errors import ArgumentError, RecordError
+from seqloom.nn._parts import Found, field_names, parts_of, walk
+from seqloom.nn._static import static_of
 from seqloom.nn._stored import Param, Stored
+from seqloom.nn._visitor import tour
 from seqloom.record import Record
-from seqloom.tensor import Tensor, backend as find_backend
+from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from seqloom._key import Key
+    from seqloom.nn._visitor import Visitor
+    from seqloom.tensor import Tensor
     from seqloom.tensor._backend import Backend
-
-
-_PLAIN = frozenset({int, float, str, bool, type(None)})
+    from seqloom.tensor._leaves import Leaf
 
 
 @dataclass_transform(eq_default=False)
@@ -57,7 +61,7 @@ class Module:
         dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _field_names(type(self)) and _parts(value):
+        if name not in field_names(type(self)) and parts_of(value):
             raise ArgumentError(
                 f"{type(self).__name__}.{name} holds parameters but is not annotated, so "
                 "they would be neither trained nor saved; "
@@ -82,8 +86,8 @@ class Module:
             ['weight', 'bias']
         """
         seen: set[int] = set()
-        found: list[tuple[str, Any]] = []
-        _walk(self, "", found)
+        found: Found = []
+        walk(self, "", found)
         for path, part in found:
             if id(part) not in seen and isinstance(part, kind):
                 seen.add(id(part))
@@ -121,6 +125,20 @@ class Module:
         raise RecordError(
             f"{type(self).__name__} has no parameters, so it is on no backend"
         )
+
+    def leaves(self) -> tuple[Any, list[Leaf]]:
+        """What of it decides the program of a step, and its arrays.
+
+        Returns:
+            Classes, modes and plain fields, hashable; the parameters and buffers.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> len(sl.nn.Linear(2, 1).leaves()[1])
+            2
+        """
+        found: list[Leaf] = []
+        return static_of(self, found), found
 
     # Its state ----------------------------------------------------------------------------
 
@@ -176,6 +194,106 @@ class Module:
         """
         return self.train(mode=False)
 
+    def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
+        """Moves its numbers to another backend, or to another element type.
+
+        Args:
+            backend: A backend or its name, such as ``"torch:cuda"``.
+            dtype: The name of the element type; default: as it is.
+
+        Returns:
+            This module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to("numpy", "float64")
+            >>> layer.weight.value.dtype
+            dtype('float64')
+        """
+        found = find_backend(backend) if isinstance(backend, str) else backend
+        for _, part in self.named(Stored):
+            part.move(found, dtype)
+        return self
+
+    def freeze(self, pattern: str = "*") -> Self:
+        """Keeps parameters as they are: `value_and_grad` does not follow them.
+
+        Args:
+            pattern: Only paths that match, such as ``"conv.*"``.
+
+        Returns:
+            This module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(2, 1).freeze("weight")
+            >>> layer.weight.trainable, layer.bias.trainable
+            (False, True)
+        """
+        for _, param in self.parameters(pattern):
+            param.trainable = False
+        return self
+
+    def unfreeze(self, pattern: str = "*") -> Self:
+        """Lets parameters be trained again.
+
+        Args:
+            pattern: Only paths that match, such as ``"head.*"``.
+
+        Returns:
+            This module.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.nn.Linear(2, 1).freeze().unfreeze("bias").bias.trainable
+            True
+        """
+        for _, param in self.parameters(pattern):
+            param.trainable = True
+        return self
+
+    def map(self, change: Callable[[str, Tensor], Any]) -> Self:
+        """Makes a new module with other numbers.
+
+        Args:
+            change: Takes the path and the values of each parameter and buffer; gives new
+                values of the same shape.
+
+        Returns:
+            A new module; this one stays as it is.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+            >>> layer.map(lambda path, x: x * 0.0).weight.numpy().tolist()
+            [[0.0, 0.0]]
+        """
+        twin = deepcopy(self)
+        for path, part in twin.named(Stored):
+            part.assign(change(path, part.value))
+        return twin
+
+    def visit(self, visitor: Visitor) -> None:
+        """Shows all parts to a visitor, each module before what is in it.
+
+        Args:
+            visitor: Is told of each.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> class Shapes(sl.nn.Visitor):
+            ...     def parameter(self, path, param):
+            ...         print(path, param.shape)
+            >>> sl.nn.Linear(2, 1).visit(Shapes())
+            weight (1, 2)
+            bias (1,)
+        """
+        visitor.enter("", self)
+        found: Found = []
+        walk(self, "", found)
+        tour(visitor, found)
+        visitor.leave("", self)
+
     def to_record(self) -> Record:
         """Its parameters and buffers by path, as they are now.
 
@@ -220,44 +338,9 @@ class Module:
         return self
 
     def __repr__(self) -> str:
-        values = {name: getattr(self, name) for name in _field_names(type(self))}
+        values = {name: getattr(self, name) for name in field_names(type(self))}
         inside = ", ".join(f"{name}={value!r}" for name, value in values.items())
         return f"{type(self).__name__}({inside})"
-
-
-def _field_names(module: type[Module]) -> Mapping[str, Any]:
-    """The annotated fields of a class and those above it."""
-    return getattr(module, "__dataclass_fields__", {})
-
-
-def _walk(module: Module, prefix: str, found: list[tuple[str, Any]]) -> None:
-    """Collects all parts below a module, parents first; each step walks, so it is quick."""
-    fields = _field_names(type(module))
-    for name, value in vars(module).items():
-        if type(value) not in _PLAIN and name in fields:
-            _collect(value, prefix + name, found)
-
-
-def _collect(value: Any, path: str, found: list[tuple[str, Any]]) -> None:
-    """Collects what a field holds: a part and those below it, or those in containers."""
-    if isinstance(value, (Stored, Tensor)):
-        found.append((path, value))
-    elif isinstance(value, Module):
-        found.append((path, value))
-        _walk(value, f"{path}.", found)
-    elif isinstance(value, dict):
-        for key, item in cast("dict[str, Any]", value).items():
-            _collect(item, f"{path}.{key}", found)
-    elif isinstance(value, (list, tuple)):
-        for place, item in enumerate(cast("list[Any]", value)):
-            _collect(item, f"{path}.{place}", found)
-
-
-def _parts(value: Any) -> list[tuple[str, Any]]:
-    """The parts that a value is or holds."""
-    found: list[tuple[str, Any]] = []
-    _collect(value, "", found)
-    return found
 
 
 def _misfits(mine: Mapping[str, Stored], record: Mapping[str, Any]) -> Iterator[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import RecordError, ShapeError
 from seqloom.tensor import Tensor
+from seqloom.tensor._compile._context import check_declared
+from seqloom.tensor._derivatives import recomputing
+from seqloom.tensor._leaves import Leaf
 
 if TYPE_CHECKING:
     from seqloom._key import Key
+    from seqloom.nn._initialisers import Initialiser
     from seqloom.tensor._backend import Array, Backend
 
 _ids = count(1)
@@ -20,57 +23,7 @@ _ids = count(1)
 lifted: ContextVar[dict[int, Tensor] | None] = ContextVar("lifted", default=None)
 
 
-class Initialiser(Protocol):
-    """Makes the first values of a parameter."""
-
-    def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        """A new array of that shape."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """One number everywhere.
-
-    Attributes:
-        value: The number.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> Fill(1.0)(sl.tensor.backend("numpy"), sl.Key(0), (2,)).tolist()
-        [1.0, 1.0]
-    """
-
-    value: float
-
-    def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:  # noqa: ARG002
-        return backend.multiply(backend.ones(shape), self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class FanIn:
-    """Uniform in ±1/sqrt(fan_in): torch's default for Linear and Conv (LeCun et al. 1998).
-
-    Attributes:
-        fan_in: The inputs that one output sums over.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> values = FanIn(4)(sl.tensor.backend("numpy"), sl.Key(0), (100,))
-        >>> bool(abs(values).max() <= 0.5)
-        True
-    """
-
-    fan_in: float
-
-    def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        bound = self.fan_in**-0.5
-        return backend.subtract(
-            backend.multiply(backend.uniform(key, shape), 2 * bound), bound
-        )
-
-
-class Stored:
+class Stored(Leaf):
     """Numbers that belong to a module: declared first, made on first use.
 
     Args:
@@ -80,19 +33,18 @@ class Stored:
     Attributes:
         id: A number that no other has in this process; gradients are kept by it.
         path: Where it stands in its model, once bound.
+        dtype: The name of the element type.
         version: How often it was written.
     """
 
     def __init__(self, shape: tuple[int, ...], initial: Initialiser) -> None:
+        super().__init__(None, None)
         self.shape = shape
         self.initial = initial
         self.id = next(_ids)
         self.path = ""
-        self.version = 0
-        self.backend: Backend | None = None
+        self.dtype = "float32"
         self._key: Key | None = None
-        self._array: Array = None
-        self._lent = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy is another one: gradients of both must not meet under one id."""
@@ -104,10 +56,14 @@ class Stored:
         self.path, self.backend, self._key = path, backend, key
 
     @property
+    def static(self) -> Any:
+        """What of it decides the program of a step."""
+        return (type(self), self.path, self.shape, self.dtype)
+
+    @property
     def value(self) -> Tensor:
         """The numbers as a tensor, which keeps its values when these change."""
-        self._lent = True
-        return Tensor(self._stored(), self.bound_backend)
+        return Tensor(self.lend(), self.bound_backend)
 
     @property
     def bound_backend(self) -> Backend:
@@ -131,7 +87,7 @@ class Stored:
             >>> layer.weight.numpy().shape
             (3, 2)
         """
-        return self.bound_backend.to_numpy(self._stored()).copy()
+        return self.bound_backend.to_numpy(self.storage()).copy()
 
     def assign(self, values: Any) -> None:
         """Replaces the numbers.
@@ -151,35 +107,49 @@ class Stored:
         """
         backend = self.bound_backend
         raw = values.detach().raw if isinstance(values, Tensor) else values
-        array = backend.astype(backend.asarray(raw), backend.zeros(()).dtype)
+        array = backend.astype(backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
             name, found = self.path or "a parameter", tuple(array.shape)
             raise ShapeError(f"{name} has shape {self.shape}, got {found}")
         # A copy of its own: what came in may be written later by its owner.
-        self._array, self._lent = backend.multiply(array, 1), False
-        self.version += 1
+        self.put(backend.multiply(array, 1))
 
-    def writable(self) -> Array:
-        """The storage, for a writer who changes it in place now.
+    def move(self, backend: Backend, dtype: str | None = None) -> None:
+        """Goes to another backend, or another element type; what is not yet made stays so.
 
-        Whoever took the values before keeps them: storage that was lent is copied first.
+        Args:
+            backend: Where the numbers live from now on.
+            dtype: The name of their element type; default: as before.
 
-        Returns:
-            The backend's own array.
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(1, 1).bind("numpy", sl.Key(0))
+            >>> layer.bias.move(sl.tensor.backend("numpy"), "float64")
+            >>> layer.bias.value.dtype
+            dtype('float64')
         """
-        array = self._stored()
-        if self._lent:
-            self._array = array = self.bound_backend.multiply(array, 1)
-            self._lent = False
-        self.version += 1
-        return array
+        before, self.dtype = self.bound_backend, dtype or self.dtype
+        if self.array is not None:
+            moved = backend.asarray(before.to_numpy(self.array))
+            self.put(backend.multiply(backend.astype(moved, self.dtype), 1))
+        self.backend = backend
 
-    def _stored(self) -> Array:
-        """The storage; made on first use."""
-        if self._array is None:
+    def storage(self) -> Array:
+        """The storage itself, for a reader who is done before the next write."""
+        check_declared(self)
+        if self.array is None:
             backend = self.bound_backend
-            self._array = self.initial(backend, self._key, self.shape)  # pyright: ignore[reportArgumentType]
-        return self._array
+            made = self.initial(backend, self._key, self.shape)  # pyright: ignore[reportArgumentType]
+            self.array = backend.astype(made, self.dtype)
+        return self.array
+
+    def copy(self) -> Self:
+        """Another one of the same numbers."""
+        twin = object.__new__(type(self))
+        twin.__setstate__(dict(vars(self)))
+        if self.array is not None:
+            twin.array, twin.lent = self.lend(), True
+        return twin
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.shape}"
@@ -206,6 +176,8 @@ class Param(Stored):
         6.0
     """
 
+    purpose = "parameters"
+
     def __init__(
         self, shape: tuple[int, ...], initial: Initialiser, *, trainable: bool = True
     ) -> None:
@@ -213,17 +185,17 @@ class Param(Stored):
         self.trainable = trainable
 
     @property
+    def static(self) -> Any:
+        """What of it decides the program of a step: frozen ones are not followed."""
+        return (Param, self.path, self.shape, self.dtype, self.trainable)
+
+    @property
     def value(self) -> Tensor:
         """The numbers as a tensor; followed inside `value_and_grad`."""
         followed = lifted.get()
         if followed is not None and self.id in followed:
             return followed[self.id]
-        self._lent = True
-        return Tensor(self._stored(), self.bound_backend)
-
-    def storage(self) -> Array:
-        """The storage itself, for a reader who is done before the next write."""
-        return self._stored()
+        return Tensor(self.lend(), self.bound_backend)
 
 
 class Buffer(Stored):
@@ -238,3 +210,29 @@ class Buffer(Stored):
         >>> sl.nn.Buffer((2,), sl.nn.Fill(0.0))
         Buffer(2,)
     """
+
+    purpose = "buffers"
+
+    def assign(self, values: Any) -> None:
+        """Replaces the numbers; does nothing while a checkpoint computes once more.
+
+        Args:
+            values: An array or tensor of the same shape; converted to the element type.
+
+        Raises:
+            ShapeError: The shape is another.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> norm = sl.nn.BatchNorm1d(1).bind("numpy", sl.Key(0))
+            >>> norm.running_mean.assign([2.0])
+            >>> norm.running_mean.numpy().tolist()
+            [2.0]
+        """
+        if not recomputing():
+            super().assign(values)
+
+
+def value_of(param: Param | None) -> Tensor | None:
+    """The numbers of a parameter that may be absent."""
+    return None if param is None else param.value

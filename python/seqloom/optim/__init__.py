@@ -3,5 +3,6 @@
 from seqloom.optim._adamw import AdamW
 from seqloom.optim._optimizer import Move, Optimizer
 from seqloom.optim._schedules import Constant, WarmupCosine
+from seqloom.optim._sgd import SGD
 
-__all__ = ["AdamW", "Constant", "Move", "Optimizer", "WarmupCosine"]
+__all__ = ["SGD", "AdamW", "Constant", "Move", "Optimizer", "WarmupCosine"]

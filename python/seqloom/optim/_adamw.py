@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
 from seqloom.optim._optimizer import Move, Optimizer
 
 if TYPE_CHECKING:
-    from seqloom.tensor import Backend
+    from seqloom.tensor._backend import Array, Backend
 
 
 class AdamW(Optimizer):
@@ -50,36 +51,48 @@ class AdamW(Optimizer):
         self.weight_decay, self.no_decay = weight_decay, no_decay
         self.one_scale = one_scale
 
-    def update(self, backend: Backend, lr: float, moves: list[Move]) -> None:
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """One fused pass over all parameters but those of one scale."""
-        for move in moves:
-            if _matches(move.path, self.one_scale):
-                self._update_as_one(backend, lr, move)
-        moves = [move for move in moves if not _matches(move.path, self.one_scale)]
-        backend.adamw(
+        alone = [move for move in moves if _matches(move.path, self.one_scale)]
+        for move in alone:
+            self._update_as_one(backend, lr, move)
+        if together := [move for move in moves if move not in alone]:
+            self._update_together(backend, lr, together)
+
+    def _update_together(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """The backend's own function, over all of them at once."""
+        new = backend.adamw(
             [move.param for move in moves],
             [move.grad for move in moves],
             [move.state["first"] for move in moves],
             [move.state["second"] for move in moves],
-            [self._decay(move.path) for move in moves],
-            lr=lr,
+            lr,
+            self._count.array,
             betas=self.betas,
             eps=self.eps,
-            step=self.step_count,
+            decays=[self._decay(move.path) for move in moves],
         )
+        for move, param, first, second in zip(moves, *new, strict=True):
+            move.param, move.state = param, {"first": first, "second": second}
 
-    def _update_as_one(self, backend: Backend, lr: float, move: Move) -> None:
+    def _update_as_one(self, b: Backend, lr: Any, move: Move) -> None:
         """The same rule with one second average for all numbers of a parameter."""
-        (keep, keep_square), first, second = self.betas, *move.state.values()
-        square = backend.mean(backend.multiply(move.grad, move.grad))
-        first *= keep
-        first += (1 - keep) * move.grad
-        second *= keep_square
-        second += (1 - keep_square) * square
-        scale = (second / (1 - keep_square**self.step_count)) ** 0.5 + self.eps
-        rate = lr / (1 - keep**self.step_count)
-        move.param *= 1 - lr * self._decay(move.path)
-        move.param -= rate / scale * first
+        keep, keep_square = self.betas
+        square = b.mean(b.multiply(move.grad, move.grad))
+        first = _blend(b, move.state["first"], move.grad, share=keep)
+        second = _blend(b, move.state["second"], square, share=keep_square)
+        step = self._count.array
+        spread = b.add(
+            b.sqrt(b.divide(second, _seen(b, keep_square, step=step, like=second))),
+            self.eps,
+        )
+        unbiased = b.divide(first, _seen(b, keep, step=step, like=first))
+        change = b.multiply(b.divide(unbiased, spread), lr)
+        decay = self._decay(move.path)
+        lost = lr * decay if isinstance(lr, (int, float)) else b.multiply(lr, decay)
+        kept = b.subtract(move.param, b.multiply(move.param, lost))
+        move.param = b.subtract(kept, change)
+        move.state = {"first": first, "second": second}
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """One number for the second average of what has one scale."""
@@ -98,3 +111,16 @@ class AdamW(Optimizer):
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
     """Whether a path is one of those that are meant."""
     return any(fnmatchcase(path, each) for each in patterns)
+
+
+def _blend(b: Backend, old: Array, new: Array, *, share: float) -> Array:
+    """A running mean."""
+    return b.add(b.multiply(old, share), b.multiply(new, 1 - share))
+
+
+def _seen(b: Backend, beta: float, *, step: Any, like: Array) -> Any:
+    """The share that a running mean has seen since it began at 0."""
+    if isinstance(step, int):
+        return 1 - beta**step
+    power = b.exp(b.multiply(b.astype(step, b.dtype(like)), math.log(beta)))
+    return b.subtract(1.0, power)

@@ -8,26 +8,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, RecordError
+from seqloom.optim._state import States
 from seqloom.record import Record
+from seqloom.tensor import Tensor
+from seqloom.tensor._leaves import Counter, hashable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._leaves import Leaf
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Move:
     """What an optimiser's rule needs to know of one parameter.
 
     Attributes:
         path: Where it stands in the model.
-        param: Its storage, to be written in place.
+        param: Its array; the rule puts the new one here, and may write into this one.
         grad: Its gradient.
-        state: Its state arrays by name, to be written in place.
+        state: Its state arrays by name; as `param`.
 
     Examples:
         >>> import numpy as np
@@ -59,15 +61,20 @@ class Optimizer(ABC):
     states: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self.step_count = 0
-        self._state: dict[str, dict[str, Array]] = {}
+        self._count = Counter()
+        self._states = States()
 
-    def step(self, lr: float, model: Module, grads: Gradients) -> Any:
+    @property
+    def step_count(self) -> int:
+        """How many steps were made."""
+        return self._count.number
+
+    def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
         """Moves the parameters that have a gradient.
 
         Args:
-            lr: The learning rate of this step.
-            model: Whose parameters; they are written in place.
+            lr: The learning rate of this step; a tensor of one number too.
+            model: Whose parameters; they are written.
             grads: What `value_and_grad` returned for this model.
 
         Returns:
@@ -87,27 +94,35 @@ class Optimizer(ABC):
             >>> opt.step_count
             1
         """
-        if not (math.isfinite(lr) and lr >= 0):
-            raise ArgumentError(f"the learning rate must be a number from 0 up, got {lr}")
-        moved = [(path, p, grads.get(p.id)) for path, p in model.parameters()]
-        moved = [(path, param, grad) for path, param, grad in moved if grad is not None]
+        rate = lr.raw if isinstance(lr, Tensor) else _checked(lr)
+        moved = [
+            (p, g) for _, p in model.parameters() if (g := grads.get(p.id)) is not None
+        ]
         if not moved:
             raise ArgumentError("no gradient belongs to a parameter of this model")
-        self.step_count += 1
-        moves = [
-            Move(path, param.writable(), grad, self._state_of(path, param, grads.backend))
-            for path, param, grad in moved
-        ]
-        self.update(grads.backend, lr, moves)
+        moves = [self._move(param, grad, grads.backend) for param, grad in moved]
+        self._count.raise_by_one()
+        self.update(grads.backend, rate, moves)
+        for (param, _), move in zip(moved, moves, strict=True):
+            param.put(move.param)
+            self._states.put(move.path, move.state)
         return model
 
+    def _move(self, param: Param, grad: Array, backend: Backend) -> Move:
+        """What the rule is given for one parameter."""
+        shapes = {
+            name: self._shape_of(name, param.path, param.shape) for name in self.states
+        }
+        state = self._states.of(param, shapes, backend)
+        return Move(param.path, param.own(), grad, state)
+
     @abstractmethod
-    def update(self, backend: Backend, lr: float, moves: list[Move]) -> None:
-        """The rule: changes parameters and states in place.
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """The rule: gives each move its new parameter and state.
 
         Args:
             backend: Whose arrays they are.
-            lr: The learning rate.
+            lr: The learning rate: a number, or an array of one.
             moves: Each parameter with its gradient and state.
 
         Examples:
@@ -115,7 +130,8 @@ class Optimizer(ABC):
             >>> class Descent(sl.optim.Optimizer):
             ...     def update(self, backend, lr, moves):
             ...         for move in moves:
-            ...             move.param -= lr * move.grad
+            ...             change = backend.multiply(move.grad, lr)
+            ...             move.param = backend.subtract(move.param, change)
             >>> Descent().step_count
             0
         """
@@ -131,12 +147,7 @@ class Optimizer(ABC):
             >>> sl.optim.AdamW().to_record().metadata
             {'step_count': 0}
         """
-        arrays = {
-            f"{path}.{name}": each.copy()
-            for path, state in self._state.items()
-            for name, each in state.items()
-        }
-        return Record(arrays, metadata={"step_count": self.step_count})
+        return Record(self._states.to_numpy(), metadata={"step_count": self.step_count})
 
     def load_record(self, record: Record) -> Self:
         """Takes up where `to_record` was called.
@@ -159,26 +170,24 @@ class Optimizer(ABC):
             raise RecordError(
                 "this is not the record of an optimiser: step_count is missing"
             )
-        self.step_count = record.metadata["step_count"]
-        self._state = _by_parameter(record, self.states)
+        self._states.take(record, self.states)
+        self._count.number = record.metadata["step_count"]
         return self
 
-    def _state_of(self, path: str, param: Param, backend: Backend) -> dict[str, Array]:
-        """The state of one parameter; zeros at its first step."""
-        if path not in self._state:
-            self._state[path] = {
-                name: backend.zeros(self._shape_of(name, path, param.shape))
-                for name in self.states
-            }
-        found = self._state[path]
-        for name, each in found.items():
-            wanted = self._shape_of(name, path, param.shape)
-            if tuple(each.shape) != wanted:
-                raise RecordError(
-                    f"the optimiser's {name} of {path} has shape {tuple(each.shape)}, "
-                    f"expected {wanted} for a parameter of {param.shape}"
-                )
-        return found
+    def leaves(self) -> tuple[Any, list[Leaf]]:
+        """What decides the program of a step, and the arrays that a step writes.
+
+        Returns:
+            The class with its settings and the states' names; the states and the count.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> len(sl.optim.AdamW().leaves()[1])
+            1
+        """
+        static, leaves = self._states.leaves()
+        mine = [each for name, each in vars(self).items() if name not in _STATE]
+        return (type(self), hashable(mine), static), [self._count, *leaves]
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of one state of a parameter; a rule may need fewer numbers."""
@@ -186,21 +195,12 @@ class Optimizer(ABC):
         return shape
 
 
-def _by_parameter(
-    record: Mapping[str, Any], names: tuple[str, ...]
-) -> dict[str, dict[str, Any]]:
-    """The arrays of a record, grouped by the parameter that they belong to."""
-    import numpy as np
+# The fields of an optimiser that change as it steps.
+_STATE = frozenset({"_count", "_states"})
 
-    found: dict[str, dict[str, Any]] = {}
-    for full, each in record.items():
-        path, _, name = full.rpartition(".")
-        if name not in names:
-            raise RecordError(
-                f"this optimiser keeps {', '.join(names)}, the record has {full}"
-            )
-        found.setdefault(path, {})[name] = np.array(each)
-    for path, state in found.items():
-        if missing := [name for name in names if name not in state]:
-            raise RecordError(f"the optimiser's {missing[0]} of {path} is missing")
-    return found
+
+def _checked(lr: float) -> float:
+    """A learning rate that makes sense."""
+    if not (math.isfinite(lr) and lr >= 0):
+        raise ArgumentError(f"the learning rate must be a number from 0 up, got {lr}")
+    return lr

@@ -2,8 +2,45 @@
 
 from seqloom.tensor._autodiff import Autodiff
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._compile._compile import compile  # noqa: A004  # torch's name
+from seqloom.tensor._derivatives import (
+    check_finite,
+    checkpoint,
+    custom_gradient,
+    grad,
+    hvp,
+    jacobian,
+    stop_gradient,
+    value_and_grad,
+)
+from seqloom.tensor._from_dlpack import from_dlpack
 from seqloom.tensor._gradients import Gradients
+from seqloom.tensor._memory import Memory, memory, scope
+from seqloom.tensor._profile import Profile
 from seqloom.tensor._registry import backend
 from seqloom.tensor._tensor import Tensor, apply
+from seqloom.tensor._torch_autograd import TorchAutograd
 
-__all__ = ["Autodiff", "Backend", "Gradients", "Tensor", "apply", "backend"]
+__all__ = [
+    "Autodiff",
+    "Backend",
+    "Gradients",
+    "Memory",
+    "Profile",
+    "Tensor",
+    "TorchAutograd",
+    "apply",
+    "backend",
+    "check_finite",
+    "checkpoint",
+    "compile",
+    "custom_gradient",
+    "from_dlpack",
+    "grad",
+    "hvp",
+    "jacobian",
+    "memory",
+    "scope",
+    "stop_gradient",
+    "value_and_grad",
+]

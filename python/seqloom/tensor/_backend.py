@@ -6,28 +6,32 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import BackendError
+from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, Defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from seqloom._key import Key
+    from seqloom.tensor._compile import Graph
     from seqloom.tensor._tensor import Tensor
 
-# An array of whichever library the backend is over: opaque to everything above it.
-Array = Any
+__all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "overrides"]
 
 
-class Backend(ABC):
+class Backend(Defaults, ABC):
     """A table of plain functions over one library's arrays.
 
-    The names of the first group are those of the Array API standard and mean the same;
-    the second group is what deep learning needs beyond it. Each function takes and
-    returns that library's own arrays, never tensors. `Autodiff` wraps a backend in
-    another with the same names.
+    A backend must have the functions that `Standard` names, which are those of the Array
+    API standard. What deep learning needs beyond it has default bodies in terms of them;
+    a backend overrides what it does better. Each function takes and returns that
+    library's own arrays, never tensors: arrays by position, what is fixed by keyword.
+    `Autodiff` wraps a backend in another with the same names.
 
     Attributes:
         name: What `backend` calls it.
-        threads: How many threads its kernels may use.
+        device: Where its arrays are.
+        threads: How many threads its functions may use.
+        float_dtype: What Python's floats become.
+        required: The names of the functions that a backend must have.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -37,107 +41,11 @@ class Backend(ABC):
     """
 
     name: str
-    threads: int
+    device: str = "cpu"
+    threads: int = 1
+    float_dtype: str = "float32"
+    required = REQUIRED - {"index"}  # which has a body
     differentiable: Backend  # the one `Autodiff` over it that modules use, once made
-
-    # The standard's names.
-    asarray: Any
-    empty: Any
-    zeros: Any
-    ones: Any
-    full: Any
-    arange: Any
-    astype: Any
-    negative: Any
-    abs: Any
-    sign: Any
-    exp: Any
-    log: Any
-    log1p: Any
-    sqrt: Any
-    square: Any
-    sin: Any
-    cos: Any
-    tanh: Any
-    isfinite: Any
-    logical_not: Any
-    add: Any
-    subtract: Any
-    multiply: Any
-    divide: Any
-    pow: Any
-    maximum: Any
-    minimum: Any
-    equal: Any
-    not_equal: Any
-    less: Any
-    less_equal: Any
-    greater: Any
-    greater_equal: Any
-    logical_and: Any
-    logical_or: Any
-    where: Any
-    clip: Any
-    sum: Any
-    mean: Any
-    max: Any
-    min: Any
-    any: Any
-    all: Any
-    argmax: Any
-    argmin: Any
-    matmul: Any
-    matrix_transpose: Any
-    permute_dims: Any
-    reshape: Any
-    broadcast_to: Any
-    expand_dims: Any
-    squeeze: Any
-    concat: Any
-    stack: Any
-    take: Any
-
-    def index(self, x: Array, key: Any) -> Array:
-        """``x[key]``, with NumPy's basic and integer-array indexing.
-
-        Args:
-            x: An array.
-            key: Integers, slices, ``None``, ``...`` or arrays of integers.
-
-        Returns:
-            The selected part.
-
-        Examples:
-            >>> from seqloom.tensor import backend
-            >>> B = backend("numpy")
-            >>> B.index(B.asarray([1.0, 2.0]), 1).item()
-            2.0
-        """
-        return x[key]
-
-    # Beyond the standard; the backends document shapes at each function.
-    scatter_index: Any
-    accumulate: Any
-    relu: Any
-    relu_grad: Any
-    gelu: Any
-    gelu_grad: Any
-    sigmoid: Any
-    sigmoid_grad: Any
-    softmax: Any
-    log_softmax: Any
-    cross_entropy: Any
-    linear: Any
-    conv1d: Any
-    conv1d_input_grad: Any
-    conv1d_weight_grad: Any
-    max_pool1d: Any
-    max_pool1d_grad: Any
-    batch_norm: Any
-    batch_norm_grad: Any
-    scale_shift: Any
-    dropout: Any
-    adamw: Any
 
     @abstractmethod
     def to_numpy(self, x: Array) -> Any:
@@ -156,27 +64,91 @@ class Backend(ABC):
             [0.0, 0.0]
         """
 
-    def uniform(self, key: Key, shape: Sequence[int], *, dtype: str = "float32") -> Array:
-        """Numbers in [0, 1) that depend on the key alone, equal on every backend.
+    def adopt(self, x: Array, source: Backend) -> Array:
+        """An array of another backend as one of this backend.
 
         Args:
-            key: Where the numbers come from.
-            shape: The shape of the array.
-            dtype: ``"float32"`` or ``"float64"``.
+            x: An array of `source`.
+            source: The backend that it is of.
 
         Returns:
-            A new array of that shape.
+            An array of the same type and values.
 
         Examples:
-            >>> import seqloom as sl
-            >>> B = sl.tensor.backend("numpy")
-            >>> B.uniform(sl.Key(0), (2, 3)).shape
-            (2, 3)
+            >>> from seqloom.tensor import backend
+            >>> one, two = backend("numpy", num_threads=1), backend("numpy", num_threads=2)
+            >>> two.adopt(one.ones((2,)), one).tolist()
+            [1.0, 1.0]
         """
-        count = 1
-        for size in shape:
+        return self.asarray(source.to_numpy(x), dtype=source.dtype(x))
+
+    def sync(self) -> None:
+        """Waits until all that was asked for is computed.
+
+        Examples:
+            >>> from seqloom.tensor import backend
+            >>> backend("numpy").sync()
+        """
+
+    def nbytes(self, x: Array) -> int:
+        """The memory of an array.
+
+        Args:
+            x: An array.
+
+        Returns:
+            Bytes.
+
+        Examples:
+            >>> from seqloom.tensor import backend
+            >>> B = backend("numpy")
+            >>> B.nbytes(B.zeros((2, 3)))
+            24
+        """
+        count = self.dtype(x).itemsize
+        for size in x.shape:
             count *= size
-        return self.reshape(self.asarray(key.uniform(count), dtype=dtype), tuple(shape))
+        return count
+
+    def to_full_precision(self, x: Array) -> Array:
+        """Half precision as float32; anything else as it is.
+
+        Args:
+            x: An array.
+
+        Returns:
+            An array of float32 or more, or of no floats at all.
+
+        Examples:
+            >>> from seqloom.tensor import backend
+            >>> B = backend("numpy")
+            >>> B.to_full_precision(B.zeros((2,), dtype="bfloat16")).dtype
+            dtype('float32')
+        """
+        narrow = self.dtype(x).name in {"float16", "bfloat16"}
+        return self.astype(x, "float32") if narrow else x
+
+    def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
+        """Makes a captured step ready to run; by default, one function after the other.
+
+        Args:
+            graph: The step. Its inputs that are ``weak`` come as Python numbers.
+
+        Returns:
+            A function from the arrays of its inputs to those of its outputs.
+
+        Examples:
+            >>> from seqloom.tensor import backend
+            >>> from seqloom.tensor._compile import Graph, Value
+            >>> B = backend("numpy")
+            >>> x = Value(0, (1,), B.dtype(B.zeros((1,))))
+            >>> B.program(Graph([x], outputs=[x]))([B.zeros((1,))])[0].tolist()
+            [0.0]
+        """
+        from seqloom.tensor._compile._lower import lowered
+
+        function = lowered(graph, self)
+        return lambda arrays: function(*arrays)
 
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
@@ -212,3 +184,21 @@ class Backend(ABC):
 
     def __repr__(self) -> str:
         return self.name
+
+
+def overrides(backend: Backend, name: str) -> bool:
+    """Whether a backend has a function of its own in place of the default body.
+
+    Args:
+        backend: A backend.
+        name: A function of the extension set.
+
+    Returns:
+        False where the default body serves.
+
+    Examples:
+        >>> from seqloom.tensor import backend
+        >>> overrides(backend("numpy"), "sigmoid"), overrides(backend("numpy"), "erfc")
+        (True, False)
+    """
+    return getattr(type(backend), name) is not getattr(Backend, name)

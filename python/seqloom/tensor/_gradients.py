@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.errors import GradientError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._tensor import Tensor
@@ -20,6 +20,7 @@ class Gradients:
     Args:
         arrays: The arrays by the number of the leaf, or the id of the parameter.
         backend: Whose arrays they are.
+        inputs: Further tensors, each with its gradient or None; no optimiser sees them.
 
     Examples:
         >>> import seqloom as sl
@@ -30,10 +31,17 @@ class Gradients:
         (10.0, 1)
     """
 
-    __slots__ = ("_arrays", "backend")
+    __slots__ = ("_arrays", "_inputs", "backend")
 
-    def __init__(self, arrays: dict[int, Array], backend: Backend) -> None:
+    def __init__(
+        self,
+        arrays: dict[int, Array],
+        backend: Backend,
+        *,
+        inputs: Sequence[tuple[Tensor, Array | None]] = (),
+    ) -> None:
         self._arrays = arrays
+        self._inputs = inputs
         self.backend = backend
 
     def wrt(self, leaf: Any) -> Tensor:
@@ -57,7 +65,8 @@ class Gradients:
         """
         from seqloom.tensor._tensor import Tensor
 
-        found = self.get(_number(leaf))
+        known = [array for tensor, array in self._inputs if tensor is leaf]
+        found = known[0] if known else self.get(_number(leaf))
         if found is None:
             raise GradientError(
                 "the result does not depend on this tensor, or it was not followed"
@@ -79,6 +88,21 @@ class Gradients:
             True
         """
         return None if number is None else self._arrays.get(number)
+
+    def arrays(self) -> list[Array]:
+        """All gradients, arrays of the backend.
+
+        Returns:
+            Those by leaves and parameters, then those by further inputs.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> len(sl.tensor.Gradients({1: B.zeros((2,))}, B).arrays())
+            1
+        """
+        inputs = [array for _, array in self._inputs if array is not None]
+        return [*self._arrays.values(), *inputs]
 
     def norm(self) -> float:
         """The Euclidean norm over all of them.
@@ -103,22 +127,20 @@ class Gradients:
             norm: The largest norm allowed (Pascanu et al. 2013).
 
         Returns:
-            New gradients; these ones where they are small enough.
+            New gradients; of the same values where they are small enough.
 
         Examples:
             >>> import seqloom as sl
             >>> B = sl.tensor.backend("numpy")
-            >>> sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B).clip(1.0).norm()
+            >>> grads = sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B)
+            >>> round(grads.clip(1.0).norm(), 3)
             1.0
         """
-        found = self.norm()
-        if not found > norm:
+        if not self._arrays:
             return self
-        scaled = {
-            key: self.backend.multiply(each, norm / found)
-            for key, each in self._arrays.items()
-        }
-        return Gradients(scaled, self.backend)
+        scaled, _ = self.backend.clip_by_global_norm([*self._arrays.values()], norm)
+        clipped = dict(zip(self._arrays, scaled, strict=True))
+        return Gradients(clipped, self.backend, inputs=self._inputs)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._arrays)
@@ -134,5 +156,5 @@ def _number(leaf: Any) -> int | None:
     """The number under which a leaf's gradient is kept."""
     if hasattr(leaf, "id"):
         return leaf.id
-    node = getattr(getattr(leaf, "raw", None), "node", None)
-    return None if node is None else node.number
+    find = getattr(getattr(leaf, "backend", None), "leaf_number", None)
+    return None if find is None else find(leaf.raw)

@@ -1,38 +1,85 @@
-"""Finding a backend by its name."""
+"""Finding a backend by its name.
+
+Backends are entry points of the group ``seqloom.backends``: a name, and a class that is
+called with a device and a number of threads.
+"""
 
 from functools import cache
+from importlib.metadata import EntryPoint, distribution, entry_points
+from typing import Any
 
 from seqloom._threads import thread_count
-from seqloom.errors import BackendError
+from seqloom.errors import BackendError, MissingExtraError
 from seqloom.tensor._backend import Backend
 
+_GROUP = "seqloom.backends"
 
-def backend(name: str, *, num_threads: int | None = None) -> Backend:
+
+def backend(
+    name: str, *, num_threads: int | None = None, deterministic: bool = False
+) -> Backend:
     """The backend of that name.
 
     Args:
-        name: ``"numpy"``.
+        name: ``"numpy"``, ``"torch"``, ``"jax"`` or what another package registered; a
+            device may follow, as in ``"torch:cuda:0"``.
         num_threads: Threads for its kernels; default: what the environment and the
             machine's quota allow.
+        deterministic: Whether results must be the same to the bit with any number of
+            threads, at some cost in products of matrices; NumPy's backend can.
 
     Returns:
-        The one backend of that name and number of threads.
+        The one backend of that name, device, number of threads and promise.
 
     Raises:
-        BackendError: No backend is called that.
+        BackendError: No backend is called that, it has no such device, or it cannot
+            promise `deterministic`.
+        MissingExtraError: The library that it is over is not installed.
 
     Examples:
         >>> backend("numpy")
         numpy
     """
-    if name != "numpy":
-        raise BackendError(f"no backend is called {name!r}; this version has: numpy")
-    return _numpy(thread_count(num_threads))
+    library, _, device = name.partition(":")
+    return _made(library, device or None, thread_count(num_threads), deterministic)
+
+
+# By name, threads and promise: one device may be called by several names.
+_objects: dict[tuple[str, int, bool], Backend] = {}
 
 
 @cache
-def _numpy(threads: int) -> Backend:
-    """One object for each number of threads."""
-    from seqloom.tensor.backends._numpy import NumPyBackend
+def _made(library: str, device: str | None, threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a key of the cache
+    """One object for each name, device, number of threads and promise."""
+    kind = _kind(library)
+    if deterministic and not hasattr(kind, "deterministic"):
+        raise BackendError(f"the backend {library} cannot promise deterministic results")
+    options = {"deterministic": True} if deterministic else {}
+    made = kind(device, threads=threads, **options)
+    return _objects.setdefault((made.name, threads, deterministic), made)
 
-    return NumPyBackend(threads)
+
+def _kind(library: str) -> Any:
+    """The class of a backend."""
+    entry = _entry(library)
+    try:
+        return entry.load()
+    except ImportError as error:
+        if (error.name or "").startswith("seqloom"):
+            raise  # a fault of ours, not a library that is missing
+        package = entry.dist.name if entry.dist else "seqloom"
+        raise MissingExtraError(
+            f"the backend {library} needs {error.name or library}, which is not installed: "
+            f'pip install "{package}[{library}]"'
+        ) from error
+
+
+def _entry(library: str) -> EntryPoint:
+    """Where a backend is written: here, or in any package that is installed."""
+    # Reading one distribution's list takes a hundredth of the time that all of them take.
+    own = distribution("seqloom").entry_points.select(group=_GROUP)
+    entries = own if library in own.names else entry_points(group=_GROUP)
+    if library not in entries.names:
+        known = ", ".join(sorted(own.names | entries.names))
+        raise BackendError(f"no backend is called {library!r}; installed are {known}")
+    return entries[library]

@@ -16,7 +16,7 @@ from seqloom.infer._loop import inputs_of, run_model
 from seqloom.models import Examples, Trained
 from seqloom.nn import Module, value_and_grad
 from seqloom.optim import WarmupCosine
-from seqloom.tensor import Tensor
+from seqloom.tensor import Tensor, scope
 from seqloom.train._checkpoint import State, save_checkpoint
 from seqloom.train._folder import checkpoint_path, write_history
 from seqloom.train._progress import Progress, Step
@@ -87,18 +87,24 @@ class Trainer:
         """Makes the steps of one epoch; gives their means and the last learning rate."""
         state.model.train()
         loader.set_epoch(state.epoch)
-        follow, steps, rate = value_and_grad(self._loss_of), list[Step](), 0.0
+        steps, rate = list[Step](), 0.0
         for number, batch in enumerate(loader):
-            key = Key(self.settings.seed, state.epoch, number)
-            loss, logits, grads = follow(state.model, batch, key)
-            place = (state.epoch + 1, number + 1)
-            value = self._finite(loss, *place)
-            right = self._right(logits, batch["label"])
-            steps.append(Step(*place, len(batch["label"]), value, right))
             rate = schedule(state.optimizer.step_count)
-            state.optimizer.step(rate, state.model, grads)
+            # What the step makes is given back before the next batch is read.
+            with scope():
+                steps.append(self._step(state, batch, number, lr=rate))
             self.progress.on_batch(steps[-1])
         return {"lr": rate, **_means(steps)}
+
+    def _step(self, state: State, batch: dict[str, Any], number: int, *, lr: float) -> Step:
+        """Makes one step, and says how it went."""
+        key = Key(self.settings.seed, state.epoch, number)
+        loss, logits, grads = value_and_grad(self._loss_of)(state.model, batch, key)
+        place = (state.epoch + 1, number + 1)
+        value = self._finite(loss, *place)
+        right = self._right(logits, batch["label"])
+        state.optimizer.step(lr, state.model, grads)
+        return Step(*place, len(batch["label"]), value, right)
 
     def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:
         """Gives the loss; one that is no number ends the run before the step."""

@@ -7,8 +7,9 @@ use crate::{Float, lanes::Lanes, machine, parallel};
 
 /// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
 ///
-/// The samples are cut into as many parts as there are threads. Each part sums its own
-/// gradient, and the parts are added in their order: the same bits every time.
+/// The samples are cut into parts, of which the number of threads does not matter. Each
+/// part sums its own gradient, and the parts are added in their order: the same bits
+/// every time.
 pub(super) fn fill<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),
@@ -16,7 +17,7 @@ pub(super) fn fill<T: Float>(
     threads: usize,
 ) {
     let sizes = Sizes::new(shape, machine::dispatch(Ask::<T>(std::marker::PhantomData)));
-    let parts = threads.clamp(1, shape.batch.max(1));
+    let parts = PARTS.clamp(1, shape.batch.max(1));
     let samples = shape.batch.div_ceil(parts);
     let job = Job {
         sizes,
@@ -36,6 +37,8 @@ pub(super) fn fill<T: Float>(
     });
 }
 
+/// Parts of the samples.
+const PARTS: usize = 16;
 /// Taps that are worked on at a time: twelve sums are what sixteen registers hold
 /// beside their inputs.
 const TAPS: usize = 6;

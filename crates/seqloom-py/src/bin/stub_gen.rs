@@ -9,8 +9,9 @@ fn main() -> pyo3_stub_gen::Result<()> {
     let path = env::args_os().nth(1).unwrap_or("/dev/stdout".into());
     let info = _native::stub_info()?;
     let stub = info.modules[&info.default_module_name].format_with_config(false);
-    // A strict type checker asks what the path gives.
+    // A strict type checker asks what a path gives and a tuple holds.
     let stub = stub.replace("os.PathLike ", "os.PathLike[str] ");
+    let stub = stub.replace(": tuple,", ": tuple[typing.Any, ...],");
     // A slot takes its argument by position; the generator does not say so.
     let by_name = "__getitem__(self, index: builtins.int)";
     let by_position = "__getitem__(self, index: builtins.int, /)";

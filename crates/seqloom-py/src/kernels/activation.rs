@@ -55,6 +55,7 @@ macro_rules! binary {
 
 unary!(relu, 6, "Fills `out` with `max(x, 0)`.");
 unary!(gelu, 1, "Fills `out` with the exact gelu of x.");
+unary!(silu, 1, "Fills `out` with `x / (1 + exp(-x))`.");
 unary!(sigmoid, 1, "Fills `out` with `1 / (1 + exp(-x))`.");
 binary!(
     relu_grad,

@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_core::key::Key;
+use seqloom_kernels::dropout::Dropout;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
@@ -31,10 +32,10 @@ pub(crate) fn dropout(
         return Err(PyValueError::new_err(message));
     }
     let threads = seqloom_kernels::crew(threads, 2 * x.len());
-    let key = Key([key0, key1]);
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-        pool::run(py, threads, || seqloom_kernels::dropout::dropout(key, rate, x, out, threads))
+        let rule = Dropout::new(Key([key0, key1]), rate);
+        pool::run(py, threads, || seqloom_kernels::dropout::dropout(rule, x, out, threads))
     })
 }

@@ -101,6 +101,18 @@ impl<'py> Floats<'py> {
             .map_err(|error| unusable(name, error))
     }
 
+    /// The numbers as they lie in memory, to be read.
+    pub(super) fn any<T: Element>(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+        let typed = self.cast::<T>(name)?;
+        typed.try_readonly().map_err(|error| unusable(name, error))
+    }
+
+    /// The numbers as they lie in memory, to be written.
+    pub(super) fn any_mut<T: Element>(&self, name: &str) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
+        let typed = self.cast::<T>(name)?;
+        typed.try_readwrite().map_err(|error| unusable(name, error))
+    }
+
     /// The shape, whatever it is.
     pub(super) fn shape(&self) -> &[usize] {
         self.array.shape()
@@ -112,6 +124,10 @@ impl<'py> Floats<'py> {
         shape: &[usize],
     ) -> PyResult<&Bound<'py, PyArrayDyn<T>>> {
         check(name, &self.array, shape)?;
+        self.cast(name)
+    }
+
+    fn cast<T: Element>(&self, name: &str) -> PyResult<&Bound<'py, PyArrayDyn<T>>> {
         self.array.cast::<PyArrayDyn<T>>().map_err(|_| {
             let expected = dtype::<T>(self.array.py());
             let found = self.array.dtype();
@@ -139,7 +155,7 @@ pub(super) fn check(
     Ok(())
 }
 
-fn unusable(name: &str, error: impl std::fmt::Display) -> PyErr {
+pub(super) fn unusable(name: &str, error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("{name}: {error}"))
 }
 

@@ -2,10 +2,17 @@
 
 pub(crate) mod activation;
 pub(crate) mod adamw;
+pub(crate) mod attention;
 pub(crate) mod batch_norm;
-pub(crate) mod conv1d;
+pub(crate) mod conv;
 pub(crate) mod dropout;
+pub(crate) mod embedding;
 mod floats;
 pub(crate) mod max_pool1d;
-mod pool;
+pub(crate) mod norm;
+pub(crate) mod pool;
+pub(crate) mod product;
+pub(crate) mod random;
 pub(crate) mod softmax;
+mod strided;
+mod truths;

@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Calls `work` without the interpreter on `threads` threads, this one among them.
-pub(super) fn run(py: Python<'_>, threads: usize, work: impl FnOnce() + Send) -> PyResult<()> {
+pub(crate) fn run(py: Python<'_>, threads: usize, work: impl FnOnce() + Send) -> PyResult<()> {
     let joined = threads > 1 && joins(threads);
     let wanted = if joined { 1 } else { threads };
     crate::pool::run(py, wanted, || {

@@ -40,6 +40,60 @@ by_row!(
     "Fills `out` (n, k) with the logarithms of those probabilities."
 );
 
+macro_rules! by_row_pair {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
+        #[pyfunction]
+        pub(crate) fn $name(
+            py: Python<'_>,
+            grad: Floats<'_>,
+            output: Floats<'_>,
+            out: Floats<'_>,
+            threads: usize,
+        ) -> PyResult<()> {
+            let [rows, width] = grad.axes("grad")?;
+            let threads = seqloom_kernels::crew(threads, grad.len() / 2);
+            by_dtype!(grad, T => {
+                let (grad, output) = (grad.read::<T>("grad", &[rows, width])?, output.read::<T>("output", &[rows, width])?);
+                let mut out = out.write::<T>("out", &[rows, width])?;
+                let (grad, output, out) = (grad.as_slice()?, output.as_slice()?, out.as_slice_mut()?);
+                pool::run(py, threads, || seqloom_kernels::softmax::$name(grad, output, width, out, threads))
+            })
+        }
+    };
+}
+
+by_row_pair!(
+    softmax_grad,
+    "Fills `out` (n, k) with softmax's gradient, from its output."
+);
+by_row_pair!(
+    log_softmax_grad,
+    "Fills `out` (n, k) with its logarithm's gradient, from that's output."
+);
+
+/// Fills `out` (n,) with the logarithms of the sums of the exponentials of rows (n, k).
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn logsumexp(
+    py: Python<'_>,
+    x: Floats<'_>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, width] = x.axes("x")?;
+    let threads = seqloom_kernels::crew(threads, x.len());
+    by_dtype!(x, T => {
+        let (x, mut out) = (x.read::<T>("x", &[rows, width])?, out.write::<T>("out", &[rows])?);
+        let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
+        pool::run(py, threads, || seqloom_kernels::softmax::logsumexp(x, width, out, threads))
+    })
+}
+
 /// Fills the rows' losses, each times its class's weight, and their gradients by the
 /// logits.
 #[cfg_attr(

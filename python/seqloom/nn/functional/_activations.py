@@ -1,6 +1,17 @@
 """Activations."""
 
-from seqloom.tensor import Tensor, apply
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from seqloom.errors import ArgumentError
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Tensor
+
+_ROOT = math.sqrt(2 / math.pi)
 
 
 def relu(x: Tensor) -> Tensor:
@@ -20,8 +31,72 @@ def relu(x: Tensor) -> Tensor:
     return apply("relu", x)
 
 
-def gelu(x: Tensor) -> Tensor:
-    """``x * Phi(x)``, with the exact normal distribution (Hendrycks and Gimpel 2016).
+def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`x` where it is positive, a share of it elsewhere (Maas et al. 2013).
+
+    Args:
+        x: A tensor of any shape.
+        negative_slope: The share.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([-1.0, 2.0])
+        >>> leaky_relu(x, 0.5).numpy().tolist()
+        [-0.5, 2.0]
+    """
+    return apply("where", x > 0, x, x * negative_slope)
+
+
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """`x` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al. 2016).
+
+    Args:
+        x: A tensor of any shape.
+        alpha: Minus the value far below zero.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> elu(sl.tensor.backend("numpy").tensor([-100.0, 2.0])).numpy().tolist()
+        [-1.0, 2.0]
+    """
+    below = apply("expm1", apply("minimum", x, 0.0)) * alpha
+    return apply("where", x > 0, x, below)
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """``x * Phi(x)``, Phi the normal distribution (Hendrycks and Gimpel 2016).
+
+    Args:
+        x: A tensor of any shape.
+        approximate: ``"none"``, or ``"tanh"`` for the form with a hyperbolic tangent.
+
+    Returns:
+        A tensor of that shape.
+
+    Raises:
+        ArgumentError: `approximate` is neither.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> gelu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+    if approximate == "none":
+        return apply("gelu", x)
+    if approximate != "tanh":
+        raise ArgumentError(f'approximate must be "none" or "tanh", got {approximate!r}')
+    inside = (x + x * x * x * 0.044715) * _ROOT
+    return x * 0.5 * (apply("tanh", inside) + 1.0)
+
+
+def silu(x: Tensor) -> Tensor:
+    """``x * sigmoid(x)`` (Elfwing et al. 2018).
 
     Args:
         x: A tensor of any shape.
@@ -31,10 +106,10 @@ def gelu(x: Tensor) -> Tensor:
 
     Examples:
         >>> import seqloom as sl
-        >>> gelu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        >>> silu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.0]
     """
-    return apply("gelu", x)
+    return apply("silu", x)
 
 
 def sigmoid(x: Tensor) -> Tensor:
@@ -54,11 +129,47 @@ def sigmoid(x: Tensor) -> Tensor:
     return apply("sigmoid", x)
 
 
-def softmax(x: Tensor) -> Tensor:
-    """Exponentials over the last axis that sum to 1.
+def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent.
 
     Args:
         x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> tanh(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+    return apply("tanh", x)
+
+
+def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
+    """``log(1 + exp(beta * x)) / beta``, without overflow.
+
+    Args:
+        x: A tensor of any shape.
+        beta: How sharp the bend is.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> softplus(sl.tensor.backend("numpy").tensor([100.0])).numpy().tolist()
+        [100.0]
+    """
+    return apply("softplus", x) if beta == 1 else apply("softplus", x * beta) / beta
+
+
+def softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """Exponentials along an axis, divided by their sum.
+
+    Args:
+        x: A tensor of any shape.
+        dim: The axis.
 
     Returns:
         A tensor of that shape.
@@ -68,14 +179,15 @@ def softmax(x: Tensor) -> Tensor:
         >>> softmax(sl.tensor.backend("numpy").tensor([1.0, 1.0])).numpy().tolist()
         [0.5, 0.5]
     """
-    return apply("softmax", x)
+    return apply("softmax", x, **_along(x, dim))
 
 
-def log_softmax(x: Tensor) -> Tensor:
+def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
     """The logarithm of `softmax`, without its rounding.
 
     Args:
         x: A tensor of any shape.
+        dim: The axis.
 
     Returns:
         A tensor of that shape.
@@ -85,4 +197,9 @@ def log_softmax(x: Tensor) -> Tensor:
         >>> log_softmax(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.0]
     """
-    return apply("log_softmax", x)
+    return apply("log_softmax", x, **_along(x, dim))
+
+
+def _along(x: Tensor, dim: int) -> dict[str, int]:
+    """The axis where it is not the last one."""
+    return {} if dim in {-1, x.ndim - 1} else {"axis": dim}

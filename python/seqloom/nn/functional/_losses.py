@@ -1,63 +1,103 @@
-"""Losses: means over a batch."""
+"""Losses of numbers: squared, absolute, of probabilities."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from seqloom.errors import ArgumentError
-from seqloom.tensor import Tensor, apply
+from seqloom.nn.functional._operands import beside, reduced
+from seqloom.tensor import apply
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from seqloom.tensor import Tensor
+
+# As in torch: a logarithm is never lower, so that a wrong certainty costs a finite loss.
+_LEAST = -100.0
 
 
-def cross_entropy(
-    logits: Tensor, labels: Any, weight: NDArray[Any] | None = None
-) -> Tensor:
-    """The mean of ``-log softmax(logits)[label]``, weighted by class as torch weights it.
+def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+    """The mean squared difference.
 
     Args:
-        logits: ``(n, k)``.
-        labels: ``(n,)``, integers from 0 to k - 1.
-        weight: ``(k,)``; the mean is divided by the sum of the labels' weights.
+        x: Predictions.
+        target: What they should be, of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
-        A scalar.
-
-    Raises:
-        ArgumentError: The labels are not integers.
+        A scalar; with ``"none"``, of the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
-        >>> logits = sl.tensor.backend("numpy").tensor([[0.0, 0.0]])
-        >>> round(cross_entropy(logits, [1]).item(), 4)
-        0.6931
+        >>> mse_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
+        4.0
     """
-    labels = np.asarray(labels)
-    if labels.dtype.kind not in "iu":
-        raise ArgumentError(f"labels must be integers from 0 up, got {labels.dtype}")
-    if weight is None:
-        return apply("cross_entropy", logits, labels, None)[0].mean()
-    weight = np.asarray(weight, logits.dtype)
-    return apply("cross_entropy", logits, labels, weight)[0].sum() / float(
-        weight[labels].sum()
-    )
+    return reduced(apply("square", x - beside(x, target, x.dtype)), reduction)
+
+
+def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+    """The mean absolute difference; arguments as in `mse_loss`.
+
+    Args:
+        x: Predictions.
+        target: What they should be, of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        A scalar; with ``"none"``, of the shape of `x`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> l1_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
+        2.0
+    """
+    return reduced(abs(x - beside(x, target, x.dtype)), reduction)
+
+
+def smooth_l1_loss(
+    x: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """Squared near the target, absolute away from it (Girshick 2015).
+
+    Args:
+        x: Predictions.
+        target: What they should be, of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        beta: The difference at which the one becomes the other.
+
+    Returns:
+        A scalar; with ``"none"``, of the shape of `x`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> smooth_l1_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
+        1.5
+    """
+    distance = abs(x - beside(x, target, x.dtype))
+    if beta == 0:
+        return reduced(distance, reduction)
+    near = apply("square", distance) * (0.5 / beta)
+    far = distance - 0.5 * beta
+    return reduced(apply("where", distance < beta, near, far), reduction)
 
 
 def binary_cross_entropy_with_logits(
-    logits: Tensor, targets: Any, pos_weight: NDArray[Any] | None = None
+    x: Tensor,
+    target: Any,
+    pos_weight: Any = None,
+    *,
+    weight: Any = None,
+    reduction: str = "mean",
 ) -> Tensor:
-    """The mean over all outputs of the loss of independent yes-or-no answers.
+    """The loss of independent yes-or-no answers.
 
     Args:
-        logits: ``(n, k)``.
-        targets: ``(n, k)``, 0 or 1.
+        x: The logits ``(n, k)``.
+        target: ``(n, k)``, 0 or 1, or between; a tensor, array or list.
         pos_weight: ``(k,)``, how much a 1 counts.
+        weight: How much each answer counts; broadcasts to ``(n, k)``.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
-        A scalar.
+        A scalar; with ``"none"``, of the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -65,30 +105,81 @@ def binary_cross_entropy_with_logits(
         >>> round(binary_cross_entropy_with_logits(logits, [[1.0]]).item(), 4)
         0.6931
     """
-    targets = np.asarray(targets, logits.dtype)
+    target = beside(x, target, x.dtype)
     # log(1 + exp(-|x|)) never overflows; max(x, 0) - x y is what remains.
-    tail = apply("log1p", apply("exp", -abs(logits)))
+    tail = apply("log1p", apply("exp", -abs(x)))
     if pos_weight is None:
-        return (apply("maximum", logits, 0.0) - logits * targets + tail).mean()
-    scale = 1.0 + (np.asarray(pos_weight, logits.dtype) - 1.0) * targets
-    return (
-        (1.0 - targets) * logits + scale * (tail + apply("maximum", -logits, 0.0))
-    ).mean()
+        losses = apply("maximum", x, 0.0) - x * target + tail
+    else:
+        scale = 1.0 + (beside(x, pos_weight, x.dtype) - 1.0) * target
+        losses = (1.0 - target) * x + scale * (tail + apply("maximum", -x, 0.0))
+    if weight is not None:
+        losses = losses * beside(x, weight, x.dtype)
+    return reduced(losses, reduction)
 
 
-def mse_loss(predictions: Tensor, targets: Any) -> Tensor:
-    """The mean squared difference.
+def binary_cross_entropy(
+    x: Tensor, target: Any, weight: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The loss of independent yes-or-no answers, from their probabilities.
 
     Args:
-        predictions: ``(n, k)``.
-        targets: ``(n, k)``.
+        x: The probabilities of yes, from 0 to 1.
+        target: 0 or 1, or between, of the same shape; a tensor, array or list.
+        weight: How much each answer counts.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
-        A scalar.
+        A scalar; with ``"none"``, of the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
-        >>> mse_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
-        4.0
+        >>> p = sl.tensor.backend("numpy").tensor([[0.5]])
+        >>> round(binary_cross_entropy(p, [[1.0]]).item(), 4)
+        0.6931
     """
-    return apply("square", predictions - np.asarray(targets, predictions.dtype)).mean()
+    target = beside(x, target, x.dtype)
+    losses = -(target * _log(x) + (1.0 - target) * _log(1.0 - x))
+    if weight is not None:
+        losses = losses * beside(x, weight, x.dtype)
+    return reduced(losses, reduction)
+
+
+def _log(x: Tensor) -> Tensor:
+    """The logarithm, at least -100; of 0 too, without an infinite slope."""
+    some = x > 0
+    found = apply("log", apply("where", some, x, 1.0))
+    return apply("maximum", apply("where", some, found, _LEAST), _LEAST)
+
+
+def kl_div(
+    x: Tensor, target: Any, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """How far a distribution is from a target (Kullback and Leibler 1951).
+
+    Args:
+        x: Logarithms of probabilities.
+        target: Probabilities of the same shape; a tensor, array or list.
+        reduction: ``"mean"`` over all numbers, ``"batchmean"`` over the first axis alone,
+            ``"sum"`` or ``"none"``.
+        log_target: Whether the target is of logarithms too.
+
+    Returns:
+        A scalar; with ``"none"``, of the shape of `x`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[-0.6931472, -0.6931472]])
+        >>> abs(kl_div(x, [[0.5, 0.5]], "batchmean").item()) < 1e-6
+        True
+    """
+    target = beside(x, target, x.dtype)
+    if log_target:
+        losses = apply("exp", target) * (target - x)
+    else:
+        some = target > 0
+        logarithm = apply("log", apply("where", some, target, 1.0))
+        losses = apply("where", some, target * logarithm, 0.0) - target * x
+    if reduction == "batchmean":
+        return losses.sum() / x.shape[0]
+    return reduced(losses, reduction)

@@ -1,12 +1,20 @@
 """Summaries of a padded batch that do not see the padding."""
 
-from seqloom.tensor import Tensor, apply
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.nn.functional._operands import beside
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Tensor
 
 # Lower than any activation, and finite, so that no NaN comes of it.
 _LOWEST = -3.0e38
 
 
-def masked_mean(x: Tensor, mask: Tensor | None = None) -> Tensor:
+def masked_mean(x: Tensor, mask: Any = None) -> Tensor:
     """The mean over the places of each record.
 
     Args:
@@ -24,11 +32,12 @@ def masked_mean(x: Tensor, mask: Tensor | None = None) -> Tensor:
     """
     if mask is None:
         return x.mean(axis=-1)
+    mask = beside(x, mask, x.dtype)
     places = apply("maximum", mask.sum(axis=-1, keepdims=True), 1.0)
     return (x * apply("expand_dims", mask, axis=1)).sum(axis=-1) / places
 
 
-def masked_max(x: Tensor, mask: Tensor | None = None) -> Tensor:
+def masked_max(x: Tensor, mask: Any = None) -> Tensor:
     """The largest value over the places of each record.
 
     Args:
@@ -46,6 +55,7 @@ def masked_max(x: Tensor, mask: Tensor | None = None) -> Tensor:
     """
     if mask is None:
         return x.max(axis=-1)
+    mask = beside(x, mask, x.dtype)
     wide = apply("expand_dims", mask, axis=1)
     highest = apply("where", wide > 0, x, _LOWEST).max(axis=-1)
     return apply("where", mask.sum(axis=-1, keepdims=True) > 0, highest, 0.0)

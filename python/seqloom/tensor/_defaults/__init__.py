@@ -1,1 +1,18 @@
-"""What a backend gets without writing it: the extension set in terms of the standard's functions."""
+"""The functions of a backend: those it must have, and the default bodies of the others."""
+
+from seqloom.tensor._defaults._defaults import EXTENSION, Defaults
+from seqloom.tensor._defaults._normal import erf_inv
+from seqloom.tensor._defaults._standard import REQUIRED, Array, Standard
+from seqloom.tensor._defaults._threefry import counter
+from seqloom.tensor._defaults._window import seen
+
+__all__ = [
+    "EXTENSION",
+    "REQUIRED",
+    "Array",
+    "Defaults",
+    "Standard",
+    "counter",
+    "erf_inv",
+    "seen",
+]

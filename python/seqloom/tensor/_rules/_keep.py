@@ -5,16 +5,41 @@ Each function takes the inputs, the output, which inputs are followed and the op
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-Needs = tuple[bool, ...]
-Args = tuple[Any, ...]
-Options = dict[str, Any]
+Needs: TypeAlias = tuple[bool, ...]
+Args: TypeAlias = tuple[Any, ...]
+Options: TypeAlias = dict[str, Any]
+# The shape and the element type of an input: what its gradient must look like.
+Like: TypeAlias = tuple[tuple[int, ...], Any]
 
 
-def shapes(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
-    """Only the shapes of the inputs."""
-    return tuple(shape_of(arg) for arg in args)
+def like(arg: Any) -> Like:
+    """What the gradient by an array must look like."""
+    return arg.shape, arg.dtype
+
+
+def likes(args: Args, _out: Any, needs: Needs, _options: Options) -> Any:
+    """What each followed input looks like."""
+    return [
+        (arg.shape, arg.dtype) if need else None
+        for arg, need in zip(args, needs, strict=True)
+    ]
+
+
+def likes_of_two(args: Args, _out: Any, needs: Needs, _options: Options) -> Any:
+    """As `likes`, of two inputs, by the shortest way."""
+    left, right = args
+    one, two = needs
+    return (
+        (left.shape, left.dtype) if one else None,
+        (right.shape, right.dtype) if two else None,
+    )
+
+
+def nothing(_args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
+    """Nothing."""
+    return ()
 
 
 def output(_args: Args, out: Any, _needs: Needs, _options: Options) -> Any:
@@ -22,16 +47,29 @@ def output(_args: Args, out: Any, _needs: Needs, _options: Options) -> Any:
     return out
 
 
+def output_and_options(_args: Args, out: Any, _needs: Needs, options: Options) -> Any:
+    """The output and the options."""
+    return out, options
+
+
 def first(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
     """The first input."""
     return args[0]
 
 
-def operands(args: Args, _out: Any, needs: Needs, options: Options) -> Any:
-    """The input if the weight is followed, the weight if the input is, and their shapes."""
-    x, weight, *_ = args
-    kept = x if any(needs[1:]) else None, weight if needs[0] else None
-    return kept, (x.shape, weight.shape), options
+def first_like(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
+    """What the first input looks like."""
+    return args[0].shape, args[0].dtype
+
+
+def first_and_options(args: Args, _out: Any, _needs: Needs, options: Options) -> Any:
+    """The first input and the options."""
+    return args[0], options
+
+
+def inputs(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
+    """All inputs."""
+    return args
 
 
 def everything(args: Args, out: Any, _needs: Needs, options: Options) -> Any:
@@ -39,22 +77,19 @@ def everything(args: Args, out: Any, _needs: Needs, options: Options) -> Any:
     return args, out, options
 
 
-def partners(args: Args, _out: Any, needs: Needs, _options: Options) -> Any:
-    """Of two factors, the one whose partner is followed; and both shapes."""
+def partners(args: Args, out: Any, needs: Needs, options: Options) -> Any:
+    """Of two factors, the one whose partner is followed; and what both look like."""
     left, right = args
     return (
         left if needs[1] else None,
         right if needs[0] else None,
-        shape_of(left),
-        shape_of(right),
+        likes_of_two(args, out, needs, options),
     )
 
 
-def shape_and_options(
-    args: tuple[Any, ...], _out: Any, _needs: Needs, options: Options
-) -> Any:
+def shape_and_options(args: Args, _out: Any, _needs: Needs, options: Options) -> Any:
     """The shape of the first input, the further arguments and the options."""
-    return shape_of(args[0]), args[1:], options
+    return tuple(args[0].shape), args[1:], options
 
 
 def shape_of(arg: Any) -> tuple[int, ...]:
@@ -62,23 +97,11 @@ def shape_of(arg: Any) -> tuple[int, ...]:
     return getattr(arg, "shape", ())
 
 
-def second_output(_args: Args, out: Any, _needs: Needs, _options: Options) -> Any:
-    """The second output: the derivative that a fused kernel has written already."""
-    return out[1]
-
-
-def places_and_shape(
-    args: tuple[Any, ...], out: Any, _needs: Needs, _options: Options
-) -> Any:
-    """Where each maximum stood, and the shape of the input."""
-    return out[1], args[0].shape
-
-
-def inputs_and_statistics(args: Args, out: Any, _needs: Needs, options: Options) -> Any:
-    """The inputs, the statistics and the options, but not the normalised output."""
-    return args, (None, *out[1:]), options
-
-
-def key_and_rate(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
-    """Only the key and the rate: the mask is made again from them."""
+def further(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
+    """What follows the first input: a key and a rate, places, a shape."""
     return args[1:]
+
+
+def further_and_options(args: Args, _out: Any, _needs: Needs, options: Options) -> Any:
+    """What follows the first input, and the options."""
+    return args[1:], options

@@ -1,64 +1,66 @@
 """NumPy as a backend: its own functions, and fused Rust kernels where BLAS has none."""
 
-# The kernels' arguments are NumPy arrays of float32 or float64; the backend allocates,
-# the kernel fills.
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom.errors import BackendError
 from seqloom.tensor.backends._numpy._activation import Activations
+from seqloom.tensor.backends._numpy._attention import Attention
 from seqloom.tensor.backends._numpy._convolution import Convolutions
+from seqloom.tensor.backends._numpy._joining import Joins
+from seqloom.tensor.backends._numpy._keys import Keys
 from seqloom.tensor.backends._numpy._lookup import Lookups
 from seqloom.tensor.backends._numpy._loss import Losses
+from seqloom.tensor.backends._numpy._narrow import widened
 from seqloom.tensor.backends._numpy._norm import Norms
 from seqloom.tensor.backends._numpy._optimiser import Updates
+from seqloom.tensor.backends._numpy._planning import Planning
+from seqloom.tensor.backends._numpy._pool import Pooling
 from seqloom.tensor.backends._numpy._product import Products
 from seqloom.tensor.backends._numpy._random import Randomness
+from seqloom.tensor.backends._numpy._standard import Standard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
 
     Floats = NDArray[Any]
 
-# What is NumPy's own, under the standard's names.
-# fmt: off
-_FUNCTIONS = [
-    "abs", "add", "all", "any", "arange", "argmax", "argmin", "astype", "broadcast_to",
-    "clip", "concat", "cos", "divide", "empty", "equal", "exp", "expand_dims", "full",
-    "greater", "greater_equal", "isfinite", "less", "less_equal", "log", "log1p",
-    "logical_and", "logical_not", "logical_or", "matmul", "matrix_transpose", "max",
-    "maximum", "mean", "min", "minimum", "multiply", "negative", "not_equal", "ones",
-    "permute_dims", "pow", "reshape", "sign", "sin", "sqrt", "square", "squeeze",
-    "stack", "subtract", "sum", "take", "tanh", "where", "zeros",
-]
-# fmt: on
-
 
 class NumPyBackend(
     Activations,
+    Attention,
     Convolutions,
+    Joins,
     Lookups,
     Losses,
     Norms,
+    Pooling,
     Products,
     Randomness,
     Updates,
+    Keys,
+    Planning,
+    Standard,
 ):
     """NumPy's arrays on the CPU, with Rust kernels where NumPy has none.
 
-    Functions that BLAS does (``matmul``, ``linear``) are NumPy's; convolution, batch norm,
-    activations, softmax with cross-entropy, dropout and AdamW are fused kernels in
-    float32 and float64.
+    Functions that BLAS does (``matmul``, ``linear``) are NumPy's; convolution, attention,
+    norms, activations, losses, dropout and updates are fused kernels in float32 and
+    float64. Half precision is stored through ml_dtypes and computed in float32.
 
     Args:
+        device: ``"cpu"``, or nothing.
         threads: Threads for the kernels.
+        deterministic: Whether no number of threads may change a bit of a result: BLAS
+            multiplies nothing then.
+
+    Raises:
+        BackendError: Another device.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -69,48 +71,43 @@ class NumPyBackend(
 
     name = "numpy"
 
-    def __init__(self, threads: int) -> None:
+    def __init__(
+        self, device: str | None = None, *, threads: int = 1, deterministic: bool = False
+    ) -> None:
+        if device not in {None, "cpu"}:
+            raise BackendError(f"NumPy computes on the CPU; it has no device {device!r}")
         self.threads = threads
+        self.deterministic = deterministic
 
     def __reduce__(self) -> Any:
         """Copies and pickles are the one backend of that number of threads."""
-        return _again, (self.threads,)
+        return _again, (self.threads, self.deterministic)
 
     def to_numpy(self, x: Any) -> Floats:
         """The array itself."""
         return np.asarray(x)
 
-    def asarray(self, data: Any, dtype: str | None = None) -> Floats:
-        """An array of the data; Python's floats become float32."""
-        array = np.asarray(data, dtype=dtype)
-        if (
-            dtype is None
-            and array.dtype == np.float64
-            and not isinstance(data, (np.ndarray, np.generic))
-        ):
-            return array.astype(np.float32)
-        return array
-
-    def zeros(self, shape: Sequence[int], dtype: str = "float32") -> Floats:
-        """Zeros, in float32 unless said otherwise."""
-        return np.zeros(shape, dtype)
-
-    def ones(self, shape: Sequence[int], dtype: str = "float32") -> Floats:
-        """Ones, in float32 unless said otherwise."""
-        return np.ones(shape, dtype)
+    def nbytes(self, x: Floats) -> int:
+        """The memory of an array."""
+        return x.nbytes
 
     def accumulate(self, total: Floats, more: Floats) -> Floats:
         """``total + more`` in total's own memory, which the caller owns."""
-        return np.add(total, more, out=total)
+        # NumPy gives sums of everything as scalars, which cannot be written.
+        into = total if isinstance(cast("Any", total), np.ndarray) else None
+        return np.add(total, more, out=into)
 
 
-for _name in _FUNCTIONS:
-    if _name not in vars(NumPyBackend):
-        setattr(NumPyBackend, _name, staticmethod(getattr(np, _name)))
+for _kernels in NumPyBackend.__bases__:
+    if _kernels in {Keys, Planning, Standard}:
+        continue  # they know of half precision, or have nothing to do with it
+    for _name, _function in vars(_kernels).items():
+        if _name[0] != "_":
+            setattr(NumPyBackend, _name, widened(_function))
 
 
-def _again(threads: int) -> Backend:
+def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's
     """The backend that a pickle meant."""
     from seqloom.tensor._registry import backend
 
-    return backend("numpy", num_threads=threads)
+    return backend("numpy", num_threads=threads, deterministic=deterministic)

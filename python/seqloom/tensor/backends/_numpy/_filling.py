@@ -6,17 +6,42 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom.tensor.backends._numpy._blocks import fresh
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[Any]
 
 
-def fill(kernel: Any, x: Floats, *rest: Any, threads: int) -> Floats:
+def fill(
+    kernel: Any, x: Floats, *rest: Any, threads: int, out: Floats | None = None
+) -> Floats:
     """Runs an elementwise kernel: its output is shaped as its input."""
-    x = np.ascontiguousarray(x)
-    out = np.empty_like(x)
-    kernel(x.reshape(-1), *(_flat(value) for value in rest), out.reshape(-1), threads)
+    x = packed(x)
+    made = room(out, x.shape, x.dtype)
+    kernel(x.reshape(-1), *(_flat(value) for value in rest), made.reshape(-1), threads)
+    return placed(made, out)
+
+
+def packed(x: Any) -> Floats:
+    """The array without gaps, in C order; with all its axes, which may be none."""
+    x = np.asarray(x)
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
+def room(out: Floats | None, shape: Any, dtype: Any) -> Floats:
+    """Where a kernel writes: in the given array, unless that has gaps."""
+    if out is not None and out.flags.c_contiguous:
+        return out
+    return fresh(shape, dtype)
+
+
+def placed(made: Floats, out: Floats | None) -> Floats:
+    """What a kernel made, in the given array where there is one."""
+    if out is None or made is out:
+        return made
+    out[...] = made
     return out
 
 
@@ -24,16 +49,7 @@ def _flat(value: Any) -> Any:
     """A further array as one row; a number as it is."""
     if not isinstance(value, np.ndarray):
         return value
-    return np.ascontiguousarray(cast("Floats", value)).reshape(-1)
-
-
-def fill_rows(kernel: Any, x: Floats, threads: int) -> Floats:
-    """Runs a kernel over the last axis."""
-    x = np.ascontiguousarray(x)
-    out = np.empty_like(x)
-    rows = (-1, x.shape[-1])
-    kernel(x.reshape(rows), out.reshape(rows), threads)
-    return out
+    return packed(cast("Floats", value)).reshape(-1)
 
 
 def windows(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._filling import packed, placed, room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +21,95 @@ if TYPE_CHECKING:
 class Lookups(Backend):
     """What picks places, or adds into them."""
 
-    def scatter_index(self, values: Floats, key: Any, shape: Sequence[int]) -> Floats:
+    def scatter_add(
+        self,
+        x: Floats,
+        index: NDArray[Any],
+        src: Floats,
+        *,
+        axis: int,
+        out: Floats | None = None,
+    ) -> Floats:
+        """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
+        made = _copied(x, out)
+        lines: Any = [np.arange(size) for size in index.shape]
+        places: Any = list(np.ix_(*lines))
+        places[axis % x.ndim] = index
+        np.add.at(made, tuple(places), src[tuple(slice(size) for size in index.shape)])
+        return made
+
+    def scatter_index(
+        self, values: Floats, key: Any, shape: Sequence[int], *, out: Floats | None = None
+    ) -> Floats:
         """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
-        out = np.zeros(shape, values.dtype)
-        if meets_each_place_once(key):
-            out[key] = values
-        else:
-            np.add.at(out, key, values)
-        return out
+        made = np.empty(shape, values.dtype) if out is None else out
+        made[...] = 0
+        return _added(made, key, values)
+
+    def slice_update(
+        self, x: Floats, key: Any, values: Any, *, out: Floats | None = None
+    ) -> Floats:
+        """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
+        made = _copied(x, out)
+        made[key] = values
+        return made
+
+    def slice_add(
+        self, x: Floats, key: Any, values: Any, *, out: Floats | None = None
+    ) -> Floats:
+        """`x` with `values`, which are broadcast, added at ``x[key]``."""
+        return _added(_copied(x, out), key, values)
+
+    def put_along_axis(
+        self,
+        x: Floats,
+        indices: NDArray[Any],
+        values: Any,
+        *,
+        axis: int,
+        out: Floats | None = None,
+    ) -> Floats:
+        """`x` with the values along an axis put at the indices."""
+        made = _copied(x, out)
+        np.put_along_axis(made, indices, values, axis)
+        return made
+
+    def embedding(
+        self, weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
+    ) -> Floats:
+        """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+        return np.take(weight, ids, axis=0, out=out)
+
+    def embedding_grad(
+        self, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
+    ) -> Floats:
+        """The derivative of ``embedding`` by its weight, of so many rows."""
+        width = grad.shape[-1]
+        made = room(out, (rows, width), grad.dtype)
+        ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
+        by_row = packed(grad).reshape((ids.size, width))
+        _native.add_rows(by_row, np.where(ids < 0, ids + rows, ids), made, self.threads)
+        return placed(made, out)
 
 
 def meets_each_place_once(key: Any) -> bool:
     """Whether an index is of numbers and slices alone, so that no place repeats."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
+
+
+def _copied(x: Floats, out: Floats | None) -> Floats:
+    """The array again, in memory that may be written."""
+    if out is None:
+        return np.array(x)
+    out[...] = x
+    return out
+
+
+def _added(made: Floats, key: Any, values: Any) -> Floats:
+    """An array with values added at its ``[key]``."""
+    if meets_each_place_once(key):
+        made[key] += values
+    else:
+        np.add.at(made, key, values)
+    return made

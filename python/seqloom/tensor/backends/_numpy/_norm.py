@@ -8,15 +8,95 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._filling import packed, placed, room
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[Any]
+    Pair = tuple[Floats, Floats]
+    Triple = tuple[Floats, Floats, Floats]
 
 
 class Norms(Backend):
     """What gives numbers a mean and a deviation."""
+
+    def layer_norm(
+        self,
+        x: Floats,
+        weight: Floats | None,
+        bias: Floats | None,
+        *,
+        eps: float,
+        out: Triple | None = None,
+    ) -> Triple:
+        """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
+        if x.size == 0:
+            return _each_placed(super().layer_norm(x, weight, bias, eps=eps), out)
+        x = packed(x)
+        outs = _result(x, out or (None, None, None))
+        affine = _row(weight, x, 1), _row(bias, x, 0)
+        _normalise(_native.normalise_rows, x, affine, eps, outs, self.threads)
+        return _each_placed(outs, out)
+
+    def layer_norm_grad(
+        self,
+        grad: Floats,
+        x: Floats,
+        weight: Floats | None,
+        mean: Floats,
+        rstd: Floats,
+        *,
+        out: Triple | None = None,
+    ) -> Triple:
+        """The derivatives of ``layer_norm`` by its input, weight and bias."""
+        if x.size == 0:
+            return _each_placed(super().layer_norm_grad(grad, x, weight, mean, rstd), out)
+        parts = self._rows_grad(grad, x, weight, mean, rstd, out or (None, None, None))
+        return _each_placed(parts, out)
+
+    def rms_norm(
+        self, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
+    ) -> Pair:
+        """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
+        if x.size == 0:
+            return _each_placed(super().rms_norm(x, weight, eps=eps), out)
+        x, (into, inverses) = packed(x), out or (None, None)
+        made, mean, rstd = outs = _result(x, (into, None, inverses))
+        affine = _row(weight, x, 1), None
+        _normalise(_native.normalise_rows, x, affine, eps, outs, self.threads)
+        del mean
+        return _each_placed((made, rstd), out)
+
+    def rms_norm_grad(
+        self,
+        grad: Floats,
+        x: Floats,
+        weight: Floats | None,
+        rstd: Floats,
+        *,
+        out: Pair | None = None,
+    ) -> Pair:
+        """The derivatives of ``rms_norm`` by its input and weight."""
+        if x.size == 0:
+            return _each_placed(super().rms_norm_grad(grad, x, weight, rstd), out)
+        into = (*(out or (None, None)), None)
+        parts = self._rows_grad(grad, x, weight, None, rstd, into)
+        return _each_placed(parts[:2], out)
+
+    def _rows_grad(
+        self, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
+    ) -> Triple:
+        """The derivatives by input, weight and bias, of either norm."""
+        x, grad, width = packed(x), packed(grad), x.shape[-1]
+        made = room(out[0], x.shape, x.dtype)
+        by_weight, by_bias = (room(each, (width,), x.dtype) for each in out[1:])
+        rows = grad.reshape((-1, width)), x.reshape((-1, width)), _row(weight, x, 1)
+        mean = None if mean is None else packed(mean).reshape(-1)
+        statistics = mean, packed(rstd).reshape(-1)
+        outs = made.reshape((-1, width)), by_weight, by_bias
+        _native.normalise_rows_grad(*rows, *statistics, *outs, self.threads)
+        return made, by_weight, by_bias
 
     def batch_norm(
         self,
@@ -65,3 +145,35 @@ class Norms(Backend):
         out = np.empty_like(x)
         _native.scale_shift(x, mask, scale, shift, out, self.threads)
         return out
+
+
+def _normalise(
+    kernel: Any, x: Floats, affine: Any, eps: float, outs: Triple, threads: int
+) -> None:
+    """Runs the kernel over rows."""
+    width = x.shape[-1]
+    made, mean, rstd = outs
+    into = made.reshape((-1, width)), mean.reshape(-1), rstd.reshape(-1)
+    kernel(x.reshape((-1, width)), *affine, eps, *into, threads)
+
+
+def _result(x: Floats, out: Any) -> Triple:
+    """Room for the rows, and for two numbers of each."""
+    made = room(out[0], x.shape, x.dtype)
+    mean, rstd = (room(each, x.shape[:-1], x.dtype) for each in out[1:])
+    return made, mean, rstd
+
+
+def _row(values: Floats | None, x: Floats, default: int) -> Floats:
+    """One number for each column."""
+    if values is not None:
+        return packed(values)
+    filled: Any = np.full(x.shape[-1], default, x.dtype)
+    return filled
+
+
+def _each_placed(made: Any, out: Any) -> Any:
+    """What a kernel made, in the given arrays where there are some."""
+    if out is None:
+        return made
+    return tuple(placed(each, into) for each, into in zip(made, out, strict=True))

@@ -10,6 +10,8 @@ from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Floats = NDArray[Any]
@@ -24,15 +26,18 @@ class Updates(Backend):
         grads: list[Floats],
         first: list[Floats],
         second: list[Floats],
-        decays: list[float],
+        lr: Any,
+        step: Any,
         *,
-        lr: float,
         betas: tuple[float, float],
         eps: float,
-        step: int,
-    ) -> None:
-        """One step of AdamW in place (Loshchilov and Hutter 2019)."""
+        decays: Sequence[float],
+    ) -> tuple[list[Floats], list[Floats], list[Floats]]:
+        """One step of AdamW, written into the arrays that it is given."""
         grads = [np.ascontiguousarray(grad) for grad in grads]
+        rate, number = float(lr), int(step)
         _native.adamw(
-            params, grads, first, second, lr, *betas, eps, decays, step, self.threads
+            *(params, grads, first, second, rate, *betas, eps, list(decays), number),
+            self.threads,
         )
+        return params, first, second

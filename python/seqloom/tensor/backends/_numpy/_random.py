@@ -1,24 +1,171 @@
-"""Random numbers by key."""
+"""Random numbers by key, as kernels: the same bits as on every backend."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seqloom._rust import _native
+from seqloom.errors import ArgumentError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._numpy._filling import fill
+from seqloom.tensor.backends._numpy._filling import fill, placed, room
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
-    from seqloom._key import Key
+    from numpy.typing import NDArray
 
     Floats = NDArray[Any]
 
+_WHOLE = np.iinfo(np.int32)
+
 
 class Randomness(Backend):
-    """What depends on a key."""
+    """What depends on a key: a `seqloom.Key`, or its two words as a uint32 array."""
 
-    def dropout(self, x: Floats, key: Key, rate: float) -> Floats:
+    def random_bits(
+        self, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
+    ) -> NDArray[np.uint32]:
+        """Words of 32 random bits."""
+        made = room(out, shape, np.uint32)
+        _native.place_bits(*words_of(key), made.reshape(-1), self.threads)
+        return placed(made, out)
+
+    def uniform(
+        self,
+        key: Any,
+        shape: Sequence[int],
+        *,
+        dtype: Any = "float32",
+        out: Floats | None = None,
+    ) -> Floats:
+        """Numbers from 0 (included) to 1 (excluded)."""
+        if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
+            return placed(super().uniform(key, shape, dtype=dtype), out)
+        made = room(out, shape, dtype)
+        _native.uniform(*words_of(key), made.reshape(-1), self.threads)
+        return placed(made, out)
+
+    def normal(
+        self,
+        key: Any,
+        shape: Sequence[int],
+        *,
+        dtype: Any = "float32",
+        out: Floats | None = None,
+    ) -> Floats:
+        """Numbers of mean 0 and deviation 1."""
+        return self.truncated_normal(key, -math.inf, math.inf, shape, dtype=dtype, out=out)
+
+    def truncated_normal(
+        self,
+        key: Any,
+        lower: float,
+        upper: float,
+        shape: Sequence[int],
+        *,
+        dtype: Any = "float32",
+        out: Floats | None = None,
+    ) -> Floats:
+        """Normal numbers, given that they lie between two bounds."""
+        if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
+            whole = super().truncated_normal(key, lower, upper, shape, dtype=dtype)
+            return placed(whole, out)
+        made, bounds = room(out, shape, dtype), _bounds(lower, upper, np.dtype(dtype).type)
+        _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), self.threads)
+        return placed(made, out)
+
+    def bernoulli(
+        self, key: Any, p: Any, shape: Sequence[int], *, out: NDArray[np.bool] | None = None
+    ) -> NDArray[np.bool]:
+        """True with probability `p`, in float32."""
+        if not isinstance(p, (int, float)):
+            return np.less(self.uniform(key, shape), p, out=out)
+        made = room(out, shape, np.bool)
+        _native.bernoulli(*words_of(key), p, made.reshape(-1), self.threads)
+        return placed(made, out)
+
+    def randint(
+        self,
+        key: Any,
+        low: int,
+        high: int,
+        shape: Sequence[int],
+        *,
+        out: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
+        """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+        if not (_WHOLE.min <= low <= _WHOLE.max and _WHOLE.min <= high <= _WHOLE.max):
+            raise ArgumentError(f"low and high must be int32 numbers, got {low} and {high}")
+        made = room(out, shape, np.int32)
+        _native.randint(*words_of(key), low, high, made.reshape(-1), self.threads)
+        return placed(made, out)
+
+    def permutation(self, key: Any, n: int) -> NDArray[np.int32]:
+        """The numbers (int32) from 0 to n - 1 in random order."""
+        made = np.empty(n, np.int32)
+        _native.shuffled(*words_of(key), made, self.threads)
+        return made
+
+    def dropout(
+        self, x: Floats, key: Any, rate: float, *, out: Floats | None = None
+    ) -> Floats:
         """Zeros a share `rate` of the values by the key and scales up the others."""
-        return fill(_native.dropout, x, *key.words, rate, threads=self.threads)
+        kernel, words = _native.dropout, words_of(key)
+        return fill(kernel, x, *words, rate, threads=self.threads, out=out)
+
+
+def words_of(key: Any) -> tuple[int, int]:
+    """The two words of a key."""
+    words = getattr(key, "words", key)
+    return int(words[0]), int(words[1])
+
+
+def _bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:
+    """Between which values of the error function, and of its inverse, numbers lie."""
+    if math.isinf(lower) and math.isinf(upper):
+        return float(np.nextafter(one(-1), one(0))), 1.0, -math.inf, math.inf
+    inverse = one(1) / one(math.sqrt(2))
+    low, high = (_erf(one(bound) * inverse) for bound in (lower, upper))
+    least = np.nextafter(one(lower), one(math.inf))
+    most = np.nextafter(one(upper), one(-math.inf))
+    return low, high, float(least), float(most)
+
+
+# XLA's error function in single precision: a quotient of polynomials in the square, each
+# step of which is rounded once.
+_ABOVE = (
+    0.00022905065861350646,
+    0.0034082910107109506,
+    0.050955695062380861,
+    0.18520832239976145,
+    1.128379143519084,
+)
+_BELOW = (
+    -1.1791602954361697e-7,
+    0.000023547966471313185,
+    0.0010179625278914885,
+    0.014070470171167667,
+    0.11098505178285362,
+    0.49746925110067538,
+    1.0,
+)
+_END = np.float32(3.832506856900711)
+
+
+def _erf(x: Any) -> float:
+    """The error function, in single precision to XLA's last bit."""
+    if x.dtype != np.float32:
+        return math.erf(x)
+    x = np.clip(x, -_END, _END)
+    return float(x * _polynomial(_ABOVE, x * x) / _polynomial(_BELOW, x * x))
+
+
+def _polynomial(terms: tuple[float, ...], x: Any) -> Any:
+    """By Horner's rule, the highest power first."""
+    value = np.float32(terms[0])
+    for term in terms[1:]:
+        value = np.float32(float(value) * float(x) + float(np.float32(term)))
+    return value

@@ -1,0 +1,60 @@
+"""A few rows, printed and not kept: python -m benchmarks.tensor --only MLP --threads 1."""
+
+import argparse
+from typing import Any
+
+from benchmarks.tensor._crew import Failed, memory, speeds, step_of
+from benchmarks.tensor._networks import NETWORKS
+from benchmarks.tensor._sides import SIDES
+
+
+def main() -> None:
+    """Reads what is wanted and prints it."""
+    wanted = _arguments()
+    for network in wanted.only:
+        for threads in wanted.threads:
+            _print_speeds(wanted, network, threads)
+            if wanted.memory:
+                _print_memory(wanted, network, threads)
+
+
+def _arguments() -> Any:
+    parser = argparse.ArgumentParser("python -m benchmarks.tensor", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    default = ["floor", "numpy", "numpy compiled", "torch eager"]
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=default)
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--memory", action="store_true", help="measure ten steps' memory")
+    return parser.parse_args()
+
+
+def _print_speeds(wanted: Any, network: str, threads: int) -> None:
+    options = {"threads": threads, "dropout": wanted.dropout, "rounds": wanted.rounds}
+    found = speeds(wanted.sides, network, **options)
+    beside = found.get("torch eager", {})
+    for side, each in found.items():
+        print(f"{network}, {threads} threads, {side}: {_told(each, beside)}", flush=True)
+
+
+def _told(found: dict[str, Any], beside: dict[str, Any]) -> str:
+    if "failed" in found:
+        return f"failed: {found['failed']}"
+    times = f"{step_of(found):.2f} ms, least {1000 * min(found['seconds']):.2f}"
+    if "seconds" in beside:
+        times += f", {step_of(found) / step_of(beside):.2f}x torch eager"
+    return f"{times}; losses {', '.join(f'{loss:.6f}' for loss in found['losses'])}"
+
+
+def _print_memory(wanted: Any, network: str, threads: int) -> None:
+    for side in wanted.sides:
+        try:
+            told = f"{memory(side, network, threads) / 1e6:.1f} MB"
+        except Failed as failure:
+            told = f"failed: {failure}"
+        print(f"{network}, {threads} threads, {side}: ten steps add {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

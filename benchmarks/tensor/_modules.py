@@ -1,0 +1,165 @@
+"""The networks as modules of ours; their paths are those of the weights."""
+
+from typing import Any
+
+from benchmarks.tensor._networks import (
+    CLASSES,
+    DEEPSEA_OUTPUTS,
+    FEED,
+    HEADS,
+    LAYERS,
+    LETTERS,
+    PLACES,
+    WIDTH,
+)
+from seqloom import Key, nn
+from seqloom.models import SequenceCNN, SequenceCNNConfig
+from seqloom.nn import functional as F
+from seqloom.tensor import Tensor, apply
+
+
+class MLP(nn.Module):
+    """784-512-512-10, ReLU."""
+
+    first: nn.Linear
+    second: nn.Linear
+    third: nn.Linear
+    dropout: nn.Dropout
+
+    def __init__(self, rate: float) -> None:
+        self.first, self.second = nn.Linear(784, 512), nn.Linear(512, 512)
+        self.third, self.dropout = nn.Linear(512, CLASSES), nn.Dropout(rate)
+
+    def loss(self, batch: Any, key: Key) -> Tensor:
+        """The cross entropy of a batch."""
+        x = self.dropout(F.relu(self.first(batch["x"])), key=key.fold(1))
+        x = self.dropout(F.relu(self.second(x)), key=key.fold(2))
+        return F.cross_entropy(self.third(x), batch["label"])
+
+
+class SpliceCNN(SequenceCNN):
+    """The demo's network."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__(
+            SequenceCNNConfig(
+                channels=4,
+                outputs=3,
+                length=60,
+                kernel_size=(3, 5, 5),
+                pools=(1, 2, 2),
+                dropout=rate,
+            )
+        )
+
+    def loss(self, batch: Any, key: Key) -> Tensor:
+        """The cross entropy of a batch."""
+        return F.cross_entropy(self.logits(batch["x"], key=key), batch["label"])
+
+
+class DeepSEA(nn.Module):
+    """Three convolutions, two linear layers (Zhou and Troyanskaya 2015)."""
+
+    first: nn.Conv1d
+    second: nn.Conv1d
+    third: nn.Conv1d
+    hidden: nn.Linear
+    head: nn.Linear
+    pool: nn.MaxPool1d
+    dropout: nn.Dropout
+
+    def __init__(self, rate: float) -> None:
+        self.first, self.second = nn.Conv1d(4, 320, 8), nn.Conv1d(320, 480, 8)
+        self.third, self.hidden = nn.Conv1d(480, 960, 8), nn.Linear(960 * 53, 925)
+        self.head = nn.Linear(925, DEEPSEA_OUTPUTS)
+        self.pool, self.dropout = nn.MaxPool1d(4), nn.Dropout(rate)
+
+    def loss(self, batch: Any, key: Key) -> Tensor:
+        """The binary cross entropy of a batch."""
+        x = self.dropout(self.pool(F.relu(self.first(batch["x"]))), key=key.fold(1))
+        x = self.dropout(self.pool(F.relu(self.second(x))), key=key.fold(2))
+        x = self.dropout(F.relu(self.third(x)), key=key.fold(3))
+        x = F.relu(self.hidden(x.reshape(x.shape[0], -1)))
+        return F.binary_cross_entropy_with_logits(self.head(x), batch["label"])
+
+
+class Scale(nn.Module):
+    """Layer normalisation over the last axis (Ba et al. 2016)."""
+
+    weight: nn.Param
+    bias: nn.Param
+
+    def __init__(self, width: int) -> None:
+        self.weight = nn.Param((width,), nn.Fill(1.0))
+        self.bias = nn.Param((width,), nn.Fill(0.0))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Any shape to the same shape."""
+        return F.layer_norm(x, x.shape[-1:], self.weight.value, self.bias.value)
+
+
+class Block(nn.Module):
+    """Attention, then two linear layers, each normalised before and added."""
+
+    norm1: Scale
+    norm2: Scale
+    attend: nn.Linear
+    mix: nn.Linear
+    up: nn.Linear
+    down: nn.Linear
+    dropout: nn.Dropout
+
+    def __init__(self, rate: float) -> None:
+        self.norm1, self.norm2 = Scale(WIDTH), Scale(WIDTH)
+        self.attend, self.mix = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.up, self.down = nn.Linear(WIDTH, FEED), nn.Linear(FEED, WIDTH)
+        self.dropout = nn.Dropout(rate)
+
+    def __call__(self, x: Tensor, key: Key) -> Tensor:
+        """``(row, place, width)`` to the same shape."""
+        seen = self.mix(self._attention(self.norm1(x), key.fold(1)))
+        x = x + self.dropout(seen, key=key.fold(2))
+        fed = self.down(F.gelu(self.up(self.norm2(x))))
+        return x + self.dropout(fed, key=key.fold(3))
+
+    def _attention(self, x: Tensor, key: Key) -> Tensor:
+        rows, places, width = x.shape
+        parts = self.attend(x).reshape(rows, places, 3, HEADS, -1)
+        q, k, v = apply("unstack", apply("permute_dims", parts, (2, 0, 3, 1, 4)))
+        seen = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout.p, key=key)
+        return apply("permute_dims", seen, (0, 2, 1, 3)).reshape(rows, places, width)
+
+
+class Encoder(nn.Module):
+    """Blocks over letters and their places."""
+
+    letters: nn.Param
+    places: nn.Param
+    blocks: list[Block]
+    norm: Scale
+    head: nn.Linear
+    dropout: nn.Dropout
+
+    def __init__(self, rate: float) -> None:
+        self.letters = nn.Param((LETTERS, WIDTH), nn.Fill(0.0))
+        self.places = nn.Param((PLACES, WIDTH), nn.Fill(0.0))
+        self.blocks = [Block(rate) for _ in range(LAYERS)]
+        self.norm, self.head = Scale(WIDTH), nn.Linear(WIDTH, LETTERS)
+        self.dropout = nn.Dropout(rate)
+
+    def loss(self, batch: Any, key: Key) -> Tensor:
+        """The cross entropy of a batch's letters."""
+        x = F.embedding(batch["x"], self.letters.value) + self.places.value
+        x = self.dropout(x, key=key.fold(LAYERS))
+        for number, block in enumerate(self.blocks):
+            x = block(x, key.fold(number))
+        logits = self.head(self.norm(x)).reshape(-1, LETTERS)
+        return F.cross_entropy(logits, batch["label"].reshape(-1))
+
+
+MODULES: dict[str, Any] = {
+    "MLP": MLP,
+    "SequenceCNN": SpliceCNN,
+    "DeepSEA": DeepSEA,
+    "encoder": Encoder,
+}

@@ -1,0 +1,57 @@
+"""Times one call of ours and one of torch's: python -m benchmarks.tensor._one_call NAME."""
+
+import json
+import sys
+from collections.abc import Callable
+from timeit import timeit
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks._measure import interleave
+from seqloom import Key
+from seqloom.nn import functional as F
+from seqloom.tensor import Autodiff, backend, scope
+
+ROUNDS, CALLS = 100, 2000
+
+
+def tape() -> dict[str, list[float]]:
+    """A recorded addition, and ours less NumPy's own; the least of many rounds."""
+    torch.set_num_threads(1)
+    plain = np.ones((8, 8), np.float32)
+    level = Autodiff(backend("numpy", num_threads=1))
+    leaf, followed = level.tensor(plain, requires_grad=True), torch.ones(8, 8)
+    followed.requires_grad_()
+    sides = _additions(plain, leaf, followed)
+    with scope():
+        rounds = [[_of(call) for call in sides] for _ in range(ROUNDS)]
+    raw, ours, theirs = (min(each) for each in zip(*rounds, strict=True))
+    return {"ours": [ours], "torch": [theirs], "over": [ours - raw]}
+
+
+def _additions(*values: Any) -> list[Callable[[], Any]]:
+    """Adds each to itself."""
+    return [lambda each=each: each + each for each in values]
+
+
+def _of(call: Callable[[], Any]) -> float:
+    return timeit(call, number=CALLS) / CALLS
+
+
+def dropout() -> dict[str, list[float]]:
+    """The dropout of a hidden layer of the encoder."""
+    torch.set_num_threads(1)
+    x = np.ones((8, 256, 1280), np.float32)
+    ours, theirs = backend("numpy", num_threads=1).tensor(x), torch.from_numpy(x)
+    sides = {
+        "ours": lambda: F.dropout(ours, 0.1, key=Key(0)),
+        "torch": lambda: torch.nn.functional.dropout(theirs, 0.1),
+    }
+    interleave(sides, rounds=3)
+    return interleave(sides, rounds=21)
+
+
+if __name__ == "__main__":
+    print(json.dumps({"tape": tape, "dropout": dropout}[sys.argv[1]]()))

@@ -1,0 +1,117 @@
+"""The floor: the matrix products that a step cannot do without, and nothing else."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tensor._networks import (
+    CLASSES,
+    DEEPSEA_OUTPUTS,
+    FEED,
+    HEADS,
+    LAYERS,
+    LETTERS,
+    PLACES,
+    ROWS,
+    WIDTH,
+    Arrays,
+)
+
+# The shapes of two factors, and how often they are multiplied.
+Product = tuple[tuple[int, ...], tuple[int, ...], int]
+BATCH, BLOCK = 64, 16  # a convolution takes so many samples at once
+
+
+def products_of(name: str) -> list[Product]:
+    """Lists the products of one step: forward, by the weights, by the inputs."""
+    return {
+        "MLP": _mlp,
+        "SequenceCNN": _cnn,
+        "DeepSEA": _deepsea,
+        "encoder": _encoder,
+    }[name]()
+
+
+class NumPyProducts:
+    """These products, in NumPy's BLAS.
+
+    Args:
+        shapes: Of the factors of each product.
+    """
+
+    def __init__(self, shapes: list[Product]) -> None:
+        self.work = [(_ones(a), _ones(b), _ones((*a[:-1], b[-1])), n) for a, b, n in shapes]
+
+    def prepare(self, batch: Arrays) -> Arrays:
+        """Nothing of the batch is needed."""
+        return batch
+
+    def step(self, batch: Any) -> float:
+        """Multiplies."""
+        del batch
+        for one, other, out, times in self.work:
+            for _ in range(times):
+                np.matmul(one, other, out=out)
+        return float("nan")
+
+
+def _ones(shape: tuple[int, ...]) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def _dense(
+    rows: int, before: int, after: int, times: int = 1, *, first: bool = False
+) -> list[Product]:
+    """Forward, by the weights and, unless the layer is the first, by the inputs."""
+    products = [
+        ((rows, before), (before, after), times),
+        ((after, rows), (rows, before), times),
+    ]
+    return products if first else [*products, ((rows, after), (after, before), times)]
+
+
+def _conv(
+    window: int, after: int, places: int, *, samples: int = BATCH, first: bool = False
+) -> list[Product]:
+    """The same for a convolution, in blocks; a window is channels times letters."""
+    block = min(BLOCK, samples)
+    return _dense(block * places, window, after, samples // block, first=first)
+
+
+def _mlp() -> list[Product]:
+    dense = [*_dense(BATCH, 784, 512, first=True), *_dense(BATCH, 512, 512)]
+    return [*dense, *_dense(BATCH, 512, CLASSES)]
+
+
+def _cnn() -> list[Product]:
+    convolutions = [
+        *_conv(12, 32, 60, first=True),
+        *_conv(160, 32, 60),
+        *_conv(160, 32, 30),
+    ]
+    return [*convolutions, *_dense(BATCH, 480, 3)]
+
+
+def _deepsea() -> list[Product]:
+    convolutions = [
+        *_conv(32, 320, 993, first=True),
+        *_conv(2560, 480, 241),
+        *_conv(3840, 960, 53),
+    ]
+    dense = [*_dense(BATCH, 960 * 53, 925), *_dense(BATCH, 925, DEEPSEA_OUTPUTS)]
+    return [*convolutions, *dense]
+
+
+def _encoder() -> list[Product]:
+    rows, deep = ROWS * PLACES, WIDTH // HEADS
+    dense = [
+        *_dense(rows, WIDTH, 3 * WIDTH, LAYERS),
+        *_dense(rows, WIDTH, WIDTH, LAYERS),
+        *_dense(rows, WIDTH, FEED, LAYERS),
+        *_dense(rows, FEED, WIDTH, LAYERS),
+        *_dense(rows, WIDTH, LETTERS),
+    ]
+    maps, seen = (PLACES, PLACES), (PLACES, deep)
+    every = ROWS * HEADS * LAYERS
+    # Of attention: two products forward, four backward.
+    return [*dense, (seen, (deep, PLACES), 2 * every), (maps, seen, 4 * every)]

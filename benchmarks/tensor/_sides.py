@@ -1,0 +1,71 @@
+"""The sides by name; each imports only what it needs."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.tensor._networks import Arrays
+from benchmarks.tensor._products import NumPyProducts, products_of
+
+Build = Callable[[str, Arrays, int, float], Any]
+
+
+def _ours(on: str, *, compiled: bool) -> Build:
+    def build(name: str, weights: Arrays, threads: int, dropout: float) -> Any:
+        from benchmarks.tensor._our_side import OurSide
+
+        options: Any = {"threads": threads, "dropout": dropout, "compiled": compiled}
+        return OurSide(name, weights, on=on, **options)
+
+    return build
+
+
+def _torch(*, compiled: bool) -> Build:
+    def build(name: str, weights: Arrays, threads: int, dropout: float) -> Any:
+        from benchmarks.tensor._torch_side import TorchSide
+
+        return TorchSide(name, weights, threads=threads, dropout=dropout, compiled=compiled)
+
+    return build
+
+
+def _jax(name: str, weights: Arrays, _threads: int, dropout: float) -> Any:
+    from benchmarks.tensor._jax_side import JaxSide
+
+    return JaxSide(name, weights, dropout=dropout)
+
+
+def _numpy_floor(name: str, _weights: Arrays, _threads: int, _dropout: float) -> Any:
+    return NumPyProducts(products_of(name))
+
+
+def _torch_floor(name: str, _weights: Arrays, threads: int, _dropout: float) -> Any:
+    from benchmarks.tensor._torch_side import TorchProducts
+
+    return TorchProducts(products_of(name), threads)
+
+
+SIDES: dict[str, Build] = {
+    "floor": _numpy_floor,
+    "torch floor": _torch_floor,
+    "numpy": _ours("numpy", compiled=False),
+    "numpy compiled": _ours("numpy", compiled=True),
+    "torch eager": _torch(compiled=False),
+    "torch.compile": _torch(compiled=True),
+    "jax.jit": _jax,
+    "ours on torch": _ours("torch", compiled=False),
+    "ours on torch compiled": _ours("torch", compiled=True),
+    "ours on jax compiled": _ours("jax", compiled=True),
+}
+
+
+def environment(threads: int) -> dict[str, str]:
+    """What tells BLAS, OpenMP and XLA their number of threads before they start."""
+    names = (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NPROC",
+        "PST_NUM_THREADS",
+    )
+    return {**os.environ, **dict.fromkeys(names, str(threads))}

@@ -1,0 +1,23 @@
+"""What is smaller than a step: one recorded addition, one mask of dropout."""
+
+from statistics import median
+from typing import Any
+
+from benchmarks._measure import ask_fresh
+
+MODULE = "benchmarks.tensor._one_call"
+
+
+def small_rows() -> list[list[str]]:
+    """A line for each: ours, torch's and their ratio."""
+    tape, mask = ask_fresh(MODULE, "tape"), ask_fresh(MODULE, "dropout")
+    over = f"{1e6 * tape['over'][0]:.2f} over NumPy's own"
+    return [
+        _row(f"a recorded 8 x 8 addition, microseconds; {over}", tape, 1e6),
+        _row("dropout of 2,621,440 numbers, ms", mask, 1e3),
+    ]
+
+
+def _row(name: str, found: dict[str, Any], scale: float) -> list[str]:
+    ours, theirs = (scale * median(found[side]) for side in ("ours", "torch"))
+    return [name, f"{ours:.2f}", f"{theirs:.2f}", f"**{ours / theirs:.2f}**"]

@@ -1,0 +1,140 @@
+"""Asks every side in its own process, in turn, and writes the tables."""
+
+from typing import Any
+
+from benchmarks._page import machine, publish, table
+from benchmarks.tensor._crew import Failed, memory, speeds, step_of
+from benchmarks.tensor._networks import NETWORKS
+from benchmarks.tensor._small import small_rows
+
+THREADS = (1, 2)
+ROUNDS = {"MLP": 21, "SequenceCNN": 15, "DeepSEA": 5, "encoder": 5}
+NUMPY = ("floor", "torch floor", "numpy", "numpy compiled", "torch eager", "torch.compile")
+SIDES = (*NUMPY, "jax.jit", "ours on torch compiled", "ours on jax compiled")
+WITH_DROPOUT = ("numpy compiled", "torch eager")
+HEAD = ("network, threads", *SIDES)
+RATIOS = (
+    "network, threads",
+    "numpy / torch eager",
+    "compiled / torch eager",
+    "the same above the floor",
+    "on torch / torch.compile",
+    "on jax / jax.jit",
+)
+AGREED = 1e-5
+
+Found = dict[str, dict[str, Any]]
+
+
+def main() -> None:
+    """Measures steps with and without dropout, memory, and what is smaller than a step."""
+    runs = {(name, n): _run(name, n, SIDES, 0.0) for name in NETWORKS for n in THREADS}
+    for (name, threads), found in runs.items():
+        _check(f"{name} at {threads}", found)
+    text = "\n\n".join(
+        [
+            table(HEAD, [_times(*case, found) for case, found in runs.items()]),
+            table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
+            _with_dropout(),
+            _memory(),
+            table(("", "ours", "torch", "ours / torch"), [*small_rows(), _scaling(runs)]),
+            _notes(),
+        ]
+    )
+    publish("tensor", text)
+
+
+def _run(name: str, threads: int, sides: tuple[str, ...], dropout: float) -> Found:
+    options: Any = {"threads": threads, "dropout": dropout, "rounds": ROUNDS[name]}
+    return speeds(sides, name, **options)
+
+
+def _check(case: str, found: Found) -> None:
+    """From equal weights, the first losses of all sides are equal."""
+    first = {
+        side: each["losses"][0]
+        for side, each in found.items()
+        if "losses" in each and "floor" not in side
+    }
+    apart = max(first.values()) - min(first.values())
+    assert apart < AGREED, f"{case}: the sides do not compute the same: {first}"
+
+
+def _times(name: str, threads: int, found: Found) -> list[str]:
+    """The median milliseconds of a step on each side."""
+    return [f"{name}, {threads}", *(_time(found[side]) for side in SIDES)]
+
+
+def _time(found: dict[str, Any]) -> str:
+    return f"{step_of(found):.2f}" if "seconds" in found else "none"
+
+
+def _ratios(name: str, threads: int, found: Found) -> list[str]:
+    """Ours over theirs; below 1 we are quicker."""
+    above = _over(found, "numpy compiled", "torch eager", less="floor")
+    return [
+        f"{name}, {threads}",
+        _over(found, "numpy", "torch eager"),
+        _over(found, "numpy compiled", "torch eager"),
+        above,
+        _over(found, "ours on torch compiled", "torch.compile"),
+        _over(found, "ours on jax compiled", "jax.jit"),
+    ]
+
+
+def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
+    """A ratio of medians, of both less a third side's where one is named."""
+    if not all("seconds" in found[side] for side in (one, other)):
+        return "none"
+    floor = step_of(found[less]) if less else 0.0
+    return f"**{(step_of(found[one]) - floor) / (step_of(found[other]) - floor):.2f}**"
+
+
+def _with_dropout() -> str:
+    """The same steps with a tenth of the values dropped."""
+    rows = list[list[str]]()
+    for name in NETWORKS:
+        for threads in THREADS:
+            found = _run(name, threads, WITH_DROPOUT, 0.1)
+            times = [_time(found[side]) for side in WITH_DROPOUT]
+            rows.append([f"{name}, {threads}", *times, _over(found, *WITH_DROPOUT)])
+    return table(("with dropout 0.1", *WITH_DROPOUT, "ratio"), rows)
+
+
+def _memory() -> str:
+    """The megabytes that ten steps add at their peak, each side in a fresh process."""
+    sides = ("numpy", "numpy compiled", "torch eager")
+    rows = [[name, *(_grown(side, name) for side in sides)] for name in NETWORKS]
+    return table(("memory that ten steps add, MB", *sides), rows)
+
+
+def _grown(side: str, name: str) -> str:
+    try:
+        return f"{memory(side, name, THREADS[0]) / 1e6:.1f}"
+    except Failed as failure:
+        return str(failure)
+
+
+def _scaling(runs: dict[tuple[str, int], Found]) -> list[str]:
+    """The encoder's time at two threads over its time at one."""
+    one, two = (runs["encoder", threads] for threads in THREADS)
+    shares = [
+        f"{step_of(two[side]) / step_of(one[side]):.2f}"
+        if "seconds" in one[side] and "seconds" in two[side]
+        else "none"
+        for side in ("numpy compiled", "torch eager")
+    ]
+    return ["encoder's step, 2 threads / 1", *shares, ""]
+
+
+def _notes() -> str:
+    """Says what was measured."""
+    return (
+        "Milliseconds of a whole training step: forward, backward, AdamW (torch's: "
+        "`fused=True`) and reading the loss; medians of rounds in which the sides take "
+        "turns, each in a process of its own that sleeps meanwhile. The networks start "
+        f"from equal weights, and their first losses differ by less than {AGREED:.0e}. "
+        "The floors are the step's own matrix products in NumPy's BLAS and in torch's. "
+        "Memory is the peak of ten steps less what was resident before the first.\n\n"
+        f"{machine('numpy', 'torch', 'jax', 'seqloom')}"
+    )

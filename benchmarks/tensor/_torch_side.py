@@ -1,0 +1,150 @@
+"""torch's side: the networks as plain functions, and a step by its own engine."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from benchmarks.tensor._networks import HEADS, LAYERS, Arrays
+
+LR = 1e-3
+Tensors = dict[str, Tensor]
+
+
+class TorchSide:
+    """A network, eager or compiled, with torch's fused AdamW.
+
+    Args:
+        name: The network.
+        weights: The first weights by path.
+        threads: The threads of torch's operations.
+        dropout: The share that is dropped.
+        compiled: Whether the loss goes through `torch.compile`.
+    """
+
+    def __init__(
+        self, name: str, weights: Arrays, *, threads: int, dropout: float, compiled: bool
+    ) -> None:
+        torch.set_num_threads(threads)
+        self.tensors = {path: torch.tensor(each) for path, each in weights.items()}
+        trained = [each for path, each in self.tensors.items() if "running" not in path]
+        for each in trained:
+            each.requires_grad_()
+        loss = partial(LOSSES[name], rate=dropout)
+        self.loss = torch.compile(loss) if compiled else loss
+        self.optimizer = torch.optim.AdamW(trained, lr=LR, fused=True)
+
+    def prepare(self, batch: Arrays) -> Tensors:
+        """The batch as tensors over the same memory."""
+        return {key: torch.from_numpy(each) for key, each in batch.items()}
+
+    def step(self, batch: Tensors) -> float:
+        """Learns from one batch and gives its loss."""
+        self.optimizer.zero_grad()
+        loss = self.loss(self.tensors, batch)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+
+def _linear(p: Tensors, path: str, x: Tensor) -> Tensor:
+    return F.linear(x, p[f"{path}.weight"], p[f"{path}.bias"])
+
+
+def _mlp(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+    x = F.dropout(F.relu(_linear(p, "first", batch["x"])), rate)
+    x = F.dropout(F.relu(_linear(p, "second", x)), rate)
+    return F.cross_entropy(_linear(p, "third", x), batch["label"])
+
+
+def _cnn(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+    x = batch["x"]
+    for number, pool in enumerate((1, 2, 2)):
+        path = f"blocks.{number}"
+        kernel = p[f"{path}.conv.weight"]
+        x = F.conv1d(x, kernel, padding=kernel.shape[2] // 2)
+        x = F.gelu(_batch_norm(p, f"{path}.norm", x))
+        x = F.max_pool1d(x, pool) if pool > 1 else x
+    return F.cross_entropy(
+        _linear(p, "head", F.dropout(x.flatten(1), rate)), batch["label"]
+    )
+
+
+def _batch_norm(p: Tensors, path: str, x: Tensor) -> Tensor:
+    mean, var = p[f"{path}.running_mean"], p[f"{path}.running_var"]
+    return F.batch_norm(x, mean, var, p[f"{path}.weight"], p[f"{path}.bias"], training=True)
+
+
+def _deepsea(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+    x = batch["x"]
+    for path, pool in (("first", 4), ("second", 4), ("third", 1)):
+        x = F.relu(F.conv1d(x, p[f"{path}.weight"], p[f"{path}.bias"]))
+        x = F.dropout(F.max_pool1d(x, pool) if pool > 1 else x, rate)
+    x = F.relu(_linear(p, "hidden", x.flatten(1)))
+    return F.binary_cross_entropy_with_logits(_linear(p, "head", x), batch["label"])
+
+
+def _encoder(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+    x = F.dropout(F.embedding(batch["x"], p["letters"]) + p["places"], rate)
+    for number in range(LAYERS):
+        x = _block(p, f"blocks.{number}", x, rate)
+    logits = _linear(p, "head", _layer_norm(p, "norm", x))
+    return F.cross_entropy(logits.flatten(0, 1), batch["label"].flatten())
+
+
+def _block(p: Tensors, path: str, x: Tensor, rate: float) -> Tensor:
+    seen = _attention(p, path, _layer_norm(p, f"{path}.norm1", x), rate)
+    x = x + F.dropout(_linear(p, f"{path}.mix", seen), rate)
+    fed = F.gelu(_linear(p, f"{path}.up", _layer_norm(p, f"{path}.norm2", x)))
+    return x + F.dropout(_linear(p, f"{path}.down", fed), rate)
+
+
+def _attention(p: Tensors, path: str, x: Tensor, rate: float) -> Tensor:
+    rows, places, width = x.shape
+    parts = _linear(p, f"{path}.attend", x).view(rows, places, 3, HEADS, -1)
+    q, k, v = parts.permute(2, 0, 3, 1, 4)
+    seen = F.scaled_dot_product_attention(q, k, v, dropout_p=rate)
+    return seen.transpose(1, 2).reshape(rows, places, width)
+
+
+def _layer_norm(p: Tensors, path: str, x: Tensor) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:], p[f"{path}.weight"], p[f"{path}.bias"])
+
+
+LOSSES: dict[str, Any] = {
+    "MLP": _mlp,
+    "SequenceCNN": _cnn,
+    "DeepSEA": _deepsea,
+    "encoder": _encoder,
+}
+
+
+class TorchProducts:
+    """The step's matrix products alone, in torch's BLAS.
+
+    Args:
+        shapes: Of the factors of each product.
+        threads: The threads of torch's operations.
+    """
+
+    def __init__(self, shapes: list[Any], threads: int) -> None:
+        torch.set_num_threads(threads)
+        self.work = [
+            (torch.ones(a), torch.ones(b), torch.empty((*a[:-1], b[-1])), times)
+            for a, b, times in shapes
+        ]
+
+    def prepare(self, batch: Arrays) -> Arrays:
+        """Nothing of the batch is needed."""
+        return batch
+
+    def step(self, batch: Any) -> float:
+        """Multiplies."""
+        del batch
+        for one, other, out, times in self.work:
+            for _ in range(times):
+                torch.matmul(one, other, out=out)
+        return float(np.nan)

@@ -1,0 +1,170 @@
+//! Arrays of any element type that a program reads and writes.
+
+use seqloom_kernels::Float;
+
+use crate::Number;
+
+/// The numbers of an input.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "each is of the type that it names")]
+pub enum Numbers<'a> {
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    I64(&'a [i64]),
+    I32(&'a [i32]),
+    U32(&'a [u32]),
+    U8(&'a [u8]),
+    Bool(&'a [bool]),
+}
+
+/// The numbers of an output.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "each is of the type that it names")]
+pub enum NumbersMut<'a> {
+    F32(&'a mut [f32]),
+    F64(&'a mut [f64]),
+    I64(&'a mut [i64]),
+    I32(&'a mut [i32]),
+    U32(&'a mut [u32]),
+    U8(&'a mut [u8]),
+    Bool(&'a mut [bool]),
+}
+
+/// Runs one expression for the slice of whichever type.
+macro_rules! of_any {
+    ($enum:ident, $of:expr, $slice:ident => $body:expr) => {
+        match $of {
+            $enum::F32($slice) => $body,
+            $enum::F64($slice) => $body,
+            $enum::I64($slice) => $body,
+            $enum::I32($slice) => $body,
+            $enum::U32($slice) => $body,
+            $enum::U8($slice) => $body,
+            $enum::Bool($slice) => $body,
+        }
+    };
+}
+
+impl<'a> Numbers<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        of_any!(Numbers, self, slice => slice.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers themselves, where they are of the type that a program computes in.
+    pub(crate) fn same<T: Number>(self) -> Option<&'a [T]> {
+        match self {
+            Numbers::F32(slice) => T::same(slice),
+            Numbers::F64(slice) => T::same(slice),
+            _ => None,
+        }
+    }
+
+    /// Every `stride`-th number from `start`, as many as `out` is long.
+    pub(crate) fn load<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
+        match self {
+            Numbers::F32(slice) => load(slice, start, stride, out, T::from_f32),
+            Numbers::F64(slice) => load(slice, start, stride, out, T::of),
+            Numbers::I64(slice) => load(slice, start, stride, out, T::from_i64),
+            Numbers::I32(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Numbers::U32(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Numbers::U8(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Numbers::Bool(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
+        }
+    }
+}
+
+fn load<N: Copy, T: Number>(
+    from: &[N],
+    start: usize,
+    stride: usize,
+    out: &mut [T],
+    convert: impl Fn(N) -> T,
+) {
+    let from = &from[start..];
+    match stride {
+        0 => out.fill(convert(from[0])),
+        1 => store(&from[..out.len()], out, convert),
+        _ => {
+            for (out, &x) in out.iter_mut().zip(from.iter().step_by(stride)) {
+                *out = convert(x);
+            }
+        }
+    }
+}
+
+fn store<N: Copy, T>(from: &[N], out: &mut [T], convert: impl Fn(N) -> T) {
+    for (out, &x) in out.iter_mut().zip(from) {
+        *out = convert(x);
+    }
+}
+
+impl NumbersMut<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        of_any!(NumbersMut, self, slice => slice.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first so many numbers, and the others.
+    pub(crate) fn split(self, at: usize) -> (Self, Self) {
+        macro_rules! split {
+            ($($kind:ident)*) => {
+                match self {
+                    $(NumbersMut::$kind(slice) => {
+                        let (first, rest) = slice.split_at_mut(at);
+                        (NumbersMut::$kind(first), NumbersMut::$kind(rest))
+                    })*
+                }
+            };
+        }
+        split!(F32 F64 I64 I32 U32 U8 Bool)
+    }
+
+    /// The numbers as they stand, to be read.
+    pub(crate) fn numbers(&self) -> Numbers<'_> {
+        macro_rules! numbers {
+            ($($kind:ident)*) => {
+                match self { $(NumbersMut::$kind(slice) => Numbers::$kind(slice)),* }
+            };
+        }
+        numbers!(F32 F64 I64 I32 U32 U8 Bool)
+    }
+
+    /// The numbers themselves, where they are of the type that a program computes in.
+    pub(crate) fn same<T: Number>(&mut self) -> Option<&mut [T]> {
+        match self {
+            NumbersMut::F32(slice) => T::same_mut(slice),
+            NumbersMut::F64(slice) => T::same_mut(slice),
+            _ => None,
+        }
+    }
+
+    /// Writes numbers from place `start` on, converted.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast to a narrower type cuts off, as everywhere"
+    )]
+    pub(crate) fn store<T: Number>(&mut self, start: usize, from: &[T]) {
+        let range = start..start + from.len();
+        match self {
+            NumbersMut::F32(slice) => store(from, &mut slice[range], |x| f32::of(x.wide())),
+            NumbersMut::F64(slice) => store(from, &mut slice[range], T::wide),
+            NumbersMut::I64(slice) => store(from, &mut slice[range], T::to_i64),
+            NumbersMut::I32(slice) => store(from, &mut slice[range], |x| x.to_i64() as i32),
+            NumbersMut::U32(slice) => store(from, &mut slice[range], |x| x.to_i64() as u32),
+            NumbersMut::U8(slice) => store(from, &mut slice[range], |x| x.to_i64() as u8),
+            NumbersMut::Bool(slice) => store(from, &mut slice[range], |x| x != T::ZERO),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One share of a program's work: block after block, in registers of this thread.
+
+use std::mem;
+use std::ops::Range;
+
+use crate::Number;
+use crate::array::{Numbers, NumbersMut};
+use crate::fold::Totals;
+use crate::layout::{Layout, Strides};
+use crate::program::{Program, Step};
+
+/// What every share of the work reads.
+pub(crate) struct Job<'a, T> {
+    pub(crate) program: &'a Program,
+    pub(crate) layout: Layout,
+    pub(crate) inputs: Vec<Input<'a, T>>,
+    /// Where each output steps; only folded ones are asked.
+    pub(crate) strides: Vec<Strides>,
+}
+
+/// How an input comes into a block.
+pub(crate) enum Input<'a, T> {
+    /// As it lies in memory.
+    Direct(&'a [T]),
+    /// The same number everywhere.
+    Scalar(T),
+    /// Copied into its register, broadcast or converted on the way.
+    Loaded(Numbers<'a>, Strides),
+    /// The numbers that an output has before it is written.
+    Output(usize),
+}
+
+/// Some blocks, and the parts of the outputs that they fill.
+pub(crate) struct Task<'a, T> {
+    pub(crate) blocks: Range<usize>,
+    /// The place at which the first block begins.
+    pub(crate) start: usize,
+    pub(crate) pieces: Vec<Piece<'a, T>>,
+}
+
+/// A part of an output.
+pub(crate) enum Piece<'a, T> {
+    /// Stored as it arises.
+    Whole(NumbersMut<'a>),
+    /// Folded as it arises.
+    Folded(Totals<T>),
+}
+
+/// Bytes that begin on a line of the cache, so that no vector straddles two.
+const LINE: usize = 64;
+
+impl<T: Number> Job<'_, T> {
+    /// Fills the task's parts of the outputs.
+    pub(crate) fn work(&self, task: &mut Task<'_, T>) {
+        let (count, size) = (self.program.registers, self.layout.block);
+        let padded = size.next_multiple_of(LINE / size_of::<T>());
+        T::with_scratch(count * padded + LINE, |space| {
+            let skipped = space.as_ptr().align_offset(LINE).min(LINE);
+            let space = &mut space[skipped..][..count * padded];
+            let mut registers: Vec<&mut [T]> = space.chunks_exact_mut(padded).collect();
+            self.fill_constants(&mut registers);
+            for block in task.blocks.clone() {
+                let start = self.layout.start(block);
+                let span = start..self.layout.start(block + 1);
+                self.one_block(&mut registers, task, &span);
+            }
+        });
+    }
+
+    fn fill_constants(&self, registers: &mut [&mut [T]]) {
+        for (register, &number) in registers[self.program.inputs..]
+            .iter_mut()
+            .zip(&self.program.constants)
+        {
+            register.fill(T::of(number));
+        }
+        for (register, input) in registers.iter_mut().zip(&self.inputs) {
+            if let Input::Scalar(number) = input {
+                register.fill(*number);
+            }
+        }
+    }
+
+    fn one_block(&self, registers: &mut [&mut [T]], task: &mut Task<'_, T>, span: &Range<usize>) {
+        for (input, register) in self.inputs.iter().zip(registers.iter_mut()) {
+            self.load(input, register, task, span);
+        }
+        for step in &self.program.steps {
+            self.one_step(step, registers, task, span);
+        }
+        for (number, output) in self.program.outputs.iter().enumerate() {
+            let written = self.is_written(number, task);
+            if !written {
+                let values = self.values(output.value, registers, span);
+                self.put(number, values, task, span);
+            }
+        }
+    }
+
+    fn load(&self, input: &Input<'_, T>, out: &mut [T], task: &Task<'_, T>, span: &Range<usize>) {
+        let (start, length) = (span.start, span.len());
+        match input {
+            Input::Direct(_) | Input::Scalar(_) => {}
+            Input::Loaded(numbers, strides) => {
+                let step = strides[strides.len() - 1];
+                self.layout.runs(strides, start, length, |at, range| {
+                    numbers.load(at, step, &mut out[range]);
+                });
+            }
+            Input::Output(number) => {
+                if let Piece::Whole(numbers) = &task.pieces[*number] {
+                    let numbers = numbers.numbers();
+                    numbers.load(start - task.start, 1, &mut out[..length]);
+                }
+            }
+        }
+    }
+
+    fn one_step(
+        &self,
+        step: &Step,
+        registers: &mut [&mut [T]],
+        task: &mut Task<'_, T>,
+        span: &Range<usize>,
+    ) {
+        let place = span.start - task.start;
+        if let Some(out) = step.output.and_then(|number| task.pieces[number].same()) {
+            let out = &mut out[place..][..span.len()];
+            let args = step.args.map(|arg| self.values(arg, registers, span));
+            step.op.fill(args, out);
+            return;
+        }
+        let out = mem::take(&mut registers[step.out]);
+        let args = step.args.map(|arg| self.values(arg, registers, span));
+        step.op.fill(args, &mut out[..span.len()]);
+        registers[step.out] = out;
+    }
+
+    /// The block of a value: of its register, or of the input itself. An argument that an
+    /// operation does not have may be a register that is taken away, and empty.
+    fn values<'r>(
+        &'r self,
+        value: usize,
+        registers: &'r [&mut [T]],
+        span: &Range<usize>,
+    ) -> &'r [T] {
+        match self.inputs.get(value) {
+            Some(Input::Direct(numbers)) => &numbers[span.clone()],
+            _ => registers[value].get(..span.len()).unwrap_or_default(),
+        }
+    }
+
+    /// Whether the step that made an output's values has stored them, too.
+    fn is_written(&self, number: usize, task: &mut Task<'_, T>) -> bool {
+        let mut steps = self.program.steps.iter();
+        steps.any(|step| step.output == Some(number)) && task.pieces[number].same().is_some()
+    }
+
+    fn put(&self, number: usize, values: &[T], task: &mut Task<'_, T>, span: &Range<usize>) {
+        match &mut task.pieces[number] {
+            Piece::Whole(numbers) => match numbers.same::<T>() {
+                Some(out) => out[span.start - task.start..][..values.len()].copy_from_slice(values),
+                None => numbers.store(span.start - task.start, values),
+            },
+            Piece::Folded(totals) => {
+                let strides = &self.strides[number];
+                let step = strides[strides.len() - 1];
+                let (start, length) = (span.start, span.len());
+                self.layout.runs(strides, start, length, |at, range| {
+                    totals.add(at, step, &values[range]);
+                });
+            }
+        }
+    }
+}
+
+impl<T: Number> Piece<'_, T> {
+    /// The numbers, where they are stored in the type that the program computes in.
+    fn same(&mut self) -> Option<&mut [T]> {
+        match self {
+            Piece::Whole(numbers) => numbers.same::<T>(),
+            Piece::Folded(_) => None,
+        }
+    }
+}

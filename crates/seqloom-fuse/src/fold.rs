@@ -1,0 +1,222 @@
+//! Folding: the sum, the product or the extremes of a program's values along some axes.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+use seqloom_kernels::machine;
+
+use crate::Number;
+
+/// What becomes of the values that share a place of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Their sum.
+    Sum,
+    /// Their sum by their number.
+    Mean,
+    /// Their product.
+    Prod,
+    /// The greatest; a NaN is greater than any number.
+    Max,
+    /// The least; a NaN is less than any number.
+    Min,
+}
+
+impl Fold {
+    /// The fold of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "sum" => Some(Self::Sum),
+            "mean" => Some(Self::Mean),
+            "prod" => Some(Self::Prod),
+            "max" => Some(Self::Max),
+            "min" => Some(Self::Min),
+            _ => None,
+        }
+    }
+
+    /// What a fold of nothing is.
+    pub(crate) fn empty(self) -> f64 {
+        match self {
+            Self::Sum | Self::Mean => 0.0,
+            Self::Prod => 1.0,
+            Self::Max => f64::NEG_INFINITY,
+            Self::Min => f64::INFINITY,
+        }
+    }
+
+    /// Folds two.
+    #[inline(always)]
+    pub(crate) fn join(self, total: f64, more: f64) -> f64 {
+        match self {
+            Self::Sum | Self::Mean => total + more,
+            Self::Prod => total * more,
+            Self::Max => greater(total, more),
+            Self::Min => less(total, more),
+        }
+    }
+
+    /// Folds a row into one number.
+    pub(crate) fn row<T: Number>(self, row: &[T]) -> f64 {
+        match self {
+            Self::Sum | Self::Mean => across(row, T::ZERO, |a, b| a + b, |a, b| a + b),
+            Self::Prod => across(row, T::ONE, |a, b| a * b, |a, b| a * b),
+            Self::Max => across(row, T::LOWEST, greater, greater),
+            Self::Min => across(row, -T::LOWEST, less, less),
+        }
+    }
+
+    /// Folds a row into a row of totals, number by number.
+    pub(crate) fn along<T: Number>(self, totals: &mut [T], row: &[T]) {
+        match self {
+            Self::Sum | Self::Mean => along(totals, row, |a, b| a + b),
+            Self::Prod => along(totals, row, |a, b| a * b),
+            Self::Max => along(totals, row, greater),
+            Self::Min => along(totals, row, less),
+        }
+    }
+}
+
+/// Totals that grow while a share of the work is done: some rows are folded in the type of
+/// the numbers, and then into double precision, so that many rows lose no digits.
+pub(crate) struct Totals<T> {
+    fold: Fold,
+    /// The place of the output at which they begin.
+    from: usize,
+    wide: Vec<f64>,
+    recent: Vec<T>,
+    /// Numbers that were folded into the recent ones.
+    count: usize,
+}
+
+/// Rows that are folded before they are widened.
+const ROWS: usize = 64;
+
+impl<T: Number> Totals<T> {
+    pub(crate) fn new(fold: Fold, places: Range<usize>) -> Self {
+        Self {
+            fold,
+            from: places.start,
+            wide: vec![fold.empty(); places.len()],
+            recent: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Folds in a row whose numbers step by so many places of the output, from `at` on.
+    pub(crate) fn add(&mut self, at: usize, step: usize, row: &[T]) {
+        let at = at - self.from;
+        match step {
+            0 => self.wide[at] = self.fold.join(self.wide[at], self.fold.row(row)),
+            1 => self.add_along(at, row),
+            _ => {
+                for (total, x) in self.wide[at..].iter_mut().step_by(step).zip(row) {
+                    *total = self.fold.join(*total, x.wide());
+                }
+            }
+        }
+    }
+
+    fn add_along(&mut self, at: usize, row: &[T]) {
+        self.recent
+            .resize(self.wide.len(), T::of(self.fold.empty()));
+        self.fold.along(&mut self.recent[at..], row);
+        self.count += row.len();
+        if self.count >= ROWS * self.wide.len() {
+            self.widen();
+        }
+    }
+
+    fn widen(&mut self) {
+        for (total, recent) in self.wide.iter_mut().zip(&mut self.recent) {
+            *total = self.fold.join(*total, recent.wide());
+            *recent = T::of(self.fold.empty());
+        }
+        self.count = 0;
+    }
+
+    /// Folds all into the places of the whole output.
+    pub(crate) fn add_to(&mut self, all: &mut [f64]) {
+        self.widen();
+        for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {
+            *total = self.fold.join(*total, more);
+        }
+    }
+}
+
+#[inline(always)]
+fn greater<T: PartialOrd + Copy>(a: T, b: T) -> T {
+    if a > b || is_nan(a) { a } else { b }
+}
+
+#[inline(always)]
+fn less<T: PartialOrd + Copy>(a: T, b: T) -> T {
+    if a < b || is_nan(a) { a } else { b }
+}
+
+#[expect(clippy::eq_op, reason = "a NaN is what differs from itself")]
+#[inline(always)]
+fn is_nan<T: PartialOrd + Copy>(x: T) -> bool {
+    x != x
+}
+
+/// Lanes that are folded side by side, whatever the machine: the result is the same on all.
+const LANES: usize = 32;
+
+fn across<T: Number>(
+    row: &[T],
+    empty: T,
+    join: impl Fn(T, T) -> T,
+    widely: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    let (head, rest) = row.as_chunks::<LANES>();
+    let rest = rest.iter().map(|x| x.wide()).reduce(&widely);
+    if head.is_empty() {
+        return rest.unwrap_or(empty.wide());
+    }
+    let lanes = machine::dispatch(Across { head, empty, join });
+    let lanes = lanes.iter().map(|x| x.wide());
+    lanes.chain(rest).reduce(widely).unwrap_or(empty.wide())
+}
+
+struct Across<'a, T, F> {
+    head: &'a [[T; LANES]],
+    empty: T,
+    join: F,
+}
+
+impl<T: Number, F: Fn(T, T) -> T> WithSimd for Across<'_, T, F> {
+    type Output = [T; LANES];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> [T; LANES] {
+        let mut lanes = [self.empty; LANES];
+        for chunk in self.head {
+            for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                *lane = (self.join)(*lane, x);
+            }
+        }
+        lanes
+    }
+}
+
+fn along<T: Number>(totals: &mut [T], row: &[T], join: impl Fn(T, T) -> T) {
+    machine::dispatch(Along { totals, row, join });
+}
+
+struct Along<'a, T, F> {
+    totals: &'a mut [T],
+    row: &'a [T],
+    join: F,
+}
+
+impl<T: Number, F: Fn(T, T) -> T> WithSimd for Along<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (total, &x) in self.totals.iter_mut().zip(self.row) {
+            *total = (self.join)(*total, x);
+        }
+    }
+}

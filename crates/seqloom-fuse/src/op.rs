@@ -1,0 +1,138 @@
+//! The operations of a program: names, costs and meanings in one table.
+
+use pulp::Simd;
+use seqloom_kernels::lanes::Lanes;
+use seqloom_kernels::special;
+
+use crate::sweep::{self, OfLanes};
+use crate::{Number, math};
+
+/// Writes down an operation in four parts: its name, what 16 numbers take in tenths of a
+/// nanosecond, whether it is a function of numbers or of vectors, and the function.
+macro_rules! operations {
+    ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
+        /// One operation on numbers, named as in the Array API standard where that has it.
+        /// Truth is one, falsehood zero.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each is what its name says")]
+        pub enum Op { $($op),* }
+
+        impl Op {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$op),*];
+
+            /// What it is called.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$op => $name),* }
+            }
+
+            /// How many numbers it takes.
+            pub fn arity(self) -> usize {
+                match self { $(Self::$op => [$(stringify!($arg)),+].len()),* }
+            }
+
+            /// What 16 numbers take, in tenths of a nanosecond.
+            pub fn cost(self) -> usize {
+                match self { $(Self::$op => $cost),* }
+            }
+
+            /// Fills `out` from blocks of its length.
+            pub(crate) fn fill<T: Number>(self, args: [&[T]; 3], out: &mut [T]) {
+                match self { $(Self::$op => operations!(@$way args out |$($arg),+| $body)),* }
+            }
+        }
+    };
+    (@numbers $args:ident $out:ident |$x:ident| $body:expr) => {
+        sweep::numbers(|[$x]: [T; 1]| $body, [$args[0]], $out)
+    };
+    (@numbers $args:ident $out:ident |$x:ident, $y:ident| $body:expr) => {
+        sweep::numbers(|[$x, $y]: [T; 2]| $body, [$args[0], $args[1]], $out)
+    };
+    (@numbers $args:ident $out:ident |$x:ident, $y:ident, $z:ident| $body:expr) => {
+        sweep::numbers(|[$x, $y, $z]: [T; 3]| $body, $args, $out)
+    };
+    (@vectors $args:ident $out:ident |$x:ident| $body:expr) => {
+        { operations!(@function 1 [$x] $body); sweep::lanes(Function, [$args[0]], $out) }
+    };
+    (@vectors $args:ident $out:ident |$x:ident, $y:ident| $body:expr) => {
+        { operations!(@function 2 [$x, $y] $body); sweep::lanes(Function, [$args[0], $args[1]], $out) }
+    };
+    (@function $count:literal [$($arg:ident),+] $body:expr) => {
+        #[derive(Clone, Copy)]
+        struct Function;
+
+        impl<T: Number> OfLanes<T, $count> for Function {
+            #[inline(always)]
+            fn of<S: Simd>(self, [$($arg),+]: [Lanes<S, T>; $count]) -> Lanes<S, T> {
+                $body
+            }
+        }
+    };
+}
+
+operations! {
+    Negative "negative" 10 numbers |x| -x;
+    Abs "abs" 10 numbers |x| x.magnitude();
+    Sign "sign" 10 numbers |x| if x > T::ZERO { T::ONE } else if x < T::ZERO { -T::ONE } else { x };
+    Square "square" 10 numbers |x| x * x;
+    Sqrt "sqrt" 60 numbers |x| x.root();
+    Rsqrt "rsqrt" 90 numbers |x| T::ONE / x.root();
+    Reciprocal "reciprocal" 40 numbers |x| T::ONE / x;
+    Floor "floor" 10 numbers |x| x.floored();
+    Ceil "ceil" 10 numbers |x| x.ceiled();
+    Round "round" 10 numbers |x| x.rounded();
+    Exp "exp" 60 vectors |x| special::exp(x);
+    ExpM1 "expm1" 80 vectors |x| math::exp_m1(x);
+    Log "log" 100 vectors |x| math::ln(x);
+    Log1P "log1p" 160 vectors |x| math::ln_1p(x);
+    Sin "sin" 1600 numbers |x| x.sine();
+    Cos "cos" 1600 numbers |x| x.cosine();
+    Tanh "tanh" 110 vectors |x| math::tanh(x);
+    Erf "erf" 150 vectors |x| T::erf(x);
+    Sigmoid "sigmoid" 90 vectors |x| math::sigmoid(x);
+    Relu "relu" 10 numbers |x| if x < T::ZERO { T::ZERO } else { x };
+    Gelu "gelu" 120 vectors |x| math::gelu(x);
+    Silu "silu" 100 vectors |x| x * math::sigmoid(x);
+    Softplus "softplus" 250 vectors |x| math::softplus(x);
+    IsFinite "isfinite" 10 numbers |x| truth(x * T::ZERO == T::ZERO);
+    IsNan "isnan" 10 numbers |x| truth(x.is_nan());
+    Not "logical_not" 10 numbers |x| truth(x == T::ZERO);
+    Add "add" 10 numbers |x, y| x + y;
+    Subtract "subtract" 10 numbers |x, y| x - y;
+    Multiply "multiply" 10 numbers |x, y| x * y;
+    Divide "divide" 40 numbers |x, y| x / y;
+    Power "pow" 3000 numbers |x, y| x.to_power(y);
+    Remainder "remainder" 1000 numbers |x, y| x.modulo(y);
+    Atan2 "atan2" 3000 numbers |y, x| y.angle(x);
+    Maximum "maximum" 15 numbers |x, y| if x > y || x.is_nan() { x } else { y };
+    Minimum "minimum" 15 numbers |x, y| if x < y || x.is_nan() { x } else { y };
+    Equal "equal" 10 numbers |x, y| truth(x == y);
+    NotEqual "not_equal" 10 numbers |x, y| truth(x != y);
+    Less "less" 10 numbers |x, y| truth(x < y);
+    LessEqual "less_equal" 10 numbers |x, y| truth(x <= y);
+    Greater "greater" 10 numbers |x, y| truth(x > y);
+    GreaterEqual "greater_equal" 10 numbers |x, y| truth(x >= y);
+    And "logical_and" 10 numbers |x, y| truth(x != T::ZERO && y != T::ZERO);
+    Or "logical_or" 10 numbers |x, y| truth(x != T::ZERO || y != T::ZERO);
+    ReluGrad "relu_grad" 10 numbers |grad, out| if out > T::ZERO { grad } else { T::ZERO };
+    SigmoidGrad "sigmoid_grad" 15 numbers |grad, out| grad * out * (T::ONE - out);
+    GeluGrad "gelu_grad" 130 vectors |grad, x| math::gelu_grad(grad, x);
+    Fma "fma" 15 numbers |x, factor, term| x.fused(factor, term);
+    Where "where" 15 numbers |chosen, x, y| if chosen == T::ZERO { y } else { x };
+    Clip "clip" 20 numbers |x, low, high| {
+        let x = if x < low || low.is_nan() { low } else { x };
+        if x > high || high.is_nan() { high } else { x }
+    };
+}
+
+impl Op {
+    /// The operation of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|op| op.name() == name)
+    }
+}
+
+#[inline(always)]
+fn truth<T: Number>(holds: bool) -> T {
+    if holds { T::ONE } else { T::ZERO }
+}

@@ -1,0 +1,262 @@
+//! Running a program over arrays.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use seqloom_core::{Error, Result};
+
+use crate::Number;
+use crate::array::{Numbers, NumbersMut};
+use crate::block::{Input, Job, Piece, Task};
+use crate::fold::{Fold, Totals};
+use crate::layout::{Layout, Strides};
+use crate::program::Program;
+
+/// An input: numbers, and by how many of them the array steps along each axis of the
+/// shape, zero where it is broadcast.
+#[derive(Clone, Debug)]
+pub struct Operand<'a> {
+    /// The numbers.
+    pub source: Source<'a>,
+    /// A step for each axis.
+    pub strides: Vec<usize>,
+}
+
+/// Where the numbers of an input are.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// In an array of their own.
+    Numbers(Numbers<'a>),
+    /// The same number everywhere.
+    Scalar(f64),
+    /// In the output of this number, which the program overwrites: both of one layout.
+    Output(usize),
+}
+
+/// An output: room for numbers, and steps for each axis, zero where it is folded. An output
+/// that is stored whole has its numbers in the order of the shape.
+#[derive(Debug)]
+pub struct Target<'a> {
+    /// The room.
+    pub numbers: NumbersMut<'a>,
+    /// A step for each axis.
+    pub strides: Vec<usize>,
+}
+
+/// Bytes of a block: a program of ten registers stays in the first-level cache.
+const BLOCK: usize = 4096;
+
+/// Runs a program over all places of `shape`.
+///
+/// # Errors
+/// Arrays that are fewer than the program says, or too short for the shape.
+pub fn run<T: Number>(
+    program: &Program,
+    shape: &[usize],
+    inputs: &[Operand<'_>],
+    outputs: Vec<Target<'_>>,
+    threads: usize,
+) -> Result<()> {
+    if inputs.len() != program.inputs || outputs.len() != program.outputs.len() {
+        return Err(Error::argument("program: wrong number of arrays"));
+    }
+    let arrays = inputs.iter().map(|input| &input.strides[..]);
+    let arrays: Vec<&[usize]> = arrays
+        .chain(outputs.iter().map(|output| &output.strides[..]))
+        .collect();
+    let (layout, mut strides) = Layout::new(shape, &arrays, BLOCK / size_of::<T>());
+    let output_strides = strides.split_off(inputs.len());
+    let job = Job {
+        program,
+        inputs: taken::<T>(&layout, inputs, strides)?,
+        strides: output_strides,
+        layout,
+    };
+    let rooms: Vec<NumbersMut<'_>> = outputs.into_iter().map(|output| output.numbers).collect();
+    check(&job, &rooms)?;
+    finish(&job, rooms, threads);
+    Ok(())
+}
+
+fn taken<'a, T: Number>(
+    layout: &Layout,
+    inputs: &[Operand<'a>],
+    strides: Vec<Strides>,
+) -> Result<Vec<Input<'a, T>>> {
+    let each = inputs.iter().zip(strides);
+    each.map(|(input, strides)| match input.source {
+        Source::Scalar(number) => Ok(Input::Scalar(T::of(number))),
+        Source::Output(number) => Ok(Input::Output(number)),
+        Source::Numbers(numbers) => {
+            if layout.total > 0 && numbers.len() < layout.extent(&strides) {
+                return Err(Error::argument("program: an input is too short"));
+            }
+            Ok(seen(layout, numbers, strides))
+        }
+    })
+    .collect()
+}
+
+/// The cheapest way to read an input.
+fn seen<'a, T: Number>(layout: &Layout, numbers: Numbers<'a>, strides: Strides) -> Input<'a, T> {
+    if layout.total > 0 && strides.iter().all(|&stride| stride == 0) {
+        let mut number = [T::ZERO];
+        numbers.load(0, 0, &mut number);
+        return Input::Scalar(number[0]);
+    }
+    match numbers.same::<T>() {
+        Some(direct) if layout.is_plain(&strides) => Input::Direct(direct),
+        _ => Input::Loaded(numbers, strides),
+    }
+}
+
+fn check<T>(job: &Job<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
+    let outputs = job.program.outputs.iter();
+    for ((output, room), strides) in outputs.zip(rooms).zip(&job.strides) {
+        let whole = room.len() == job.layout.total && job.layout.is_plain(strides);
+        let folded = output.fold.is_some() && room.len() >= job.layout.extent(strides);
+        if job.layout.total > 0 && !whole && !folded {
+            return Err(Error::argument("program: an output does not fit the shape"));
+        }
+    }
+    let own = |input: &Input<'_, T>| match input {
+        Input::Output(number) => {
+            let output = job.program.outputs.get(*number);
+            output.is_none_or(|output| output.fold.is_some())
+        }
+        _ => false,
+    };
+    if job.inputs.iter().any(own) {
+        return Err(Error::argument(
+            "program: an input names an output that is folded",
+        ));
+    }
+    Ok(())
+}
+
+/// Does the work, in shares, and folds what they have folded.
+fn finish<T: Number>(job: &Job<'_, T>, rooms: Vec<NumbersMut<'_>>, threads: usize) {
+    let shares = shares(job);
+    let mut rests: Vec<Option<NumbersMut<'_>>> = rooms.into_iter().map(Some).collect();
+    let mut tasks: Vec<Task<'_, T>> = Vec::with_capacity(shares);
+    for share in 0..shares {
+        let blocks = job.layout.blocks();
+        let range = blocks * share / shares..blocks * (share + 1) / shares;
+        tasks.push(task(job, range, &mut rests));
+    }
+    if job.layout.total == 0 {
+        tasks.clear();
+    }
+    if seqloom_kernels::is_alone(threads) || tasks.len() < 2 {
+        for task in &mut tasks {
+            job.work(task);
+        }
+    } else {
+        tasks.par_iter_mut().for_each(|task| job.work(task));
+    }
+    for (number, room) in rests.into_iter().enumerate() {
+        let fold = job.program.outputs[number].fold;
+        if let (Some(fold), Some(room)) = (fold, room) {
+            gather(job, fold, number, &mut tasks, room);
+        }
+    }
+}
+
+/// In how many shares the work is cut: this depends on the shape alone.
+fn shares<T>(job: &Job<'_, T>) -> usize {
+    let mut most = job.layout.blocks().div_ceil(BLOCKS).clamp(1, SHARES);
+    for (output, strides) in job.program.outputs.iter().zip(&job.strides) {
+        if output.fold.is_some() && !job.layout.is_one_per_row(strides) {
+            let kept = job.layout.extent(strides);
+            most = most
+                .min(SHARES_OF_FOLDS)
+                .min(job.layout.total / (4 * kept))
+                .max(1);
+        }
+    }
+    most
+}
+
+/// Blocks of a share, at least.
+const BLOCKS: usize = 16;
+/// Shares, at most.
+const SHARES: usize = 256;
+/// Shares at most where each has totals of its own.
+const SHARES_OF_FOLDS: usize = 16;
+
+/// The share of these blocks, with its parts of the outputs.
+fn task<'a, T: Number>(
+    job: &Job<'_, T>,
+    blocks: Range<usize>,
+    rests: &mut [Option<NumbersMut<'a>>],
+) -> Task<'a, T> {
+    let (start, end) = (job.layout.start(blocks.start), job.layout.start(blocks.end));
+    let mut pieces = Vec::with_capacity(rests.len());
+    for (number, rest) in rests.iter_mut().enumerate() {
+        let piece = match (job.program.outputs[number].fold, rest.take()) {
+            (None, Some(room)) => {
+                let (part, after) = room.split(end - start);
+                *rest = Some(after);
+                Piece::Whole(part)
+            }
+            (fold, room) => {
+                *rest = room;
+                folded(
+                    job,
+                    fold.unwrap_or(Fold::Sum),
+                    &job.strides[number],
+                    start..end,
+                )
+            }
+        };
+        pieces.push(piece);
+    }
+    Task {
+        blocks,
+        start,
+        pieces,
+    }
+}
+
+fn folded<T: Number>(
+    job: &Job<'_, T>,
+    fold: Fold,
+    strides: &Strides,
+    span: Range<usize>,
+) -> Piece<'static, T> {
+    let layout = &job.layout;
+    let kept = if layout.is_one_per_row(strides) {
+        span.start / layout.row..span.end.div_ceil(layout.row)
+    } else {
+        0..layout.extent(strides)
+    };
+    Piece::Folded(Totals::new(fold, kept))
+}
+
+/// Folds the totals of all shares in order, and stores the result.
+fn gather<T: Number>(
+    job: &Job<'_, T>,
+    fold: Fold,
+    number: usize,
+    tasks: &mut [Task<'_, T>],
+    mut room: NumbersMut<'_>,
+) {
+    let mut all = vec![fold.empty(); room.len()];
+    for task in tasks {
+        if let Piece::Folded(totals) = &mut task.pieces[number] {
+            totals.add_to(&mut all);
+        }
+    }
+    if fold == Fold::Mean {
+        let count = count_of(job.layout.total / room.len().max(1));
+        for total in &mut all {
+            *total /= count;
+        }
+    }
+    room.store(0, &all);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no array has so many numbers")]
+fn count_of(things: usize) -> f64 {
+    things as f64
+}

@@ -1,0 +1,38 @@
+//! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
+
+use seqloom_fuse::{
+    Description, Numbers, NumbersMut, Op, Operand, Output, Program, Source, Target, run,
+};
+
+#[test]
+fn programs_outside_a_pool_leave_the_global_one_unbuilt() {
+    let x = vec![1.0_f32; 1 << 20];
+    let mut out = vec![0.0_f32; 1 << 20];
+    let description = Description {
+        inputs: 1,
+        steps: vec![(Op::Relu, vec![0])],
+        outputs: vec![Output {
+            value: 1,
+            fold: None,
+        }],
+        ..Description::default()
+    };
+    let operand = Operand {
+        source: Source::Numbers(Numbers::F32(&x)),
+        strides: vec![1],
+    };
+    let target = Target {
+        numbers: NumbersMut::F32(&mut out),
+        strides: vec![1],
+    };
+    run::<f32>(
+        &Program::new(&description).unwrap(),
+        &[1 << 20],
+        &[operand],
+        vec![target],
+        4,
+    )
+    .unwrap();
+    assert_eq!(out, x);
+    rayon::ThreadPoolBuilder::new().build_global().unwrap();
+}

@@ -1,0 +1,157 @@
+//! Each operation against the standard library's, in both precisions.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use seqloom_fuse::{
+    Description, Number, Numbers, NumbersMut, Op, Operand, Output, Program, Source, Target, run,
+};
+
+fn single(op: Op) -> Program {
+    let args = (0..op.arity()).collect();
+    Program::new(&Description {
+        inputs: op.arity(),
+        steps: vec![(op, args)],
+        outputs: vec![Output {
+            value: op.arity(),
+            fold: None,
+        }],
+        ..Description::default()
+    })
+    .unwrap()
+}
+
+fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
+    let operands: Vec<Operand<'_>> = args
+        .iter()
+        .map(|numbers| Operand {
+            source: Source::Numbers(Numbers::F64(numbers)),
+            strides: vec![1],
+        })
+        .collect();
+    let mut out = vec![0.0; args[0].len()];
+    let target = Target {
+        numbers: NumbersMut::F64(&mut out),
+        strides: vec![1],
+    };
+    run::<T>(&single(op), &[args[0].len()], &operands, vec![target], 1).unwrap();
+    out
+}
+
+/// Numbers that both precisions hold.
+fn grid(low: f32, high: f32) -> Vec<f64> {
+    let step = (high - low) / 9_999.0;
+    (0..10_000_u16)
+        .map(|at| f64::from(low + step * f32::from(at)))
+        .collect()
+}
+
+/// The greatest relative error, in units of the precision's last place.
+fn worst<T: Number>(op: Op, (low, high): (f32, f32), truth: Truth) -> f64 {
+    let x = grid(low, high);
+    let unit = if size_of::<T>() == 4 {
+        f64::from(f32::EPSILON)
+    } else {
+        f64::EPSILON
+    };
+    let error = |(found, x): (f64, &f64)| {
+        let truth = truth(*x);
+        ((found - truth) / truth.abs().max(1e-30)).abs() / unit
+    };
+    values::<T>(op, &[&x])
+        .into_iter()
+        .zip(&x)
+        .map(error)
+        .fold(0.0, f64::max)
+}
+
+type Truth = fn(f64) -> f64;
+
+const SMOOTH: [(Op, (f32, f32), Truth); 17] = [
+    (Op::Exp, (-80.0, 80.0), f64::exp),
+    (Op::ExpM1, (-20.0, 60.0), f64::exp_m1),
+    (Op::Log, (1e-6, 50.0), f64::ln),
+    (Op::Log, (0.9, 1.1), f64::ln),
+    (Op::Log1P, (-0.9, 50.0), f64::ln_1p),
+    (Op::Log1P, (-1e-3, 1e-3), f64::ln_1p),
+    (Op::Tanh, (-12.0, 12.0), f64::tanh),
+    (Op::Tanh, (-1e-3, 1e-3), f64::tanh),
+    (Op::Erf, (-5.0, 5.0), libm_erf),
+    (Op::Erf, (-1e-3, 1e-3), libm_erf),
+    (Op::Sigmoid, (-30.0, 30.0), |x| 1.0 / (1.0 + (-x).exp())),
+    (Op::Softplus, (-30.0, 30.0), |x| {
+        x.max(0.0) + (-x.abs()).exp().ln_1p()
+    }),
+    (Op::Silu, (-30.0, 30.0), |x| x / (1.0 + (-x).exp())),
+    (Op::Sqrt, (0.0, 9.0), f64::sqrt),
+    (Op::Rsqrt, (0.1, 9.0), |x| 1.0 / x.sqrt()),
+    (Op::Sin, (-30.0, 30.0), f64::sin),
+    (Op::Cos, (-30.0, 30.0), f64::cos),
+];
+
+fn libm_erf(x: f64) -> f64 {
+    libm::erf(x)
+}
+
+#[test]
+fn smooth_functions_are_right_to_a_few_units_in_the_last_place() {
+    for (op, range, truth) in SMOOTH {
+        let (single, double) = (
+            worst::<f32>(op, range, truth),
+            worst::<f64>(op, range, truth),
+        );
+        assert!(single < 4.5, "{}: {single} in single precision", op.name());
+        assert!(double < 4.5, "{}: {double} in double precision", op.name());
+    }
+}
+
+#[test]
+fn extremes_and_nans_stay_what_they_are() {
+    let x = [f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY, f64::NAN];
+    let nan = f64::NAN;
+    let infinity = f64::INFINITY;
+    let cases = [
+        (Op::Log, [nan, nan, -infinity, infinity, nan]),
+        (Op::Log1P, [nan, -infinity, 0.0, infinity, nan]),
+        (Op::ExpM1, [-1.0, (-1.0_f64).exp_m1(), 0.0, infinity, nan]),
+        (Op::Tanh, [-1.0, (-1.0_f64).tanh(), 0.0, 1.0, nan]),
+        (Op::Erf, [-1.0, libm::erf(-1.0), 0.0, 1.0, nan]),
+        (Op::Relu, [0.0, 0.0, 0.0, infinity, nan]),
+        (Op::IsNan, [0.0, 0.0, 0.0, 0.0, 1.0]),
+        (Op::IsFinite, [0.0, 1.0, 1.0, 0.0, 0.0]),
+    ];
+    for (op, wanted) in cases {
+        for found in [values::<f32>(op, &[&x]), values::<f64>(op, &[&x])] {
+            assert!(
+                found.iter().zip(&wanted).all(is_same),
+                "{}: {found:?}",
+                op.name()
+            );
+        }
+    }
+}
+
+fn is_same((a, b): (&f64, &f64)) -> bool {
+    a.total_cmp(b).is_eq() || (a - b).abs() < 1e-6 || a.is_nan() && b.is_nan()
+}
+
+#[test]
+fn subnormal_numbers_have_logarithms() {
+    let tiny = f64::from(f32::from_bits(3));
+    let found = values::<f32>(Op::Log, &[&[tiny]])[0];
+    assert!((found / tiny.ln() - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn an_extreme_of_two_is_nan_where_one_of_them_is() {
+    let (x, y) = ([1.0, f64::NAN, 2.0], [f64::NAN, 1.0, 1.0]);
+    for op in [Op::Maximum, Op::Minimum] {
+        let found = values::<f64>(op, &[&x, &y]);
+        assert!(found[0].is_nan() && found[1].is_nan() && !found[2].is_nan());
+    }
+}
+
+#[test]
+fn every_operation_has_a_name_that_finds_it() {
+    for &op in Op::ALL {
+        assert_eq!(Op::named(op.name()), Some(op));
+    }
+}

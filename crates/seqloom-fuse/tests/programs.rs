@@ -1,0 +1,314 @@
+//! Programs give what their operations give one by one.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use proptest::prelude::*;
+use seqloom_fuse::{
+    Description, Fold, Numbers, NumbersMut, Op, Operand, Output, Program, Source, Target, run,
+};
+
+/// An input of a random program: broadcast along some axes, or in another order.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Whole,
+    Scalar,
+    Row,
+    Column,
+    Turned,
+}
+
+const FORMS: [Form; 5] = [
+    Form::Whole,
+    Form::Scalar,
+    Form::Row,
+    Form::Column,
+    Form::Turned,
+];
+
+impl Form {
+    fn strides(self, [rows, columns]: [usize; 2]) -> Vec<usize> {
+        match self {
+            Self::Whole => vec![columns, 1],
+            Self::Scalar => vec![0, 0],
+            Self::Row => vec![0, 1],
+            Self::Column => vec![1, 0],
+            Self::Turned => vec![1, rows],
+        }
+    }
+}
+
+/// What an array of these strides holds, spread out over the shape.
+fn spread(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Vec<f32> {
+    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    places
+        .map(|(row, column)| numbers[row * strides[0] + column * strides[1]])
+        .collect()
+}
+
+/// A random program: each step takes earlier values.
+fn descriptions() -> impl Strategy<Value = Description> {
+    let steps = prop::collection::vec((prop::sample::select(Op::ALL), any::<[u16; 3]>()), 2..20);
+    (1..4_usize, steps).prop_map(|(inputs, picked)| {
+        let mut steps = Vec::new();
+        for (op, picks) in picked {
+            let known = inputs + 1 + steps.len();
+            let args = picks[..op.arity()].iter();
+            steps.push((op, args.map(|&pick| usize::from(pick) % known).collect()));
+        }
+        let value = inputs + steps.len();
+        let folds = [None, Some(Fold::Sum), Some(Fold::Max), None];
+        let outputs = folds.into_iter().enumerate().map(|(number, fold)| Output {
+            value: value - number % 2,
+            fold,
+        });
+        let (constants, outputs) = (vec![0.5], outputs.collect());
+        Description {
+            inputs,
+            constants,
+            steps,
+            outputs,
+        }
+    })
+}
+
+/// The values of a program, each made by a program of one step.
+fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) -> Vec<Vec<f32>> {
+    let mut values = inputs;
+    values.extend(description.constants.iter().map(|_| vec![0.5; count]));
+    for (op, args) in &description.steps {
+        let single = Description {
+            inputs: args.len(),
+            steps: vec![(*op, (0..args.len()).collect())],
+            outputs: vec![Output {
+                value: args.len(),
+                fold: None,
+            }],
+            ..Description::default()
+        };
+        let given: Vec<Operand<'_>> = args.iter().map(|&value| whole(&values[value])).collect();
+        let mut out = vec![0.0; count];
+        let target = Target {
+            numbers: NumbersMut::F32(&mut out),
+            strides: vec![1],
+        };
+        run::<f32>(
+            &Program::new(&single).unwrap(),
+            &[count],
+            &given,
+            vec![target],
+            1,
+        )
+        .unwrap();
+        values.push(out);
+    }
+    values
+}
+
+fn whole(numbers: &[f32]) -> Operand<'_> {
+    Operand {
+        source: Source::Numbers(Numbers::F32(numbers)),
+        strides: vec![1],
+    }
+}
+
+fn same(found: &[f32], wanted: &[f32]) -> bool {
+    let pairs = found.iter().zip(wanted);
+    found.len() == wanted.len()
+        && pairs
+            .into_iter()
+            .all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
+}
+
+fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let [first, second, ..] = state.to_be_bytes();
+        f32::from(i16::from_be_bytes([first, second])) / 9000.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_program_gives_what_its_steps_give_one_by_one(
+        description in descriptions(),
+        (rows, columns) in (1..40_usize, prop::sample::select(vec![1_usize, 3, 16, 70, 1024, 2500])),
+        forms in prop::array::uniform4(prop::sample::select(&FORMS[..])),
+        seed in any::<u64>(),
+    ) {
+        let shape = [rows, columns];
+        let count = shape[0] * shape[1];
+        let given: Vec<Vec<f32>> = (0..description.inputs as u64).map(|n| numbers(count, seed ^ n)).collect();
+        let strides: Vec<Vec<usize>> = forms.iter().map(|form| form.strides(shape)).collect();
+        let spread_out = given.iter().zip(&strides).map(|(x, strides)| spread(x, strides, shape)).collect();
+        let values = one_by_one(&description, spread_out, count);
+
+        let operands: Vec<Operand<'_>> = given.iter().zip(&strides).map(|(x, strides)| {
+            Operand { source: Source::Numbers(Numbers::F32(x)), strides: strides.clone() }
+        }).collect();
+        let (mut last, mut before) = (vec![0.0_f32; count], vec![0.0_f32; count]);
+        let (mut sums, mut greatest) = (vec![0.0_f64; shape[1]], vec![0.0_f32; shape[0]]);
+        let targets = vec![
+            Target { numbers: NumbersMut::F32(&mut last), strides: vec![shape[1], 1] },
+            Target { numbers: NumbersMut::F64(&mut sums), strides: vec![0, 1] },
+            Target { numbers: NumbersMut::F32(&mut greatest), strides: vec![1, 0] },
+            Target { numbers: NumbersMut::F32(&mut before), strides: vec![shape[1], 1] },
+        ];
+        run::<f32>(&Program::new(&description).unwrap(), &shape, &operands, targets, 1).unwrap();
+
+        let [one, two] = [0, 1].map(|back| &values[values.len() - 1 - back]);
+        prop_assert!(same(&last, one));
+        prop_assert!(same(&before, two));
+        for (column, &sum) in sums.iter().enumerate() {
+            let terms = (0..shape[0]).map(|row| f64::from(two[row * shape[1] + column]));
+            let (truth, size): (f64, f64) = (terms.clone().sum(), terms.map(f64::abs).sum());
+            prop_assert!(!truth.is_finite() || (sum - truth).abs() <= 4e-6 * size);
+        }
+        for (row, &found) in greatest.iter().enumerate() {
+            let numbers = &one[row * shape[1]..][..shape[1]];
+            let truth = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
+            prop_assert!(same(&[found], &[truth.unwrap()]));
+        }
+    }
+}
+
+/// The hyperbolic tangents of exponentials, their sums and the exponentials' mean.
+fn folded() -> Program {
+    let output = |value, fold| Output { value, fold };
+    let outputs = vec![
+        output(2, None),
+        output(2, Some(Fold::Sum)),
+        output(1, Some(Fold::Mean)),
+    ];
+    let description = Description {
+        inputs: 1,
+        steps: vec![(Op::Exp, vec![0]), (Op::Tanh, vec![1])],
+        outputs,
+        ..Description::default()
+    };
+    Program::new(&description).unwrap()
+}
+
+/// What `folded` makes of numbers in rows of 37.
+fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
+    let operand = Operand {
+        strides: vec![37, 1],
+        ..whole(x)
+    };
+    let (mut out, mut sums, mut mean) = (vec![0.0; x.len()], vec![0.0; 37], vec![0.0]);
+    let numbers = [
+        NumbersMut::F32(&mut out),
+        NumbersMut::F32(&mut sums),
+        NumbersMut::F64(&mut mean),
+    ];
+    let strides = [vec![37, 1], vec![0, 1], vec![0, 0]];
+    let targets = numbers.into_iter().zip(strides);
+    let targets = targets
+        .map(|(numbers, strides)| Target { numbers, strides })
+        .collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let shape = [x.len() / 37, 37];
+    let run = || run::<f32>(&folded(), &shape, &[operand], targets, threads);
+    pool.unwrap().install(run).unwrap();
+    (out, sums, mean)
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let x = numbers(3000 * 37, 3);
+    let alone = folded_by(1, &x);
+    for threads in [2, 4] {
+        assert_eq!(folded_by(threads, &x), alone);
+    }
+}
+
+#[test]
+fn a_program_may_write_over_its_input() {
+    let mut x = numbers(5000, 1);
+    let wanted: Vec<f32> = x.iter().map(|x| x + x * 0.5).collect();
+    let description = Description {
+        inputs: 1,
+        constants: vec![0.5],
+        steps: vec![(Op::Multiply, vec![0, 1]), (Op::Add, vec![0, 2])],
+        outputs: vec![Output {
+            value: 3,
+            fold: None,
+        }],
+    };
+    let operand = Operand {
+        source: Source::Output(0),
+        strides: vec![1],
+    };
+    let target = Target {
+        numbers: NumbersMut::F32(&mut x),
+        strides: vec![1],
+    };
+    run::<f32>(
+        &Program::new(&description).unwrap(),
+        &[5000],
+        &[operand],
+        vec![target],
+        1,
+    )
+    .unwrap();
+    assert_eq!(x, wanted);
+}
+
+#[test]
+fn a_fold_of_nothing_is_its_neutral_number() {
+    let description = Description {
+        inputs: 1,
+        outputs: vec![Output {
+            value: 0,
+            fold: Some(Fold::Prod),
+        }],
+        ..Description::default()
+    };
+    let mut out = vec![7.0_f32; 3];
+    let target = Target {
+        numbers: NumbersMut::F32(&mut out),
+        strides: vec![1, 0],
+    };
+    let operand = Operand {
+        source: Source::Numbers(Numbers::F32(&[])),
+        strides: vec![0, 1],
+    };
+    let program = Program::new(&description).unwrap();
+    run::<f32>(&program, &[3, 0], &[operand], vec![target], 1).unwrap();
+    assert_eq!(out, [1.0; 3]);
+}
+
+#[test]
+fn values_and_arrays_that_do_not_fit_are_refused() {
+    let unknown = Description {
+        inputs: 1,
+        steps: vec![(Op::Add, vec![0, 2])],
+        ..Description::default()
+    };
+    assert!(Program::new(&unknown).is_err());
+    let few = Description {
+        inputs: 1,
+        steps: vec![(Op::Add, vec![0])],
+        ..Description::default()
+    };
+    assert!(Program::new(&few).is_err());
+    let copy = Description {
+        inputs: 1,
+        outputs: vec![Output {
+            value: 0,
+            fold: None,
+        }],
+        ..Description::default()
+    };
+    let program = Program::new(&copy).unwrap();
+    let (short, mut out) = (numbers(9, 0), vec![0.0_f32; 10]);
+    let target = Target {
+        numbers: NumbersMut::F32(&mut out),
+        strides: vec![1],
+    };
+    assert!(run::<f32>(&program, &[10], &[whole(&short)], vec![target], 1).is_err());
+}

@@ -1,0 +1,72 @@
+//! Arrays (batch, head, row, column) whose memory may hold the axes in another order.
+
+use crate::Float;
+use crate::matrix::{Matrix, MatrixMut};
+
+/// An array to be read; its columns lie side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'a, T> {
+    data: &'a [T],
+    shape: [usize; 4],
+    steps: [usize; 3],
+}
+
+impl<'a, T: Float> Heads<'a, T> {
+    /// The steps lead to the next batch, head and row. None where they leave the data.
+    pub fn new(data: &'a [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
+        let last = shape
+            .iter()
+            .zip(steps)
+            .map(|(size, step)| size.saturating_sub(1) * step);
+        let end = last.sum::<usize>() + shape[3];
+        let fits = shape.contains(&0) || end <= data.len();
+        fits.then_some(Self { data, shape, steps })
+    }
+
+    /// The sizes of its axes.
+    pub fn shape(&self) -> [usize; 4] {
+        self.shape
+    }
+
+    pub(super) fn matrix(&self, batch: usize, head: usize) -> Matrix<'a, T> {
+        let [.., rows, columns] = self.shape;
+        let start = batch * self.steps[0] + head * self.steps[1];
+        let data = &self.data[start.min(self.data.len())..];
+        Matrix::new(data, rows, columns, self.steps[2])
+    }
+}
+
+/// An array to be written.
+#[derive(Debug)]
+pub struct HeadsMut<'a, T> {
+    pub(super) matrices: Vec<MatrixMut<'a, T>>,
+    shape: [usize; 4],
+}
+
+impl<'a, T: Float> HeadsMut<'a, T> {
+    /// The same; None also where two places would be one.
+    pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
+        let matrices = MatrixMut::grid(data, shape, steps)?;
+        Some(Self { matrices, shape })
+    }
+
+    /// Three arrays of a third of the heads each, of one that holds them side by side.
+    pub fn thirds(self) -> [Self; 3] {
+        let [batch, all, rows, columns] = self.shape;
+        let heads = (all / 3).max(1);
+        let shape = [batch, all / 3, rows, columns];
+        let mut thirds = [(); 3].map(|()| Self {
+            matrices: Vec::with_capacity(batch * heads),
+            shape,
+        });
+        for (number, matrix) in self.matrices.into_iter().enumerate() {
+            thirds[number / heads % 3].matrices.push(matrix);
+        }
+        thirds
+    }
+
+    /// The sizes of its axes.
+    pub fn shape(&self) -> [usize; 4] {
+        self.shape
+    }
+}

@@ -1,0 +1,89 @@
+//! Which keys a query may look at.
+
+use crate::Float;
+
+/// An array that is stretched over (batch, head, query, key).
+#[derive(Clone, Copy, Debug)]
+pub struct Stretched<'a, U> {
+    data: &'a [U],
+    steps: [usize; 4],
+}
+
+impl<'a, U: Copy> Stretched<'a, U> {
+    /// A stretched axis has the step 0; keys lie side by side or are stretched. None where
+    /// that is not so, or where the steps leave the data.
+    pub fn new(data: &'a [U], shape: [usize; 4], steps: [usize; 4]) -> Option<Self> {
+        let last = shape
+            .iter()
+            .zip(steps)
+            .map(|(size, step)| size.saturating_sub(1) * step);
+        let fits = shape.contains(&0) || last.sum::<usize>() < data.len();
+        (fits && steps[3] <= 1).then_some(Self { data, steps })
+    }
+
+    /// What applies to a query's first keys.
+    #[inline(always)]
+    fn row(&self, place: [usize; 3], keys: usize) -> Row<'a, U> {
+        let start = place
+            .iter()
+            .zip(self.steps)
+            .map(|(place, step)| place * step)
+            .sum::<usize>();
+        match self.steps[3] {
+            0 => self.data[start..]
+                .first()
+                .map_or(Row::Each(&[]), |&all| Row::All(all)),
+            _ => Row::Each(&self.data[start..][..keys]),
+        }
+    }
+}
+
+enum Row<'a, U> {
+    All(U),
+    Each(&'a [U]),
+}
+
+/// What is done to the scores before the softmax.
+#[derive(Clone, Copy, Debug)]
+pub enum Mask<'a, T> {
+    /// The keys that may be looked at.
+    Allowed(Stretched<'a, bool>),
+    /// Added to the scores.
+    Added(Stretched<'a, T>),
+}
+
+impl<T: Float> Mask<'_, T> {
+    /// Masks the scores of a query (batch, head, query).
+    #[inline(always)]
+    pub(super) fn apply(&self, place: [usize; 3], scores: &mut [T]) {
+        match self {
+            Self::Allowed(allowed) => close(&allowed.row(place, scores.len()), scores),
+            Self::Added(added) => add(&added.row(place, scores.len()), scores),
+        }
+    }
+}
+
+#[inline(always)]
+fn close<T: Float>(allowed: &Row<'_, bool>, scores: &mut [T]) {
+    match allowed {
+        Row::All(true) => {}
+        Row::All(false) => scores.fill(T::LOWEST),
+        Row::Each(allowed) => {
+            for (score, &allowed) in scores.iter_mut().zip(*allowed) {
+                *score = if allowed { *score } else { T::LOWEST };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add<T: Float>(added: &Row<'_, T>, scores: &mut [T]) {
+    match added {
+        Row::All(added) => scores.iter_mut().for_each(|score| *score += *added),
+        Row::Each(added) => {
+            for (score, &added) in scores.iter_mut().zip(*added) {
+                *score += added;
+            }
+        }
+    }
+}

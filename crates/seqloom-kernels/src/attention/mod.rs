@@ -1,0 +1,156 @@
+//! Attention (Vaswani et al. 2017): the softmax of queries times keys weighs the values.
+//!
+//! A thread takes one head and a block of queries, whose scores never leave its cache
+//! (Dao et al. 2022 keep less); the logarithm of each query's sum of exponentials is kept,
+//! so that the backward pass need not keep the weights. What a query does not see has no
+//! weight; a query that sees nothing answers zero.
+
+mod backward;
+mod forward;
+mod head;
+mod heads;
+mod mask;
+#[cfg(test)]
+mod tests;
+pub mod varlen;
+
+use crate::matrix::MatrixMut;
+use crate::{Float, parallel};
+use backward::{Grads, Result};
+use head::{Head, queries_at_once};
+
+pub use head::Rule;
+pub use heads::{Heads, HeadsMut};
+pub use mask::{Mask, Stretched};
+
+/// What attention is paid to. The number of samples and of heads is that of the queries.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a, T> {
+    /// `(batch, head, query, depth)`.
+    pub queries: Heads<'a, T>,
+    /// `(batch, head, key, depth)`.
+    pub keys: Heads<'a, T>,
+    /// `(batch, head, key, width)`.
+    pub values: Heads<'a, T>,
+    /// What may be seen.
+    pub mask: Option<Mask<'a, T>>,
+    /// How scores become weights.
+    pub rule: Rule<T>,
+}
+
+impl<'a, T: Float> Inputs<'a, T> {
+    /// The head of this number, counted through the batch.
+    fn head(&self, number: usize) -> Head<'a, T> {
+        let [_, heads, queries, _] = self.queries.shape();
+        let keys = self.keys.shape()[2];
+        let (batch, head) = (number / heads, number % heads);
+        Head {
+            queries: self.queries.matrix(batch, head),
+            keys: self.keys.matrix(batch, head),
+            values: self.values.matrix(batch, head),
+            mask: self.mask,
+            rule: self.rule,
+            place: [batch, head],
+            start: number as u64 * queries as u64 * keys as u64,
+        }
+    }
+}
+
+/// Fills the answers `(batch, head, query, width)`, and the logarithms of the sums of
+/// exponentials `(batch, head, query)`.
+pub fn forward<T: Float>(
+    inputs: &Inputs<'_, T>,
+    out: HeadsMut<'_, T>,
+    lse: &mut [T],
+    threads: usize,
+) {
+    let [_, _, queries, _] = inputs.queries.shape();
+    let step = queries_at_once::<T>(inputs.keys.shape()[2]);
+    let heads = out.matrices.into_iter().zip(lse.chunks_mut(queries.max(1)));
+    let pieces = heads.enumerate();
+    let pieces =
+        pieces.flat_map(|(number, (out, lse))| blocks(inputs.head(number), out, lse, step));
+    parallel::each(
+        pieces.collect(),
+        threads,
+        |Block {
+             head,
+             first,
+             out,
+             lse,
+         }| {
+            forward::answer(&head, first..first + lse.len(), out, lse);
+        },
+    );
+}
+
+/// Some queries of a head, and where their answers go.
+struct Block<'a, 'b, T> {
+    head: Head<'a, T>,
+    first: usize,
+    out: MatrixMut<'b, T>,
+    lse: &'b mut [T],
+}
+
+/// Cuts a head's queries into blocks.
+fn blocks<'a, 'b, T: Float>(
+    head: Head<'a, T>,
+    out: MatrixMut<'b, T>,
+    lse: &'b mut [T],
+    step: usize,
+) -> Vec<Block<'a, 'b, T>> {
+    let mut rest = Some(out);
+    let block = |(number, lse): (usize, &'b mut [T])| {
+        let (out, after) = rest.take()?.split(lse.len());
+        rest = Some(after);
+        let first = number * step;
+        Some(Block {
+            head,
+            first,
+            out,
+            lse,
+        })
+    };
+    lse.chunks_mut(step).enumerate().filter_map(block).collect()
+}
+
+/// What came out, and the gradient by the answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a, T> {
+    /// The gradient by the answers.
+    pub grad: Heads<'a, T>,
+    /// The answers.
+    pub out: Heads<'a, T>,
+    /// The logarithms of the sums of exponentials.
+    pub lse: &'a [T],
+}
+
+/// Fills the gradients by queries, keys and values.
+pub fn backward<T: Float>(
+    inputs: &Inputs<'_, T>,
+    answers: &Answers<'_, T>,
+    [queries, keys, values]: [HeadsMut<'_, T>; 3],
+    threads: usize,
+) {
+    let [_, heads, count, _] = inputs.queries.shape();
+    let grads = queries
+        .matrices
+        .into_iter()
+        .zip(keys.matrices)
+        .zip(values.matrices);
+    let pieces = grads.enumerate().collect();
+    parallel::each(pieces, threads, |(number, ((queries, keys), values))| {
+        let (batch, head) = (number / heads, number % heads);
+        let result = Result {
+            grad: answers.grad.matrix(batch, head),
+            out: answers.out.matrix(batch, head),
+            lse: &answers.lse[number * count..][..count],
+        };
+        let grads = Grads {
+            queries,
+            keys,
+            values,
+        };
+        backward::differentiate(&inputs.head(number), result, grads);
+    });
+}

@@ -1,0 +1,141 @@
+//! Attention against its definition, written out.
+
+use super::*;
+use crate::dropout::Dropout;
+use crate::machine::tests::on_every_machine;
+use seqloom_core::key::Key;
+
+const SHAPE: [usize; 4] = [2, 3, 9, 4];
+const KEYS: [usize; 4] = [2, 3, 21, 4];
+
+fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
+    let words = (0..).map(|count| Key([0, seed]).words([0, count])[0]);
+    let words = words.take(a * b * c * d);
+    words
+        .map(|word| f64::from(word) / f64::from(u32::MAX) * 4.0 - 2.0)
+        .collect()
+}
+
+fn heads(data: &[f64], shape: [usize; 4]) -> Heads<'_, f64> {
+    let [_, heads, rows, columns] = shape;
+    let steps = [heads * rows * columns, rows * columns, columns];
+    Heads::new(data, shape, steps).unwrap()
+}
+
+fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
+    let [_, heads, rows, columns] = shape;
+    let steps = [heads * rows * columns, rows * columns, columns];
+    HeadsMut::new(data, shape, steps).unwrap()
+}
+
+/// The sum of the answers times `grad`.
+fn objective(inputs: &Inputs<'_, f64>, grad: &[f64]) -> f64 {
+    let (mut out, mut lse) = (vec![0.0; grad.len()], vec![0.0; 2 * 3 * 9]);
+    forward(inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
+    out.iter().zip(grad).map(|(out, grad)| out * grad).sum()
+}
+
+fn slow(inputs: &Inputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
+    let head = inputs.head(number);
+    let q = head.queries.row(query);
+    let scores = (0..head.seen(query)).map(|key| {
+        let k = head.keys.row(key);
+        (q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>() * head.rule.scale).exp()
+    });
+    let weights: Vec<f64> = scores.collect();
+    let total: f64 = weights.iter().sum();
+    let value = |column: usize| {
+        let terms = weights.iter().enumerate();
+        terms
+            .map(|(key, weight)| weight / total * head.values.row(key)[column])
+            .sum()
+    };
+    (0..4).map(value).collect()
+}
+
+fn with_inputs(causal: bool, dropout: Option<Dropout<f64>>, test: impl Fn(Inputs<'_, f64>)) {
+    let (q, k, v) = (numbers(1, SHAPE), numbers(2, KEYS), numbers(3, KEYS));
+    test(Inputs {
+        queries: heads(&q, SHAPE),
+        keys: heads(&k, KEYS),
+        values: heads(&v, KEYS),
+        mask: None,
+        rule: Rule {
+            scale: 0.5,
+            causal,
+            dropout,
+        },
+    });
+}
+
+#[test]
+fn an_answer_is_the_weighted_mean_of_the_values() {
+    on_every_machine(|_| {
+        for causal in [false, true] {
+            with_inputs(causal, None, |inputs| {
+                let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
+                forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
+                let expected = (0..54).flat_map(|row| slow(&inputs, row / 9, row % 9));
+                let mut pairs = out.iter().zip(expected);
+                assert!(pairs.all(|(found, expected)| (found - expected).abs() < 1e-13));
+            });
+        }
+    });
+}
+
+#[test]
+fn gradients_are_differences() {
+    for dropout in [None, Some(Dropout::new(Key([5, 6]), 0.3))] {
+        with_inputs(true, dropout, |inputs| {
+            let grad = numbers(4, SHAPE);
+            let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
+            forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
+            let mut grads = [vec![0.0; 216], vec![0.0; 504], vec![0.0; 504]];
+            let answers = Answers {
+                grad: heads(&grad, SHAPE),
+                out: heads(&out, SHAPE),
+                lse: &lse,
+            };
+            let [q, k, v] = &mut grads;
+            let outs = [heads_mut(q, SHAPE), heads_mut(k, KEYS), heads_mut(v, KEYS)];
+            backward(&inputs, &answers, outs, 1);
+            check(&inputs, &grad, &grads);
+        });
+    }
+}
+
+/// Some gradients against central differences.
+fn check(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) {
+    for (part, (seed, shape)) in [(1, SHAPE), (2, KEYS), (3, KEYS)].into_iter().enumerate() {
+        for place in (0..grads[part].len()).step_by(37) {
+            let at = |step: f64| {
+                let mut moved = numbers(seed, shape);
+                moved[place] += step;
+                let mut inputs = *inputs;
+                let array = heads(&moved, shape);
+                match part {
+                    0 => inputs.queries = array,
+                    1 => inputs.keys = array,
+                    _ => inputs.values = array,
+                }
+                objective(&inputs, grad)
+            };
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((slope - grads[part][place]).abs() < 1e-7);
+        }
+    }
+}
+
+#[test]
+fn heads_of_one_array_are_told_apart() {
+    let mut data = vec![0.0_f32; 12];
+    // (batch 1, heads 6, rows 1, columns 2): two heads each of three arrays.
+    let all = HeadsMut::new(&mut data, [1, 6, 1, 2], [12, 2, 12]).unwrap();
+    for (number, part) in (1_u8..).zip(all.thirds()) {
+        assert_eq!(part.shape(), [1, 2, 1, 2]);
+        for mut head in part.matrices {
+            head.fill(f32::from(number));
+        }
+    }
+    assert_eq!(data, [[1.0; 4], [2.0; 4], [3.0; 4]].concat());
+}

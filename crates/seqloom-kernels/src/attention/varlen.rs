@@ -1,0 +1,116 @@
+//! Attention within sequences that lie end to end in one row.
+
+use std::ops::Range;
+
+use super::backward::{self, Grads, Result};
+use super::head::{Head, queries_at_once};
+use super::{Answers, HeadsMut, Inputs, blocks, forward as answers_to};
+use crate::matrix::MatrixMut;
+use crate::{Float, parallel};
+
+/// Fills the answers (1, head, place, width) and the logarithms of the sums (head, place).
+/// Sequence i goes from the place `bounds[i]` to `bounds[i + 1]`; the bounds rise from 0
+/// to the number of places.
+pub fn forward<T: Float>(
+    inputs: &Inputs<'_, T>,
+    bounds: &[usize],
+    out: HeadsMut<'_, T>,
+    lse: &mut [T],
+    threads: usize,
+) {
+    let total = inputs.queries.shape()[2];
+    let heads = out.matrices.into_iter().zip(lse.chunks_mut(total.max(1)));
+    let mut pieces = Vec::new();
+    for (number, (out, lse)) in heads.enumerate() {
+        let lse = cut_slice(lse, bounds);
+        for ((range, out), lse) in ranges(bounds).zip(cut(out, bounds)).zip(lse) {
+            let step = queries_at_once::<T>(range.len());
+            pieces.extend(blocks(sequence(inputs, number, range), out, lse, step));
+        }
+    }
+    parallel::each(pieces, threads, |piece| {
+        let queries = piece.first..piece.first + piece.lse.len();
+        answers_to::answer(&piece.head, queries, piece.out, piece.lse);
+    });
+}
+
+/// Fills the gradients by queries, keys and values.
+pub fn backward<T: Float>(
+    inputs: &Inputs<'_, T>,
+    bounds: &[usize],
+    answers: &Answers<'_, T>,
+    [queries, keys, values]: [HeadsMut<'_, T>; 3],
+    threads: usize,
+) {
+    let total = inputs.queries.shape()[2];
+    let heads = queries
+        .matrices
+        .into_iter()
+        .zip(keys.matrices)
+        .zip(values.matrices);
+    let mut pieces = Vec::new();
+    for (number, ((queries, keys), values)) in heads.enumerate() {
+        let grads = [queries, keys, values].map(|grad| cut(grad, bounds).into_iter());
+        let [queries, keys, values] = grads;
+        let grads = queries.zip(keys).zip(values);
+        pieces.extend(
+            ranges(bounds)
+                .zip(grads)
+                .map(|(range, grads)| (number, range, grads)),
+        );
+    }
+    parallel::each(
+        pieces,
+        threads,
+        |(number, range, ((queries, keys), values))| {
+            let result = Result {
+                grad: answers.grad.matrix(0, number).rows(range.clone()),
+                out: answers.out.matrix(0, number).rows(range.clone()),
+                lse: &answers.lse[number * total..][range.clone()],
+            };
+            let grads = Grads {
+                queries,
+                keys,
+                values,
+            };
+            backward::differentiate(&sequence(inputs, number, range), result, grads);
+        },
+    );
+}
+
+/// One head of one sequence.
+fn sequence<'a, T: Float>(
+    inputs: &Inputs<'a, T>,
+    number: usize,
+    range: Range<usize>,
+) -> Head<'a, T> {
+    let head = inputs.head(number);
+    Head {
+        queries: head.queries.rows(range.clone()),
+        keys: head.keys.rows(range.clone()),
+        values: head.values.rows(range),
+        ..head
+    }
+}
+
+fn ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    bounds.windows(2).map(|pair| pair[0]..pair[1])
+}
+
+/// A head's rows, by sequence.
+fn cut<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<'a, T>> {
+    let mut rest = Some(rows);
+    let part = |range: Range<usize>| {
+        let (part, after) = rest.take()?.split(range.len());
+        rest = Some(after);
+        Some(part)
+    };
+    ranges(bounds).filter_map(part).collect()
+}
+
+/// A row of numbers, by sequence.
+fn cut_slice<'a, T>(row: &'a mut [T], bounds: &[usize]) -> Vec<&'a mut [T]> {
+    let mut rest = row;
+    let part = |range: Range<usize>| rest.split_off_mut(..range.len());
+    ranges(bounds).filter_map(part).collect()
+}

@@ -1,0 +1,144 @@
+//! The convolution itself.
+
+use super::{Shape, shape::TOGETHER, windows::ByWindow};
+use crate::product::{Factor, Matrix, Panels, Take, Tile, pack_right, tiles};
+use crate::{Float, conv1d, parallel};
+
+/// Fills `out` (batch, outputs, places) with the convolution of x (batch, channels,
+/// places) by the weights (outputs, channels of a group, taps), plus the bias.
+pub fn forward<T: Float>(
+    shape: &Shape,
+    (x, weight): (&[T], &[T]),
+    bias: Option<&[T]>,
+    out: &mut [T],
+    threads: usize,
+) {
+    if let Some(direct) = shape.direct(shape.taps()) {
+        return conv1d::forward(&direct, (x, weight), bias, out, threads);
+    }
+    let size = shape.outputs * shape.places();
+    if out.is_empty() {
+        return;
+    }
+    let (rows, taps) = (shape.group_outputs(), shape.taps());
+    let filter = |group: usize| Matrix {
+        values: &weight[group * rows * taps..][..rows * taps],
+        lines: rows,
+        depth: taps,
+        line_step: taps,
+        depth_step: 1,
+    };
+    Factor::pack_each(shape.groups, filter, threads, |filters| {
+        let together = shape.together();
+        parallel::chunks(out, together * size, threads, |number, out| {
+            for (group, filter) in filters.iter().enumerate() {
+                let samples = Samples {
+                    shape,
+                    group,
+                    first: number * together,
+                    x,
+                    bias,
+                };
+                samples.fill(filter, out);
+            }
+        });
+    });
+}
+
+/// Some samples, and the group of channels that is computed.
+struct Samples<'a, T> {
+    shape: &'a Shape,
+    group: usize,
+    first: usize,
+    x: &'a [T],
+    bias: Option<&'a [T]>,
+}
+
+impl<T: Float> Samples<'_, T> {
+    fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
+        let places = self.shape.places();
+        let count = out.len() / self.shape.outputs;
+        for start in (0..count).step_by(TOGETHER) {
+            let windows = ByWindow {
+                image: self.shape.input(self.x, self.group),
+                first: self.first * places + start,
+                count: TOGETHER.min(count - start),
+            };
+            self.fill_windows(filter, &windows, start, out);
+        }
+    }
+
+    fn fill_windows(
+        &self,
+        filter: &Factor<'_, T>,
+        windows: &ByWindow<'_, T>,
+        start: usize,
+        out: &mut [T],
+    ) {
+        let panels = Panels::of::<T>();
+        for (depth, left) in filter.blocks() {
+            pack_right(&panels, windows, depth.clone(), |right| {
+                let rows = Rows {
+                    outputs: self.shape.outputs,
+                    places: self.shape.places(),
+                    channels: filter.rows(),
+                    first_channel: self.group * filter.rows(),
+                    start,
+                    count: windows.count,
+                    bias: self.bias.filter(|_| depth.start == 0),
+                    is_first: depth.start == 0,
+                    out: &mut *out,
+                };
+                tiles(depth.len(), left, right, rows);
+            });
+        }
+    }
+}
+
+/// Output rows to which tiles are added, the first ones stored with the bias.
+struct Rows<'a, T> {
+    /// Channels of a sample.
+    outputs: usize,
+    /// Places of a channel.
+    places: usize,
+    /// Channels of the group, and the first of them.
+    channels: usize,
+    first_channel: usize,
+    /// The first of the windows, of which there are `count`.
+    start: usize,
+    count: usize,
+    bias: Option<&'a [T]>,
+    is_first: bool,
+    out: &'a mut [T],
+}
+
+impl<T: Float> Take<T> for Rows<'_, T> {
+    #[inline(always)]
+    fn take(&mut self, tile: Tile<'_, T>) {
+        let places = self.places;
+        let rows = self.channels - tile.row;
+        let columns = tile.width.min(self.count - tile.column);
+        let mut done = 0;
+        while done < columns {
+            let column = self.start + tile.column + done;
+            let (sample, place) = (column / places, column % places);
+            let count = (columns - done).min(places - place);
+            let row = sample * self.outputs + self.first_channel + tile.row;
+            for (number, sums) in tile.sums.chunks_exact(tile.width).take(rows).enumerate() {
+                let sums = &sums[done..][..count];
+                let out = &mut self.out[(row + number) * places + place..][..count];
+                let bias = self
+                    .bias
+                    .map_or(T::ZERO, |bias| bias[self.first_channel + tile.row + number]);
+                if self.is_first {
+                    out.iter_mut()
+                        .zip(sums)
+                        .for_each(|(out, &sum)| *out = sum + bias);
+                } else {
+                    out.iter_mut().zip(sums).for_each(|(out, &sum)| *out += sum);
+                }
+            }
+            done += count;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Channels of samples, and the windows that slide over them.
+
+/// Some channels of each sample, seen through windows.
+#[derive(Clone, Copy)]
+pub(super) struct Image<'a, T> {
+    pub(super) values: &'a [T],
+    /// Numbers of a sample, all its channels.
+    pub(super) sample: usize,
+    pub(super) first_channel: usize,
+    pub(super) channels: usize,
+    /// Places of a channel.
+    pub(super) size: [usize; 2],
+    /// Windows of a channel.
+    pub(super) out: [usize; 2],
+    pub(super) kernel: [usize; 2],
+    pub(super) stride: [usize; 2],
+    pub(super) padding: [usize; 2],
+    pub(super) dilation: [usize; 2],
+}
+
+/// Neighbouring windows of one row, among those that are packed.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    /// The number of the first, among those asked for.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) sample: usize,
+    /// Its place among the windows of the sample.
+    pub(super) place: [usize; 2],
+}
+
+/// One number of a window, as steps from the window's corner.
+#[derive(Clone, Copy)]
+pub(super) struct Tap {
+    pub(super) channel: usize,
+    pub(super) step: [usize; 2],
+}
+
+impl<T> Image<'_, T> {
+    /// Numbers of a window.
+    pub(super) fn taps(&self) -> usize {
+        self.channels * self.kernel[0] * self.kernel[1]
+    }
+
+    /// Windows of a sample.
+    pub(super) fn windows(&self) -> usize {
+        self.out[0] * self.out[1]
+    }
+
+    /// The taps of a window in their order, from one of them on.
+    pub(super) fn taps_from(&self, first: usize) -> impl Iterator<Item = Tap> + use<T> {
+        let ([height, width], dilation) = (self.kernel, self.dilation);
+        let (row, mut x) = (first / width, first % width);
+        let (mut channel, mut y) = (row / height, row % height);
+        std::iter::from_fn(move || {
+            let step = [y * dilation[0], x * dilation[1]];
+            let tap = Tap { channel, step };
+            x += 1;
+            if x == width {
+                (x, y) = (0, y + 1);
+            }
+            if y == height {
+                (y, channel) = (0, channel + 1);
+            }
+            Some(tap)
+        })
+    }
+
+    /// Cuts windows, numbered through all samples, into runs.
+    pub(super) fn runs(&self, first: usize, count: usize) -> impl Iterator<Item = Run> + use<T> {
+        let ([_, width], windows) = (self.out, self.windows());
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let left = count.checked_sub(done).filter(|&left| left > 0)?;
+            let (sample, place) = ((first + done) / windows, (first + done) % windows);
+            let place = [place / width, place % width];
+            let run = Run {
+                first: done,
+                count: left.min(width - place[1]),
+                sample,
+                place,
+            };
+            done += run.count;
+            Some(run)
+        })
+    }
+
+    /// What a run sees of the image at one tap, if anything.
+    #[inline(always)]
+    pub(super) fn seen(&self, run: Run, tap: Tap) -> Option<Seen> {
+        let [height, width] = self.size;
+        let y = run.place[0] * self.stride[0] + tap.step[0];
+        let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;
+        // The first window's place counts from the start of the padding.
+        let (first, stride) = (run.place[1] * self.stride[1] + tap.step[1], self.stride[1]);
+        let before = self.padding[1].saturating_sub(first).div_ceil(stride);
+        let x = (first + before * stride).checked_sub(self.padding[1])?;
+        let room = width.saturating_sub(x).div_ceil(stride);
+        let count = run.count.checked_sub(before)?.min(room);
+        let row =
+            run.sample * self.sample + ((self.first_channel + tap.channel) * height + y) * width;
+        Some(Seen {
+            before,
+            count,
+            from: row + x,
+        })
+        .filter(|_| count > 0)
+    }
+}
+
+/// Windows of a run that see the image at a tap.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    /// Windows before them, which see the padding.
+    pub(super) before: usize,
+    pub(super) count: usize,
+    /// Where the first one's number stands in memory; the others follow by strides.
+    pub(super) from: usize,
+}

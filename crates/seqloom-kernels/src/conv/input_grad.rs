@@ -1,0 +1,126 @@
+//! The gradient of a convolution's input.
+
+use super::{
+    Shape,
+    image::{Image, Tap},
+    shape::TOGETHER,
+    windows::ByWindow,
+};
+use crate::product::{Factor, Matrix, Panels, Take, Tile, pack_right, tiles};
+use crate::{Float, conv1d, parallel};
+
+/// Fills `out`, shaped as x, with the gradient of the input.
+pub fn input_grad<T: Float>(
+    shape: &Shape,
+    grad: &[T],
+    weight: &[T],
+    out: &mut [T],
+    threads: usize,
+) {
+    if let Some(direct) = shape.direct(shape.outputs * shape.kernel[1]) {
+        return conv1d::input_grad(&direct, grad, weight, out, threads);
+    }
+    let size = shape.channels * shape.plane();
+    let (outputs, taps) = (shape.group_outputs(), shape.taps());
+    if out.is_empty() || outputs == 0 {
+        return out.fill(T::ZERO);
+    }
+    let filter = |group: usize| Matrix {
+        values: &weight[group * outputs * taps..][..outputs * taps],
+        lines: taps,
+        depth: outputs,
+        line_step: 1,
+        depth_step: taps,
+    };
+    Factor::pack_each(shape.groups, filter, threads, |filters| {
+        let together = shape.together();
+        parallel::chunks(out, together * size, threads, |number, out| {
+            out.fill(T::ZERO);
+            for (group, filter) in filters.iter().enumerate() {
+                let first = number * together;
+                let samples = Samples {
+                    shape,
+                    group,
+                    first,
+                    grad,
+                };
+                samples.fill(filter, out);
+            }
+        });
+    });
+}
+
+/// Some samples, and the group of channels that is computed.
+struct Samples<'a, T> {
+    shape: &'a Shape,
+    group: usize,
+    first: usize,
+    grad: &'a [T],
+}
+
+impl<T: Float> Samples<'_, T> {
+    fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
+        let places = self.shape.places();
+        let image = self.shape.input::<T>(&[], self.group);
+        let taps: Vec<Tap> = image.taps_from(0).take(self.shape.taps()).collect();
+        let count = out.len() / (self.shape.channels * self.shape.plane()) * places;
+        for start in (0..count).step_by(TOGETHER) {
+            let windows = ByWindow {
+                image: self.shape.output(self.grad, self.group),
+                first: self.first * places + start,
+                count: TOGETHER.min(count - start),
+            };
+            for (depth, left) in filter.blocks() {
+                pack_right(&Panels::of::<T>(), &windows, depth.clone(), |right| {
+                    let count = windows.count;
+                    let take = Places {
+                        image,
+                        taps: &taps,
+                        start,
+                        count,
+                        out: &mut *out,
+                    };
+                    tiles(depth.len(), left, right, take);
+                });
+            }
+        }
+    }
+}
+
+/// Samples to which the gradients of windows are added where the windows stand.
+struct Places<'a, T> {
+    image: Image<'a, T>,
+    taps: &'a [Tap],
+    /// The first of the windows, of which there are `count`.
+    start: usize,
+    count: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Float> Take<T> for Places<'_, T> {
+    #[inline(always)]
+    fn take(&mut self, tile: Tile<'_, T>) {
+        let columns = tile.width.min(self.count - tile.column);
+        let stride = self.image.stride[1];
+        for run in self.image.runs(self.start + tile.column, columns) {
+            let rows = tile.sums.chunks_exact(tile.width);
+            for (sums, &tap) in rows.zip(&self.taps[tile.row..]) {
+                let Some(seen) = self.image.seen(run, tap) else {
+                    continue;
+                };
+                let sums = &sums[run.first + seen.before..][..seen.count];
+                add(sums, stride, &mut self.out[seen.from..]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add<T: Float>(sums: &[T], stride: usize, out: &mut [T]) {
+    if stride == 1 {
+        out.iter_mut().zip(sums).for_each(|(out, &sum)| *out += sum);
+    } else {
+        let out = out.iter_mut().step_by(stride);
+        out.zip(sums).for_each(|(out, &sum)| *out += sum);
+    }
+}

@@ -1,0 +1,192 @@
+use proptest::prelude::*;
+
+use super::{Shape, forward, input_grad, weight_grad};
+use crate::Float;
+use crate::machine::tests::on_every_machine;
+use crate::product::tests::numbers;
+
+/// Small shapes of every kind; those whose filter does not fit are left out.
+fn shapes() -> impl Strategy<Value = Shape> {
+    let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
+    let pair = |range: std::ops::Range<usize>| [range.clone(), range];
+    let sizes = (pair(1..12), pair(1..4));
+    let steps = (pair(1..4), pair(0..4), pair(1..3));
+    (counts, sizes, steps)
+        .prop_map(|(counts, (size, kernel), (stride, padding, dilation))| {
+            let (batch, channels, outputs, groups) = counts;
+            Shape {
+                batch,
+                channels: channels * groups,
+                size,
+                outputs: outputs * groups,
+                kernel,
+                stride,
+                padding,
+                dilation,
+                groups,
+            }
+        })
+        .prop_filter("the filter fits", |shape| shape.out_size().is_some())
+}
+
+/// All that a convolution and its derivatives are made of.
+struct Case<T> {
+    x: Vec<T>,
+    weight: Vec<T>,
+    bias: Vec<T>,
+    grad: Vec<T>,
+}
+
+impl<T: Float> Case<T> {
+    fn new(s: &Shape) -> Self {
+        Self {
+            x: numbers(s.batch * s.channels * s.plane(), 1),
+            weight: numbers(s.outputs * s.taps(), 2),
+            bias: numbers(s.outputs, 3),
+            grad: numbers(s.batch * s.outputs * s.places(), 4),
+        }
+    }
+}
+
+/// Where along an axis a tap of a window stands, if within.
+fn place(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
+    let place = window * s.stride[axis] + tap * s.dilation[axis];
+    place
+        .checked_sub(s.padding[axis])
+        .filter(|&place| place < s.size[axis])
+}
+
+/// Calls `visit(output, weight, input)` with the positions of every product of the sum.
+fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
+    let [_, width] = s.out_size().unwrap();
+    for out in 0..s.batch * s.outputs * s.places() {
+        let (row, window) = (out / s.places(), out % s.places());
+        let (sample, output) = (row / s.outputs, row % s.outputs);
+        for tap in 0..s.taps() {
+            let (rest, x) = (tap / s.kernel[1], tap % s.kernel[1]);
+            let (channel, y) = (rest / s.kernel[0], rest % s.kernel[0]);
+            let channel = output / s.group_outputs() * s.group_channels() + channel;
+            let at = (
+                place(s, 0, window / width, y),
+                place(s, 1, window % width, x),
+            );
+            if let (Some(y), Some(x)) = at {
+                let row = (sample * s.channels + channel) * s.size[0] + y;
+                visit(out, output * s.taps() + tap, row * s.size[1] + x);
+            }
+        }
+    }
+}
+
+fn assert_close<T: Float>(found: &[T], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        let error = (found.wide() - expected).abs();
+        assert!(
+            error <= tolerance * expected.abs().max(1.0),
+            "{found:?} is not {expected}"
+        );
+    }
+}
+
+fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
+    let case = Case::<T>::new(s);
+    let bias = |out: usize| case.bias[out / s.places() % s.outputs].wide();
+    let mut expected: Vec<f64> = (0..case.grad.len()).map(bias).collect();
+    products(s, |o, w, i| {
+        expected[o] += case.weight[w].wide() * case.x[i].wide();
+    });
+    on_every_machine(|_| {
+        let mut out = vec![T::of(f64::NAN); case.grad.len()];
+        forward(s, (&case.x, &case.weight), Some(&case.bias), &mut out, 1);
+        assert_close(&out, &expected, tolerance);
+    });
+}
+
+fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
+    let case = Case::<T>::new(s);
+    let mut expected = vec![0.0; case.x.len()];
+    products(s, |o, w, i| {
+        expected[i] += case.weight[w].wide() * case.grad[o].wide();
+    });
+    on_every_machine(|_| {
+        let mut out = vec![T::of(f64::NAN); case.x.len()];
+        input_grad(s, &case.grad, &case.weight, &mut out, 1);
+        assert_close(&out, &expected, tolerance);
+    });
+}
+
+fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
+    let case = Case::<T>::new(s);
+    let mut expected = vec![0.0; case.weight.len()];
+    products(s, |o, w, i| {
+        expected[w] += case.x[i].wide() * case.grad[o].wide();
+    });
+    let mut bias = vec![0.0; s.outputs];
+    for (index, grad) in case.grad.iter().enumerate() {
+        bias[index / s.places() % s.outputs] += grad.wide();
+    }
+    on_every_machine(|_| {
+        let nothing = |count: usize| vec![T::of(f64::NAN); count];
+        let (mut out, mut out_bias) = (nothing(expected.len()), nothing(bias.len()));
+        let given = (&case.x[..], &case.grad[..]);
+        weight_grad(s, given, &mut out, Some(&mut out_bias), 1);
+        assert_close(&out, &expected, tolerance);
+        assert_close(&out_bias, &bias, tolerance);
+    });
+}
+
+fn check_all(shape: &Shape) {
+    check_forward::<f32>(shape, 1e-4);
+    check_forward::<f64>(shape, 1e-12);
+    check_input_grad::<f32>(shape, 1e-4);
+    check_input_grad::<f64>(shape, 1e-12);
+    check_weight_grad::<f32>(shape, 1e-4);
+    check_weight_grad::<f64>(shape, 1e-12);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn convolves_as_the_definition_says(shape in shapes()) {
+        check_all(&shape);
+    }
+}
+
+/// One axis, with more windows and a deeper filter than are worked on together.
+fn long() -> Shape {
+    Shape {
+        batch: 1,
+        channels: 50,
+        size: [1, 530],
+        outputs: 9,
+        kernel: [1, 9],
+        stride: [1, 1],
+        padding: [0, 4],
+        dilation: [1, 1],
+        groups: 1,
+    }
+}
+
+#[test]
+fn blocks_join_without_a_seam() {
+    check_all(&long());
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let (shape, case) = (long(), Case::<f32>::new(&long()));
+    let grads = [1, 2, 4].map(|threads| {
+        let mut out = vec![0.0; case.x.len()];
+        let mut weights = vec![0.0; case.weight.len()];
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().unwrap().install(|| {
+            input_grad(&shape, &case.grad, &case.weight, &mut out, threads);
+            weight_grad(&shape, (&case.x, &case.grad), &mut weights, None, threads);
+        });
+        (out, weights)
+    });
+    assert_eq!(grads[0], grads[1]);
+    assert_eq!(grads[0], grads[2]);
+}

@@ -1,0 +1,53 @@
+//! The gradients of a convolution's weights and bias.
+
+use super::{Shape, windows::ByTap};
+use crate::{Float, conv1d, parallel, product};
+
+/// Fills `out`, shaped as the weights, and `out_bias` with the gradients of both.
+pub fn weight_grad<T: Float>(
+    shape: &Shape,
+    (x, grad): (&[T], &[T]),
+    out: &mut [T],
+    out_bias: Option<&mut [T]>,
+    threads: usize,
+) {
+    if let Some(direct) = shape.direct(shape.taps()) {
+        return conv1d::weight_grad(&direct, (x, grad), out, out_bias, threads);
+    }
+    let samples = shape.batch;
+    let size = shape.group_outputs() * shape.taps();
+    // One group is shared by the threads; of several, each thread takes some.
+    let (between, within) = if shape.groups > 1 {
+        (threads, 1)
+    } else {
+        (1, threads)
+    };
+    parallel::chunks(out, size, between, |group, out| {
+        let left = ByTap {
+            image: shape.output(grad, group),
+            samples,
+        };
+        let right = ByTap {
+            image: shape.input(x, group),
+            samples,
+        };
+        product::fill(&left, &right, out, within);
+    });
+    if let Some(out) = out_bias {
+        bias_grad(shape, grad, out, threads);
+    }
+}
+
+/// Sums the gradient of each output, sample by sample.
+fn bias_grad<T: Float>(shape: &Shape, grad: &[T], out: &mut [T], threads: usize) {
+    let (places, outputs) = (shape.places().max(1), shape.outputs);
+    parallel::chunks(out, SOME, threads, |number, out| {
+        for (output, out) in (number * SOME..).zip(out) {
+            let rows = grad.chunks_exact(places).skip(output).step_by(outputs);
+            *out = rows.map(|row| parallel::sum(row)).sum();
+        }
+    });
+}
+
+/// Outputs that a thread sums at a time.
+const SOME: usize = 16;

@@ -1,0 +1,42 @@
+//! Sums of rows by number: the gradient of looking rows up.
+
+use crate::{Float, parallel};
+
+/// Fills `out`, rows of `width` numbers, with the sums of the rows of `grad` that have its
+/// rows' numbers, in their order; the caller has checked the numbers.
+pub fn add_rows<T: Float>(grad: &[T], ids: &[i64], width: usize, out: &mut [T], threads: usize) {
+    let width = width.max(1);
+    let rows = (out.len() / width).div_ceil(threads.max(1)).max(1);
+    parallel::chunks(out, rows * width, threads, |number, out| {
+        out.fill(T::ZERO);
+        let row_of = |id: i64| usize::try_from(id).ok()?.checked_sub(number * rows);
+        for (grad, &id) in grad.chunks(width).zip(ids) {
+            let Some(row) = row_of(id) else {
+                continue;
+            };
+            if let Some(out) = out.get_mut(row * width..(row + 1) * width) {
+                out.iter_mut()
+                    .zip(grad)
+                    .for_each(|(out, &grad)| *out += grad);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_number_are_summed() {
+        let mut out = vec![9.0_f32; 6];
+        add_rows(
+            &[1.0, 2.0, 10.0, 20.0, 100.0, 200.0],
+            &[2, 0, 2],
+            2,
+            &mut out,
+            1,
+        );
+        assert_eq!(out, vec![10.0, 20.0, 0.0, 0.0, 101.0, 202.0]);
+    }
+}

@@ -1,0 +1,276 @@
+//! Matrices in memory with gaps, and their product on one thread.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use gemm::Parallelism;
+
+use crate::Float;
+
+/// A matrix to be read: a number every `steps.1`, a row every `steps.0`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrix<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    columns: usize,
+    steps: (usize, usize),
+}
+
+impl<'a, T: Float> Matrix<'a, T> {
+    /// Rows of `columns` numbers that lie side by side, a row every `step`.
+    pub(crate) fn new(data: &'a [T], rows: usize, columns: usize, step: usize) -> Self {
+        let data = &data[..extent(rows, columns, step)];
+        let steps = (step, 1);
+        Self {
+            data,
+            rows,
+            columns,
+            steps,
+        }
+    }
+
+    pub(crate) fn rows_count(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows and columns change places.
+    pub(crate) fn turned(self) -> Self {
+        Self {
+            data: self.data,
+            rows: self.columns,
+            columns: self.rows,
+            steps: (self.steps.1, self.steps.0),
+        }
+    }
+
+    /// A row of a matrix that is not turned.
+    pub(crate) fn row(&self, row: usize) -> &'a [T] {
+        &self.data[row * self.steps.0..][..self.columns]
+    }
+
+    /// Some rows of a matrix that is not turned.
+    pub(crate) fn rows(self, range: Range<usize>) -> Self {
+        let (rows, step) = (range.len(), self.steps.0);
+        let start = (range.start * step).min(self.data.len());
+        Self::new(&self.data[start..], rows, self.columns, step)
+    }
+}
+
+/// How many numbers lie between the first and the end of the last.
+fn extent(rows: usize, columns: usize, step: usize) -> usize {
+    match (rows, columns) {
+        (0, _) | (_, 0) => 0,
+        (rows, columns) => (rows - 1) * step + columns,
+    }
+}
+
+/// A matrix to be written; others may share its memory, where they write its gaps only.
+#[derive(Debug)]
+pub(crate) struct MatrixMut<'a, T> {
+    start: *mut T,
+    rows: usize,
+    columns: usize,
+    step: usize,
+    memory: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it is the one way to its numbers, as a slice that may be written is.
+#[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
+unsafe impl<T: Send> Send for MatrixMut<'_, T> {}
+
+impl<'a, T: Float> MatrixMut<'a, T> {
+    /// Rows of `columns` numbers that lie side by side, a row every `step`.
+    pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize, step: usize) -> Self {
+        let data = &mut data[..extent(rows, columns, step)];
+        let start = data.as_mut_ptr();
+        Self::from_start(start, rows, columns, step)
+    }
+
+    fn from_start(start: *mut T, rows: usize, columns: usize, step: usize) -> Self {
+        let memory = PhantomData;
+        Self {
+            start,
+            rows,
+            columns,
+            step,
+            memory,
+        }
+    }
+
+    /// Cuts memory into matrices of `rows` by `columns`, two axes of them; `steps` lead to
+    /// the next of each axis and to the next row. None where they would meet or leave it.
+    pub(crate) fn grid(
+        data: &'a mut [T],
+        sizes: [usize; 4],
+        steps: [usize; 3],
+    ) -> Option<Vec<Self>> {
+        let [outer, inner, rows, columns] = sizes;
+        if !are_apart(data.len(), sizes, steps) {
+            return None;
+        }
+        let start = data.as_mut_ptr();
+        let places = (0..outer).flat_map(|i| (0..inner).map(move |j| i * steps[0] + j * steps[1]));
+        let matrix = |place| Self::from_start(start.wrapping_add(place), rows, columns, steps[2]);
+        Some(places.map(matrix).collect())
+    }
+
+    /// The rows before `row`, and the others.
+    pub(crate) fn split(self, row: usize) -> (Self, Self) {
+        let row = row.min(self.rows);
+        let rest = self.start.wrapping_add(row * self.step);
+        (
+            Self::from_start(self.start, row, self.columns, self.step),
+            Self::from_start(rest, self.rows - row, self.columns, self.step),
+        )
+    }
+
+    /// Some rows, for as long as this matrix is lent.
+    pub(crate) fn rows(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
+        let (_, rest) = self.lend().split(range.start);
+        rest.split(range.len()).0
+    }
+
+    fn lend(&mut self) -> MatrixMut<'_, T> {
+        MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
+    }
+
+    pub(crate) fn row(&mut self, row: usize) -> &mut [T] {
+        assert!(row < self.rows, "a row of the matrix");
+        // SAFETY: the row lies in the memory that the matrix was made from, nobody else
+        // has a way to its numbers, and this way is lent for as long as the slice lives.
+        #[expect(unsafe_code, reason = "rows of memory that others write the gaps of")]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.add(row * self.step), self.columns)
+        }
+    }
+
+    pub(crate) fn fill(&mut self, value: T) {
+        (0..self.rows).for_each(|row| self.row(row).fill(value));
+    }
+
+    /// Becomes `factor * a @ b`, or has it added.
+    pub(crate) fn product(&mut self, into: Into, factor: T, a: Matrix<'_, T>, b: Matrix<'_, T>) {
+        let fits = (a.rows, a.columns, b.columns) == (self.rows, b.rows, self.columns);
+        assert!(fits, "factors of the product's size");
+        let adds = matches!(into, Into::Added);
+        if a.columns == 0 && !adds {
+            self.fill(T::ZERO);
+        }
+        if a.columns == 0 || self.rows == 0 || self.columns == 0 {
+            return;
+        }
+        let kept = if adds { T::ONE } else { T::ZERO };
+        // SAFETY: each matrix's numbers lie in memory that it borrows, which was checked
+        // when it was made; the sizes fit, and what is written is this matrix's alone.
+        #[expect(unsafe_code, reason = "gemm takes pointers")]
+        unsafe {
+            gemm::gemm(
+                self.rows,
+                self.columns,
+                a.columns,
+                self.start,
+                1,
+                self.step.cast_signed(),
+                adds,
+                a.data.as_ptr(),
+                a.steps.1.cast_signed(),
+                a.steps.0.cast_signed(),
+                b.data.as_ptr(),
+                b.steps.1.cast_signed(),
+                b.steps.0.cast_signed(),
+                kept,
+                factor,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        }
+    }
+}
+
+/// What a product does to what stands there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Into {
+    /// Takes its place.
+    Placed,
+    /// Is added to it.
+    Added,
+}
+
+/// Whether the matrices of a grid have no number in common and stay within `length`.
+fn are_apart(length: usize, sizes: [usize; 4], steps: [usize; 3]) -> bool {
+    if sizes.contains(&0) {
+        return true;
+    }
+    let mut axes = [
+        (steps[0], sizes[0]),
+        (steps[1], sizes[1]),
+        (steps[2], sizes[2]),
+    ];
+    axes.sort_unstable();
+    let mut covered = sizes[3];
+    for (step, size) in axes.into_iter().filter(|axis| axis.1 > 1) {
+        if step < covered {
+            return false;
+        }
+        covered += (size - 1) * step;
+    }
+    covered <= length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
+        let at = |i: usize, j: usize| {
+            (0..inner)
+                .map(|k| a[i * inner + k] * b[k * columns + j])
+                .sum()
+        };
+        (0..rows * columns)
+            .map(|n| at(n / columns, n % columns))
+            .collect()
+    }
+
+    #[test]
+    fn a_product_is_the_sum_over_the_inner_axis() {
+        let a: Vec<f64> = (0..15).map(f64::from).collect();
+        let b: Vec<f64> = (0..35).map(|i| 3.0 - f64::from(i)).collect();
+        let mut out = vec![7.0; 21];
+        let mut matrix = MatrixMut::new(&mut out, 3, 7, 7);
+        let (left, right) = (Matrix::new(&a, 3, 5, 5), Matrix::new(&b, 5, 7, 7));
+        matrix.product(Into::Placed, 2.0, left, right);
+        matrix.product(Into::Added, -1.0, left, right);
+        assert_eq!(out, plain(&a, &b, [3, 5, 7]));
+    }
+
+    #[test]
+    fn an_empty_inner_axis_gives_zeros_or_nothing() {
+        let mut out = vec![7.0_f32; 4];
+        let (left, right) = (Matrix::new(&[], 2, 0, 0), Matrix::new(&[], 0, 2, 2));
+        MatrixMut::new(&mut out, 2, 2, 2).product(Into::Added, 1.0, left, right);
+        assert_eq!(out, vec![7.0; 4]);
+        MatrixMut::new(&mut out, 2, 2, 2).product(Into::Placed, 1.0, left, right);
+        assert_eq!(out, vec![0.0; 4]);
+    }
+
+    #[test]
+    fn heads_that_lie_side_by_side_are_written_apart() {
+        let mut out = vec![0.0_f32; 12];
+        // (batch 1, heads 2, rows 3, columns 2) in memory (batch, row, head, column).
+        let heads = MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
+        for (number, mut head) in (1_u8..).zip(heads) {
+            head.fill(f32::from(number));
+        }
+        assert_eq!(out, [1.0, 1.0, 2.0, 2.0].repeat(3));
+    }
+
+    #[test]
+    fn matrices_that_would_meet_are_refused() {
+        let mut out = [0.0_f32; 12];
+        assert!(MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 1, 4]).is_none());
+        assert!(MatrixMut::grid(&mut out, [2, 2, 3, 2], [12, 2, 4]).is_none());
+    }
+}

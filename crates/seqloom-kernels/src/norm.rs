@@ -1,0 +1,293 @@
+//! Normalisation of rows: layer norm (Ba et al. 2016) and RMS norm (Zhang and Sennrich 2019).
+
+use pulp::{Simd, WithSimd};
+
+use crate::lanes::Lanes;
+use crate::{Float, machine, parallel};
+
+/// How rows are normalised.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<'a, T> {
+    /// The factor of each column; there is at least one.
+    pub weight: &'a [T],
+    /// Added to each column; without it the mean is left in: RMS norm.
+    pub bias: Option<&'a [T]>,
+    /// Added to the variance.
+    pub epsilon: f64,
+}
+
+/// Fills the normalised rows, and each row's mean and the inverse of its deviation.
+pub fn normalise<T: Float>(rule: Rule<'_, T>, x: &[T], outs: [&mut [T]; 3], threads: usize) {
+    let [out, means, inverses] = outs;
+    let width = rule.weight.len();
+    let rows = parallel::rows_per_chunk(width);
+    let statistics = means.chunks_mut(rows).zip(inverses.chunks_mut(rows));
+    let pieces = out
+        .chunks_mut(rows * width)
+        .zip(x.chunks(rows * width))
+        .zip(statistics);
+    let pieces: Vec<_> = pieces.collect();
+    parallel::each(pieces, threads, |((out, x), (means, inverses))| {
+        machine::dispatch(Forward {
+            rule,
+            x,
+            out,
+            means,
+            inverses,
+        });
+    });
+}
+
+struct Forward<'a, T> {
+    rule: Rule<'a, T>,
+    x: &'a [T],
+    out: &'a mut [T],
+    means: &'a mut [T],
+    inverses: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for Forward<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Rule {
+            weight,
+            bias,
+            epsilon,
+        } = self.rule;
+        let rows = self
+            .x
+            .chunks(weight.len())
+            .zip(self.out.chunks_mut(weight.len()));
+        let statistics = self.means.iter_mut().zip(self.inverses);
+        for ((x, out), (mean, inverse)) in rows.zip(statistics) {
+            (*mean, *inverse) = moments(simd, x, bias.is_some(), epsilon);
+            let (mean, inverse) = (*mean, *inverse);
+            let columns = out.iter_mut().zip(x).zip(weight);
+            match bias {
+                None => columns.for_each(|((out, &x), &weight)| *out = x * inverse * weight),
+                Some(bias) => columns.zip(bias).for_each(|(((out, &x), &weight), &bias)| {
+                    *out = (x - mean) * inverse * weight + bias;
+                }),
+            }
+        }
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "no row has 2^53 numbers")]
+fn count_of<T: Float>(width: usize) -> T {
+    T::of(width as f64)
+}
+
+/// A row's mean, or zero, and the inverse of the deviation from it.
+#[inline(always)]
+fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> (T, T) {
+    let count = count_of(x.len());
+    let mean = if centred {
+        sum(simd, x, x, |x, _| x) / count
+    } else {
+        T::ZERO
+    };
+    let center = Lanes::splat(simd, mean);
+    let square = sum(simd, x, x, |x, _| (x - center) * (x - center));
+    let variance = (square / count).wide();
+    (mean, T::of((variance + epsilon).sqrt().recip()))
+}
+
+/// The sum of a function of two rows.
+#[inline(always)]
+fn sum<S: Simd, T: Float>(
+    simd: S,
+    x: &[T],
+    y: &[T],
+    function: impl Fn(Lanes<S, T>, Lanes<S, T>) -> Lanes<S, T>,
+) -> T {
+    let ((x, x_rest), (y, y_rest)) = (T::split::<S>(x), T::split::<S>(y));
+    let mut totals = [Lanes::splat(simd, T::ZERO); 2];
+    for (&x, &y) in x.iter().zip(y) {
+        let [first, second] = totals;
+        totals = [
+            second,
+            first + function(Lanes::new(simd, x), Lanes::new(simd, y)),
+        ];
+    }
+    let rest = Lanes::load_part(simd, x_rest);
+    let mut last = [T::ZERO; 16];
+    let last = &mut last[..x_rest.len()];
+    function(rest, Lanes::load_part(simd, y_rest)).store_part(last);
+    (totals[0] + totals[1]).sum() + last.iter().copied().sum()
+}
+
+/// What the normalisation gave, and the gradient by its output.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a, T> {
+    /// The gradient by the output.
+    pub grad: &'a [T],
+    /// What was normalised.
+    pub x: &'a [T],
+    /// The rows' means; none for RMS norm.
+    pub means: Option<&'a [T]>,
+    /// The inverses of their deviations.
+    pub inverses: &'a [T],
+}
+
+/// Fills the gradients by the input, the weight and the bias. Sums over rows are made of
+/// the sums over tiles of them, which do not depend on the threads.
+pub fn normalise_grad<T: Float>(
+    weight: &[T],
+    given: Given<'_, T>,
+    outs: [&mut [T]; 3],
+    threads: usize,
+) {
+    let [out, by_weight, by_bias] = outs;
+    let width = weight.len();
+    let tile = given.inverses.len().div_ceil(TILES).max(LEAST);
+    let tiles = given.inverses.len().div_ceil(tile);
+    let mut sums = vec![T::ZERO; tiles * 2 * width];
+    let sizes = (tile * width, 2 * width);
+    parallel::chunk_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
+        let (by_weight, by_bias) = sums.split_at_mut(width);
+        machine::dispatch(Backward {
+            weight,
+            given,
+            first: number * tile,
+            out,
+            by_weight,
+            by_bias,
+        });
+    });
+    by_weight.fill(T::ZERO);
+    by_bias.fill(T::ZERO);
+    for sums in sums.chunks(2 * width) {
+        let (weights, biases) = sums.split_at(width);
+        by_weight
+            .iter_mut()
+            .zip(weights)
+            .for_each(|(total, &sum)| *total += sum);
+        by_bias
+            .iter_mut()
+            .zip(biases)
+            .for_each(|(total, &sum)| *total += sum);
+    }
+}
+
+/// Rows are cut into so many tiles at most, of so many rows at least.
+const TILES: usize = 32;
+const LEAST: usize = 16;
+
+struct Backward<'a, T> {
+    weight: &'a [T],
+    given: Given<'a, T>,
+    first: usize,
+    out: &'a mut [T],
+    by_weight: &'a mut [T],
+    by_bias: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for Backward<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (weight, width) = (self.weight, self.weight.len());
+        let (grad, x) = (
+            &self.given.grad[self.first * width..],
+            &self.given.x[self.first * width..],
+        );
+        let rows = grad
+            .chunks(width)
+            .zip(x.chunks(width))
+            .zip(self.out.chunks_mut(width));
+        for (row, ((grad, x), out)) in (self.first..).zip(rows) {
+            let inverse = self.given.inverses[row];
+            let mean = self.given.means.map_or(T::ZERO, |means| means[row]);
+            let share = |sum: T| sum / count_of(width);
+            for ((out, &grad), &weight) in out.iter_mut().zip(grad).zip(weight) {
+                *out = grad * weight;
+            }
+            let level = self
+                .given
+                .means
+                .map_or(T::ZERO, |_| share(sum(simd, out, x, |grad, _| grad)));
+            let center = Lanes::splat(simd, mean);
+            let slope = share(sum(simd, out, x, |grad, x| grad * (x - center))) * inverse;
+            let sums = self.by_weight.iter_mut().zip(&mut *self.by_bias);
+            let columns = out.iter_mut().zip(grad).zip(x);
+            for (((out, &grad), &x), (by_weight, by_bias)) in columns.zip(sums) {
+                let normal = (x - mean) * inverse;
+                *out = (*out - level - normal * slope) * inverse;
+                *by_weight += grad * normal;
+                *by_bias += grad;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::on_every_machine;
+
+    fn rows(count: u16, width: usize) -> Vec<f64> {
+        (0..count)
+            .map(|i| f64::from(i % 13) * 0.7 + f64::from(i % 7))
+            .take(count as usize / width * width)
+            .collect()
+    }
+
+    #[test]
+    fn a_row_has_mean_0_and_deviation_1() {
+        on_every_machine(|_| {
+            for width in [3_u8, 8, 33, 40] {
+                let (count, width) = (f64::from(width), usize::from(width));
+                let x = rows(400, width);
+                let (mut out, mut mean, mut inverse) = (
+                    x.clone(),
+                    vec![0.0; x.len() / width],
+                    vec![0.0; x.len() / width],
+                );
+                let (weight, bias) = (vec![1.0; width], vec![0.0; width]);
+                let rule = Rule {
+                    weight: &weight,
+                    bias: Some(&bias),
+                    epsilon: 0.0,
+                };
+                normalise(rule, &x, [&mut out, &mut mean, &mut inverse], 1);
+                for row in out.chunks(width) {
+                    assert!((row.iter().sum::<f64>() / count).abs() < 1e-12);
+                    assert!((row.iter().map(|x| x * x).sum::<f64>() / count - 1.0).abs() < 1e-12);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn sums_over_rows_do_not_depend_on_the_threads() {
+        let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::of).collect();
+        let weight = vec![1.5; 40];
+        let inverses = vec![0.3; 1000];
+        let given = Given {
+            grad: &x,
+            x: &x,
+            means: None,
+            inverses: &inverses,
+        };
+        let grads = |threads| {
+            let (mut out, mut by_weight, mut by_bias) = (x.clone(), vec![0.0; 40], vec![0.0; 40]);
+            normalise_grad(
+                &weight,
+                given,
+                [&mut out, &mut by_weight, &mut by_bias],
+                threads,
+            );
+            (out, by_weight, by_bias)
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(3)
+            .build()
+            .unwrap();
+        assert_eq!(grads(1), pool.install(|| grads(3)));
+    }
+}

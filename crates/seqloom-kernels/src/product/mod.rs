@@ -1,0 +1,28 @@
+//! Matrix products whose factors are packed from wherever their numbers stand.
+//!
+//! The scheme is that of Goto and van de Geijn (2008): the depth, along which products are
+//! summed, is cut into blocks; of each, both factors are laid out in panels of a few
+//! lines, in the order of their use ([`Lines`]); a kernel sums a tile of the output in
+//! registers ([`tiles`]), and whoever asked adds the tile where it belongs. An image's
+//! windows are packed straight from the image, so that no matrix of them is ever built.
+//!
+//! Every number of the output is summed in the order of the depth, block after block:
+//! which thread does it, and beside which others, changes no bit.
+
+mod factor;
+mod fill;
+mod kernel;
+mod lines;
+mod matrix;
+mod panels;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use factor::{Factor, pack_right, tiles};
+pub(crate) use fill::fill;
+pub use fill::{product, products};
+pub(crate) use kernel::{Take, Tile, Tiles};
+pub(crate) use lines::Lines;
+pub use matrix::Matrix;
+pub(crate) use matrix::copy_some;
+pub(crate) use panels::{Panels, blocks};

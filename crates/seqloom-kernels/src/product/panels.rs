@@ -1,0 +1,89 @@
+//! How lines are cut into panels, and the depth into blocks.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::Lines;
+use crate::{Float, lanes::Lanes, machine};
+
+/// Lines of a panel. Those of the left factor are numbers that are multiplied one by one,
+/// those of the right factor fill registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panels {
+    /// Lines of a left panel.
+    pub(crate) left: usize,
+    /// Lines of a right panel, a whole number of registers.
+    pub(crate) right: usize,
+    /// Numbers of a register.
+    pub(crate) lanes: usize,
+}
+
+impl Panels {
+    /// Those of this machine's registers.
+    pub(crate) fn of<T: Float>() -> Self {
+        machine::dispatch(Ask::<T>(std::marker::PhantomData))
+    }
+
+    /// Lines that are packed of so many left ones.
+    pub(crate) fn left_lines(&self, count: usize) -> usize {
+        count.next_multiple_of(self.left)
+    }
+
+    /// Lines that are packed of so many right ones: the last panel may be narrower.
+    pub(crate) fn right_lines(&self, count: usize) -> usize {
+        count.next_multiple_of(self.lanes)
+    }
+}
+
+/// Lays lines out in panels of `width`, the last one as narrow as `out` ends.
+pub(crate) fn pack<T: Float>(
+    lines: &impl Lines<T>,
+    first: usize,
+    (depth, width): (Range<usize>, usize),
+    out: &mut [T],
+) {
+    let panels = out.chunks_mut((width * depth.len()).max(1));
+    for (number, panel) in panels.enumerate() {
+        lines.pack(first + number * width, depth.clone(), panel);
+    }
+}
+
+struct Ask<T>(std::marker::PhantomData<T>);
+
+impl<T: Float> WithSimd for Ask<T> {
+    type Output = Panels;
+
+    fn with_simd<S: Simd>(self, _: S) -> Panels {
+        let lanes = Lanes::<S, T>::COUNT;
+        let left = if machine::has_many_registers::<S>() {
+            EIGHT
+        } else {
+            FOUR
+        };
+        Panels {
+            left,
+            right: WIDE * lanes,
+            lanes,
+        }
+    }
+}
+
+/// Registers of a right panel.
+pub(super) const WIDE: usize = 3;
+/// Twelve sums, three inputs and a factor are what sixteen registers hold.
+pub(super) const FOUR: usize = 4;
+/// The same for thirty-two registers.
+pub(super) const EIGHT: usize = 8;
+
+/// Cuts a depth into equal blocks of at most [`DEEPEST`] places.
+pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let size = depth.div_ceil(depth.div_ceil(DEEPEST).max(1)).max(1);
+    (0..depth)
+        .step_by(size)
+        .map(move |start| start..depth.min(start + size))
+}
+
+/// Places of a block: a right panel of so many is what a first-level cache holds, or
+/// brings from the second level in time.
+pub(crate) const DEEPEST: usize = 384;

@@ -1,0 +1,83 @@
+use proptest::prelude::*;
+
+use super::{Matrix, product};
+use crate::Float;
+use crate::machine::tests::on_every_machine;
+
+/// Numbers between -1 and 1 without an order.
+pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
+    let word = |index: u32| (index ^ seed).wrapping_mul(2_654_435_761).rotate_left(13);
+    let number = |index| f64::from(word(index).wrapping_mul(2_246_822_519)) / 2_f64.powi(31) - 1.0;
+    (0..count)
+        .map(|index| T::of(number(u32::try_from(index).unwrap())))
+        .collect()
+}
+
+/// A matrix whose lines are rows of memory, or columns.
+fn matrix<T>(values: &[T], lines: usize, depth: usize, rows: bool) -> Matrix<'_, T> {
+    let (line_step, depth_step) = if rows { (depth, 1) } else { (1, lines) };
+    Matrix {
+        values,
+        lines,
+        depth,
+        line_step,
+        depth_step,
+    }
+}
+
+fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, place: usize) -> f64 {
+    matrix.values[line * matrix.line_step + place * matrix.depth_step].wide()
+}
+
+fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
+    let [lines, columns, depth] = sizes;
+    let (a, b) = (
+        numbers::<T>(lines * depth, 1),
+        numbers::<T>(columns * depth, 2),
+    );
+    let left = matrix(&a, lines, depth, by_rows[0]);
+    let right = matrix(&b, columns, depth, by_rows[1]);
+    let expected = (0..lines * columns).map(|number| {
+        let (row, column) = (number / columns, number % columns);
+        let terms = (0..depth).map(|place| at(&left, row, place) * at(&right, column, place));
+        terms.sum()
+    });
+    let expected: Vec<f64> = expected.collect();
+    on_every_machine(|_| {
+        let mut out = vec![T::of(f64::NAN); lines * columns];
+        product(left, right, &mut out, 1);
+        for (found, expected) in out.iter().zip(&expected) {
+            let error = (found.wide() - expected).abs();
+            assert!(error <= tolerance, "{found:?} is not {expected}");
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn multiplies_as_the_definition_says(
+        lines in 1..30_usize, columns in 1..100_usize, depth in 0..500_usize,
+        rows in any::<[bool; 2]>(),
+    ) {
+        check::<f32>([lines, columns, depth], rows, 1e-3);
+        check::<f64>([lines, columns, depth], rows, 1e-11);
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let (a, b) = (numbers::<f32>(100 * 700, 1), numbers(90 * 700, 2));
+    let (left, right) = (matrix(&a, 100, 700, true), matrix(&b, 90, 700, false));
+    let outs = [1, 2, 4].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let mut out = vec![0.0; 100 * 90];
+        pool.build()
+            .unwrap()
+            .install(|| product(left, right, &mut out, threads));
+        out
+    });
+    assert_eq!(outs[0], outs[1]);
+    assert_eq!(outs[0], outs[2]);
+}

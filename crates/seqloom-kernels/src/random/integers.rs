@@ -1,0 +1,104 @@
+//! Whole numbers and orders.
+
+use seqloom_core::key::Key;
+
+use super::words::{self, PLACES};
+use crate::parallel;
+
+/// Fills `out` with whole numbers from `low` (included) to `high` (excluded), or with
+/// `low` where there is none.
+pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
+    let span = high.wrapping_sub(low).cast_unsigned();
+    let span = if high <= low { 1 } else { span };
+    let keys = split(key);
+    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+        let start = (number * parallel::CHUNK) as u64;
+        for (start, out) in (start..).step_by(PLACES).zip(out.chunks_mut(PLACES)) {
+            block(keys, start, span, low, out);
+        }
+    });
+}
+
+/// Two words a number, so that the remainder of their division by the span hardly
+/// prefers any.
+fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
+    let [mut higher, mut lower] = [[0; PLACES]; 2];
+    words::fill(keys[0], start, &mut higher[..out.len()]);
+    words::fill(keys[1], start, &mut lower[..out.len()]);
+    let half = (1 << 16) % span;
+    let carry = half.wrapping_mul(half) % span;
+    for (out, (higher, lower)) in out.iter_mut().zip(higher.into_iter().zip(lower)) {
+        let offset = (higher % span)
+            .wrapping_mul(carry)
+            .wrapping_add(lower % span)
+            % span;
+        *out = low.wrapping_add(offset.cast_signed());
+    }
+}
+
+/// Fills `out` with the numbers from 0 on, each once, in random order: sorted by random
+/// words as often as makes equal words unlikely.
+pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
+    out.iter_mut()
+        .zip(0..)
+        .for_each(|(out, number)| *out = number);
+    let (mut key, mut words) = (key, vec![0; out.len()]);
+    for _ in 0..rounds(out.len()) {
+        let [next, this] = split(key);
+        key = next;
+        super::bits(this, &mut words, threads);
+        let mut order: Vec<(u32, i32)> = words.iter().copied().zip(out.iter().copied()).collect();
+        order.sort_by_key(|&(word, _)| word);
+        out.iter_mut()
+            .zip(order)
+            .for_each(|(to, (_, number))| *to = number);
+    }
+}
+
+/// `3 log(n) / log(2^32)`, rounded up.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "no array has 2^53 places, and the result is below ten"
+)]
+fn rounds(count: usize) -> usize {
+    (3.0 * (count.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize
+}
+
+/// Two keys of one, jax's way.
+fn split(key: Key) -> [Key; 2] {
+    [0, 1].map(|count| Key(key.words([0, count])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_stay_in_their_range_and_meet_all_of_it() {
+        let mut out = [0; 1000];
+        randint(Key([0, 1]), -3, 4, &mut out, 1);
+        for number in -3..4 {
+            assert!(out.contains(&number));
+        }
+        assert!(out.iter().all(|number| (-3..4).contains(number)));
+    }
+
+    #[test]
+    fn an_empty_range_gives_its_low_end() {
+        let mut out = [0; 3];
+        randint(Key([0, 1]), 5, 5, &mut out, 1);
+        assert_eq!(out, [5; 3]);
+    }
+
+    #[test]
+    fn an_order_holds_each_number_once() {
+        for count in [0, 1, 2, 1000] {
+            let mut out = vec![0; count];
+            permutation(Key([0, 1]), &mut out, 1);
+            out.sort_unstable();
+            assert!(out.iter().copied().eq((0..).take(count)));
+        }
+    }
+}

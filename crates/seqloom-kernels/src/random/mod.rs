@@ -1,0 +1,11 @@
+//! Random numbers as a pure function of a key and of their place: the same bits as jax's.
+
+mod integers;
+mod normal;
+mod uniform;
+pub(crate) mod words;
+
+pub use integers::{permutation, randint};
+pub use normal::{Normal, Truncation, normal, truncated_normal};
+pub(crate) use uniform::bound;
+pub use uniform::{Random, bernoulli, bits, uniform};

@@ -1,0 +1,258 @@
+//! Normal numbers, from uniform ones by the inverse of the error function.
+//!
+//! Polynomials in `w = -ln(1 - x * x)` of M. Giles, "Approximating the erfinv function"
+//! (GPU Computing Gems, 2011), as in XLA.
+
+use seqloom_core::key::Key;
+
+use super::uniform::Random;
+use crate::{Float, parallel};
+
+/// What normal numbers are made of, and where they end.
+#[derive(Clone, Copy, Debug)]
+pub struct Truncation<T> {
+    /// Values of the error function: uniform numbers lie from the first to the second.
+    pub range: [T; 2],
+    /// The least and the greatest number that may come out.
+    pub limits: [T; 2],
+}
+
+/// Fills `out` with numbers of mean 0 and deviation 1, given that they lie between two.
+pub fn truncated_normal<T: Normal>(
+    key: Key,
+    truncation: Truncation<T>,
+    out: &mut [T],
+    threads: usize,
+) {
+    let Truncation {
+        range: [low, high],
+        limits: [least, most],
+    } = truncation;
+    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+        T::uniform(key, (number * parallel::CHUNK) as u64, out);
+        for value in out {
+            let share = value.times_plus(high - low, low);
+            let share = if share < low { low } else { share };
+            let normal = T::of(std::f64::consts::SQRT_2) * share.erf_inv();
+            let normal = if normal < least { least } else { normal };
+            *value = if normal > most { most } else { normal };
+        }
+    });
+}
+
+/// Fills `out` with numbers of mean 0 and deviation 1.
+pub fn normal<T: Normal>(key: Key, out: &mut [T], threads: usize) {
+    let truncation = Truncation {
+        range: [T::ABOVE_MINUS_ONE, T::ONE],
+        limits: [T::LOWEST, T::ZERO - T::LOWEST],
+    };
+    truncated_normal(key, truncation, out, threads);
+}
+
+/// A float that normal numbers are made of.
+pub trait Normal: Random {
+    /// The least number above -1.
+    const ABOVE_MINUS_ONE: Self;
+    /// `self * factor + term`, rounded once.
+    #[must_use]
+    fn times_plus(self, factor: Self, term: Self) -> Self;
+    /// The number whose error function this is.
+    #[must_use]
+    fn erf_inv(self) -> Self;
+}
+
+impl Normal for f32 {
+    const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
+
+    fn times_plus(self, factor: Self, term: Self) -> Self {
+        Self::of(f64::from(self) * f64::from(factor) + f64::from(term))
+    }
+
+    fn erf_inv(self) -> Self {
+        let w = -(-self * self).ln_1p();
+        self * if w < 5.0 {
+            polynomial(&NEAR, w - 2.5)
+        } else {
+            polynomial(&FAR, w.sqrt() - 3.0)
+        }
+    }
+}
+
+/// The logarithm of `1 + x`, as far from the truth as XLA's: it uses the quotient of
+/// polynomials from Cephes a little beyond the range that this was made for.
+fn ln_1p(x: f64) -> f64 {
+    if x.abs() >= std::f64::consts::SQRT_2 - 1.0 {
+        return (1.0 + x).ln();
+    }
+    let square = x * x;
+    let bend = square * polynomial(&LOG_ABOVE, x) / polynomial(&LOG_BELOW, x);
+    x - 0.5 * square + x * bend
+}
+
+impl Normal for f64 {
+    const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
+
+    fn times_plus(self, factor: Self, term: Self) -> Self {
+        self.mul_add(factor, term)
+    }
+
+    fn erf_inv(self) -> Self {
+        let w = -ln_1p(-self * self);
+        self * if w < 6.25 {
+            polynomial(&WIDE_NEAR, w - 3.125)
+        } else if w < 16.0 {
+            polynomial(&WIDE_MIDDLE, w.sqrt() - 3.25)
+        } else {
+            polynomial(&WIDE_FAR, w.sqrt() - 5.0)
+        }
+    }
+}
+
+/// By Horner's rule, the highest power first.
+fn polynomial<T: Float>(terms: &[T], x: T) -> T {
+    terms.iter().fold(T::ZERO, |value, &term| value * x + term)
+}
+
+/// In `w - 2.5`, for w below 5.
+const NEAR: [f32; 9] = [
+    2.810_226_4e-8,
+    3.432_739_4e-7,
+    -3.523_387_7e-6,
+    -4.391_506_5e-6,
+    0.000_218_580_87,
+    -0.001_253_725,
+    -0.004_177_681_6,
+    0.246_640_73,
+    1.501_409_4,
+];
+
+/// In `sqrt(w) - 3`, for the others.
+const FAR: [f32; 9] = [
+    -0.000_200_214_26,
+    0.000_100_950_56,
+    0.001_349_343_2,
+    -0.003_673_428_4,
+    0.005_739_507_7,
+    -0.007_622_461_3,
+    0.009_438_870_5,
+    1.001_674,
+    2.832_976_8,
+];
+
+/// In `w - 3.125`, for w below 6.25.
+const WIDE_NEAR: [f64; 23] = [
+    -3.644_412_064_017_82e-21,
+    -1.685_059_138_182_016_6e-19,
+    1.285_848_071_525_64e-18,
+    1.115_787_767_802_518_1e-17,
+    -1.333_171_662_854_621e-16,
+    2.097_276_787_596_856_2e-17,
+    6.637_638_134_358_324e-15,
+    -4.054_566_272_975_207e-14,
+    -8.151_934_197_605_472e-14,
+    2.633_509_315_308_232_3e-12,
+    -1.297_513_325_345_353_2e-11,
+    -5.415_412_054_294_628e-11,
+    1.051_212_273_321_532_3e-9,
+    -4.112_633_980_346_984e-9,
+    -2.907_036_995_788_200_5e-8,
+    4.234_787_782_793_240_4e-7,
+    -1.365_469_200_083_467_9e-6,
+    -1.388_252_336_278_646_9e-5,
+    0.000_186_734_208_034_057_14,
+    -0.000_740_702_534_166_267,
+    -0.006_033_670_871_430_149,
+    0.240_158_182_425_589_62,
+    1.653_654_562_683_102_7,
+];
+
+/// In `sqrt(w) - 3.25`, for w below 16.
+const WIDE_MIDDLE: [f64; 19] = [
+    2.213_737_692_177_578_7e-9,
+    9.075_656_193_888_539e-8,
+    -2.751_740_629_706_454_5e-7,
+    1.823_962_921_438_922_8e-8,
+    1.502_740_396_890_982_8e-6,
+    -4.013_867_526_981_546e-6,
+    2.923_444_908_995_544_6e-6,
+    1.247_530_448_167_177_9e-5,
+    -4.731_822_900_905_573_4e-5,
+    6.828_485_145_957_318e-5,
+    2.403_111_038_709_789_4e-5,
+    -0.000_355_037_520_362_847_5,
+    0.000_953_289_379_737_380_5,
+    -0.001_688_275_556_023_504_7,
+    0.002_491_442_096_107_851,
+    -0.003_751_208_507_569_241,
+    0.005_370_914_553_590_064,
+    1.005_258_967_694_159_2,
+    3.083_885_610_492_220_8,
+];
+
+/// In `sqrt(w) - 5`, for the others.
+const WIDE_FAR: [f64; 17] = [
+    -2.710_992_061_643_857_3e-11,
+    -2.555_641_816_996_525e-10,
+    1.507_657_269_350_054_8e-9,
+    -3.789_465_440_126_737e-9,
+    7.615_701_208_078_34e-9,
+    -1.496_002_662_714_924e-8,
+    2.914_795_345_090_108e-8,
+    -6.771_199_775_845_234e-8,
+    2.290_048_222_802_665_5e-7,
+    -9.929_827_294_231_7e-7,
+    4.526_062_597_223_154e-6,
+    -1.968_177_810_553_167e-5,
+    7.599_527_703_001_776e-5,
+    -0.000_215_030_119_300_444_77,
+    -0.000_138_719_318_336_231_22,
+    1.010_300_464_864_534_4,
+    4.849_906_401_408_584,
+];
+
+/// The numerator and the denominator of Cephes' logarithm, highest power first.
+const LOG_ABOVE: [f64; 7] = [
+    4.527_000_086_244_52e-5,
+    0.498_541_028_231_933_75,
+    6.578_732_594_206_104,
+    29.911_919_328_553_072,
+    60.949_667_980_987_79,
+    57.112_963_590_585_54,
+    20.039_553_499_201_283,
+];
+
+const LOG_BELOW: [f64; 7] = [
+    1.0,
+    15.062_909_083_469_192,
+    83.047_565_967_967_22,
+    221.762_398_237_328_57,
+    309.098_722_253_120_57,
+    216.427_886_144_959_47,
+    60.118_660_497_603_84,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inverse_of_the_error_function_is_one() {
+        for step in -999..1000 {
+            let x = f64::from(step) / 1000.0;
+            assert!((libm::erf(x.erf_inv()) - x).abs() < 1e-14, "{x}");
+            let single = f32::of(x);
+            let found = libm::erf(f64::from(single.erf_inv()));
+            assert!((found - f64::from(single)).abs() < 2e-7, "{x}");
+        }
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_0_and_deviation_1() {
+        let mut out = vec![0.0_f64; 1 << 16];
+        normal(Key([0, 1]), &mut out, 1);
+        let count = f64::from(1 << 16);
+        let mean = out.iter().sum::<f64>() / count;
+        let square = out.iter().map(|x| x * x).sum::<f64>() / count;
+        assert!(mean.abs() < 0.01 && (square - 1.0).abs() < 0.01);
+    }
+}

@@ -1,0 +1,110 @@
+//! Bits, uniform numbers and coins.
+
+use seqloom_core::key::Key;
+
+use super::words::{self, PLACES};
+use crate::{Float, parallel};
+
+/// Fills `out` with words of 32 random bits.
+pub fn bits(key: Key, out: &mut [u32], threads: usize) {
+    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+        words::fill(key, place(number), out);
+    });
+}
+
+/// Fills `out` with numbers from 0 (included) to 1 (excluded), as fine as the type's
+/// numbers below 2 are.
+pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
+    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+        T::uniform(key, place(number), out);
+    });
+}
+
+/// Fills `out` with coins that fall on 1 with this probability.
+pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
+    let bound = bound(probability);
+    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+        let starts = (place(number)..).step_by(PLACES);
+        for (start, out) in starts.zip(out.chunks_mut(PLACES)) {
+            let mut words = [0; PLACES];
+            words::fill(key, start, &mut words);
+            for (out, word) in out.iter_mut().zip(words) {
+                *out = word >> 9 < bound;
+            }
+        }
+    });
+}
+
+/// A coin falls on 1 where its word, less nine bits, is below this: where a uniform number
+/// of 23 bits is below the probability in single precision.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a probability lies between 0 and 1; rounding it to single precision is meant"
+)]
+pub(crate) fn bound(probability: f64) -> u32 {
+    (f64::from(probability as f32) * 2_f64.powi(23)).ceil() as u32
+}
+
+fn place(chunk: usize) -> u64 {
+    (chunk * parallel::CHUNK) as u64
+}
+
+/// A float that uniform numbers are made of.
+pub trait Random: Float {
+    /// Fills `out` with uniform numbers from the place `start` on.
+    fn uniform(key: Key, start: u64, out: &mut [Self]);
+}
+
+impl Random for f32 {
+    fn uniform(key: Key, start: u64, out: &mut [Self]) {
+        let words = bytemuck::cast_slice_mut::<_, u32>(out);
+        words::fill(key, start, words);
+        for word in words {
+            *word = *word >> 9 | 1.0_f32.to_bits();
+        }
+        for value in out {
+            *value -= 1.0;
+        }
+    }
+}
+
+impl Random for f64 {
+    fn uniform(key: Key, start: u64, out: &mut [Self]) {
+        let words = bytemuck::cast_slice_mut::<_, u64>(out);
+        words::fill_wide(key, start, words);
+        for word in words {
+            *word = *word >> 12 | 1.0_f64.to_bits();
+        }
+        for value in out {
+            *value -= 1.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_numbers_are_those_that_jax_gives() {
+        // jax.random.uniform(jax.random.key(7), (3,)), jax 0.10.
+        let mut out = [0.0_f32; 3];
+        uniform(Key([0, 7]), &mut out, 1);
+        assert_eq!(out.map(f32::to_bits), EXPECTED);
+    }
+
+    const EXPECTED: [u32; 3] = [0x3f2c_9128, 0x3f79_807e, 0x3e9b_0e50];
+
+    #[test]
+    fn a_coin_is_a_uniform_number_below_its_probability() {
+        let key = Key([1, 2]);
+        let (mut numbers, mut coins) = ([0.0_f32; 1000], [false; 1000]);
+        uniform(key, &mut numbers, 1);
+        for probability in [0.0, 0.1, 0.5, 0.9, 1.0] {
+            bernoulli(key, probability, &mut coins, 1);
+            let below = |number: &f32| *number < f32::of(probability);
+            assert!(numbers.iter().map(below).eq(coins));
+        }
+    }
+}

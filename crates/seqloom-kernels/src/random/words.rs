@@ -1,0 +1,102 @@
+//! Random words by place: the counter of a word is its place in the array.
+
+use pulp::{Simd, WithSimd};
+use seqloom_core::key::Key;
+
+use crate::machine;
+
+/// Places whose words are made at once.
+pub(crate) const PLACES: usize = 256;
+
+/// Fills `out` with the key's words of 32 bits from the place `start` on: jax's, in its
+/// partitionable layout.
+pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
+    machine::dispatch(Words { key, start, out });
+}
+
+/// The same with words of 64 bits.
+pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
+    for (place, out) in (start..).zip(out) {
+        let [high, low] = key.words(halves(place));
+        *out = u64::from(high) << 32 | u64::from(low);
+    }
+}
+
+struct Words<'a> {
+    key: Key,
+    start: u64,
+    out: &'a mut [u32],
+}
+
+impl WithSimd for Words<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        words(self.key, self.start, self.out);
+    }
+}
+
+/// The same within a kernel.
+#[inline(always)]
+pub(crate) fn words(key: Key, start: u64, out: &mut [u32]) {
+    let [high, low] = halves(start);
+    let before = usize::try_from(u32::MAX - low).unwrap_or(usize::MAX);
+    let (out, after) = out.split_at_mut(out.len().min(before.saturating_add(1)));
+    run(key, [high, low], out);
+    run(key, [high.wrapping_add(1), 0], after);
+}
+
+/// Words whose counters differ in the lower half only.
+#[inline(always)]
+fn run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
+    let mut count = low;
+    for out in out {
+        let [first, second] = key.words([high, count]);
+        *out = first ^ second;
+        count = count.wrapping_add(1);
+    }
+}
+
+/// The high and the low word of a counter.
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the other half is taken by itself"
+)]
+fn halves(place: u64) -> [u32; 2] {
+    [(place >> 32) as u32, place as u32]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::on_every_machine;
+
+    #[test]
+    fn a_word_is_both_halves_of_its_own_counter() {
+        let key = Key([3, 4]);
+        on_every_machine(|_| {
+            let mut out = [0; 301];
+            fill(key, 5, &mut out);
+            for (place, &out) in (5..).zip(&out) {
+                let [first, second] = key.words([0, place]);
+                assert_eq!(out, first ^ second, "place {place}");
+            }
+        });
+    }
+
+    #[test]
+    fn counters_go_on_beyond_a_word() {
+        let key = Key([3, 4]);
+        let (mut out, mut wide) = ([0; 5], [0; 5]);
+        fill(key, (1 << 32) - 2, &mut out);
+        fill_wide(key, (1 << 32) - 2, &mut wide);
+        let counts = [[0, u32::MAX - 1], [0, u32::MAX], [1, 0], [1, 1], [1, 2]];
+        for ((count, out), wide) in counts.into_iter().zip(out).zip(wide) {
+            let [first, second] = key.words(count);
+            assert_eq!(out, first ^ second);
+            assert_eq!(wide, u64::from(first) << 32 | u64::from(second));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! NumPy's arrays as a program's inputs and outputs.
+
+use numpy::{
+    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
+    PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use seqloom_fuse::{Numbers, NumbersMut};
+
+/// An array that is read for as long as this lives.
+pub(super) struct Reading<'py> {
+    numbers: Readonly<'py>,
+    /// By how many numbers it steps along each of its axes.
+    pub(super) strides: Vec<usize>,
+}
+
+/// An array that is written for as long as this lives.
+pub(super) struct Writing<'py>(Readwrite<'py>);
+
+macro_rules! element_types {
+    ($($kind:ident $type:ident $letter:literal;)*) => {
+        enum Readonly<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
+        enum Readwrite<'py> { $($kind(PyReadwriteArrayDyn<'py, $type>)),* }
+
+        fn readonly<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Readonly<'py>> {
+            let found = array.dtype();
+            match (found.kind(), found.itemsize()) {
+                $(($letter, size) if size == size_of::<$type>() => {
+                    Ok(Readonly::$kind(typed::<$type>(array)?.try_readonly().map_err(unusable)?))
+                })*
+                _ => Err(foreign(&found)),
+            }
+        }
+
+        fn readwrite<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Readwrite<'py>> {
+            let found = array.dtype();
+            match (found.kind(), found.itemsize()) {
+                $(($letter, size) if size == size_of::<$type>() => {
+                    Ok(Readwrite::$kind(typed::<$type>(array)?.try_readwrite().map_err(unusable)?))
+                })*
+                _ => Err(foreign(&found)),
+            }
+        }
+
+        /// Where an array begins.
+        pub(super) fn start(array: &Bound<'_, PyUntypedArray>) -> Option<usize> {
+            let found = array.dtype();
+            match (found.kind(), found.itemsize()) {
+                $(($letter, size) if size == size_of::<$type>() => {
+                    Some(typed::<$type>(array).ok()?.data().addr())
+                })*
+                _ => None,
+            }
+        }
+
+        impl Reading<'_> {
+            /// The numbers that the array spans, those between its own included.
+            pub(super) fn numbers(&self) -> Numbers<'_> {
+                match &self.numbers { $(Readonly::$kind(array) => Numbers::$kind(span(array, &self.strides))),* }
+            }
+        }
+
+        impl Writing<'_> {
+            /// The numbers of the array, in order.
+            pub(super) fn numbers(&mut self) -> PyResult<NumbersMut<'_>> {
+                Ok(match &mut self.0 { $(Readwrite::$kind(array) => NumbersMut::$kind(array.as_slice_mut()?)),* })
+            }
+        }
+    };
+}
+
+element_types! {
+    F32 f32 b'f';
+    F64 f64 b'f';
+    I64 i64 b'i';
+    I32 i32 b'i';
+    U32 u32 b'u';
+    U8 u8 b'u';
+    Bool bool b'b';
+}
+
+impl<'py> Reading<'py> {
+    pub(super) fn new(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
+        let size = isize::try_from(array.dtype().itemsize())?;
+        let step = |&bytes: &isize| {
+            let whole = bytes % size == 0;
+            let step = usize::try_from(bytes / size).ok().filter(|_| whole);
+            step.ok_or_else(|| PyValueError::new_err("an input steps backwards or between numbers"))
+        };
+        Ok(Self {
+            strides: array.strides().iter().map(step).collect::<PyResult<_>>()?,
+            numbers: readonly(array)?,
+        })
+    }
+}
+
+impl<'py> Writing<'py> {
+    pub(super) fn new(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
+        if !array.is_c_contiguous() {
+            return Err(PyValueError::new_err("an output is not C-contiguous"));
+        }
+        Ok(Self(readwrite(array)?))
+    }
+}
+
+/// All numbers from an array's first to its last.
+fn span<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, strides: &[usize]) -> &'a [T] {
+    if array.is_empty() {
+        return &[];
+    }
+    let steps = array.shape().iter().zip(strides);
+    let last: usize = steps.map(|(size, stride)| (size - 1) * stride).sum();
+    // SAFETY: the first and the last number are of one allocation, and what lies between
+    // them is initialised; the array is held, and nothing writes within its span: outputs
+    // that share its memory are refused as they are borrowed.
+    #[expect(unsafe_code, reason = "a view with gaps has no slice")]
+    unsafe {
+        std::slice::from_raw_parts(array.data(), last + 1)
+    }
+}
+
+fn typed<'a, 'py, T: Element>(
+    array: &'a Bound<'py, PyUntypedArray>,
+) -> PyResult<&'a Bound<'py, PyArrayDyn<T>>> {
+    let typed = array.cast::<PyArrayDyn<T>>();
+    typed.map_err(|_| PyTypeError::new_err("arrays of another byte order are not taken"))
+}
+
+fn foreign(found: &Bound<'_, numpy::PyArrayDescr>) -> PyErr {
+    PyTypeError::new_err(format!("arrays of {found} are not taken"))
+}
+
+fn unusable(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("an array is used elsewhere: {error}"))
+}

@@ -1,0 +1,4 @@
+//! The border of `seqloom-fuse`.
+
+mod arrays;
+pub(crate) mod program;

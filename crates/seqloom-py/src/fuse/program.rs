@@ -1,0 +1,257 @@
+//! The border of `seqloom_fuse::Program`.
+
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyTuple};
+use seqloom_fuse::{Description, Fold, Op, Operand, Output, Program, Source, Target, run};
+
+use super::arrays::{Reading, Writing, start};
+use crate::{error, kernels::pool};
+
+/// An elementwise program, checked once and run often.
+///
+/// Values are numbered: first the inputs, then the constants, then what each step makes.
+/// A step is an operation and its values. An output is a value, how it is folded (or
+/// `None`), and the axes along which it is.
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
+#[pyclass(frozen, module = "seqloom._rust._native")]
+pub(crate) struct ElementwiseProgram {
+    program: Program,
+    double: bool,
+    /// The folded axes of each output.
+    axes: Vec<Vec<usize>>,
+}
+
+/// An input as it came: a number, or an array that is read, or that an output is written over.
+enum Given<'py> {
+    Number(f64),
+    Array(Reading<'py>, Vec<usize>),
+    Output(usize, Vec<usize>),
+}
+
+#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
+#[pymethods]
+impl ElementwiseProgram {
+    #[new]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a border function names every part"
+    )]
+    fn new(
+        py: Python<'_>,
+        double: bool,
+        inputs: usize,
+        constants: Vec<f64>,
+        steps: Vec<(String, Vec<usize>)>,
+        outputs: Vec<(usize, Option<String>, Vec<usize>)>,
+    ) -> PyResult<Self> {
+        let mut axes = Vec::with_capacity(outputs.len());
+        let mut description = Description {
+            inputs,
+            constants,
+            steps: steps.into_iter().map(step).collect::<PyResult<_>>()?,
+            outputs: Vec::with_capacity(outputs.len()),
+        };
+        for (value, fold, along) in outputs {
+            let fold = fold.as_deref().map(named_fold).transpose()?;
+            description.outputs.push(Output { value, fold });
+            axes.push(along);
+        }
+        let program = Program::new(&description).map_err(|failure| error::raised(py, &failure))?;
+        Ok(Self {
+            program,
+            double,
+            axes,
+        })
+    }
+
+    /// Fills `outputs` from `inputs`: arrays that broadcast, or numbers. An output may be an
+    /// input of the same layout.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyTuple>,
+        outputs: &Bound<'py, PyTuple>,
+        threads: usize,
+    ) -> PyResult<()> {
+        let rooms = arrays(outputs)?;
+        let given = self.given(inputs, &rooms)?;
+        let shape = self.shape(&given, &rooms)?;
+        let operands: Vec<Operand<'_>> = given.iter().map(|one| one.operand(&shape)).collect();
+        let mut writings = rooms
+            .iter()
+            .map(Writing::new)
+            .collect::<PyResult<Vec<_>>>()?;
+        let mut targets = Vec::with_capacity(rooms.len());
+        for (number, writing) in writings.iter_mut().enumerate() {
+            targets.push(Target {
+                numbers: writing.numbers()?,
+                strides: plain_strides(&shape, &self.axes[number]),
+            });
+        }
+        let nanoseconds = self.program.nanoseconds(shape.iter().product());
+        let threads = seqloom_kernels::crew(threads, nanoseconds);
+        let work = || {
+            let run = if self.double { run::<f64> } else { run::<f32> };
+            run(&self.program, &shape, &operands, targets, threads)
+        };
+        let outcome = if nanoseconds < BRIEF {
+            work()
+        } else {
+            let mut outcome = Ok(());
+            pool::run(py, threads, || outcome = work())?;
+            outcome
+        };
+        outcome.map_err(|failure| error::raised(py, &failure))
+    }
+}
+
+/// What takes less is done with the interpreter held.
+const BRIEF: usize = 10_000;
+
+impl ElementwiseProgram {
+    fn given<'py>(
+        &self,
+        inputs: &Bound<'py, PyTuple>,
+        rooms: &[Bound<'py, PyUntypedArray>],
+    ) -> PyResult<Vec<Given<'py>>> {
+        if inputs.len() != self.program.inputs() || rooms.len() != self.axes.len() {
+            return Err(PyValueError::new_err("wrong number of arrays"));
+        }
+        inputs
+            .iter()
+            .map(|input| self.one_given(&input, rooms))
+            .collect()
+    }
+
+    fn one_given<'py>(
+        &self,
+        input: &Bound<'py, PyAny>,
+        rooms: &[Bound<'py, PyUntypedArray>],
+    ) -> PyResult<Given<'py>> {
+        let Ok(array) = input.cast::<PyUntypedArray>() else {
+            return number(input).map(Given::Number);
+        };
+        let shape = array.shape().to_vec();
+        let over = |(room, output): (&Bound<'py, PyUntypedArray>, &Output)| {
+            output.fold.is_none() && is_same_place(array, room)
+        };
+        let outputs = self.program.outputs();
+        match rooms.iter().zip(outputs).position(over) {
+            Some(output) => Ok(Given::Output(output, shape)),
+            None => Ok(Given::Array(Reading::new(array)?, shape)),
+        }
+    }
+
+    /// The shape that all inputs and outputs broadcast to.
+    fn shape(
+        &self,
+        given: &[Given<'_>],
+        rooms: &[Bound<'_, PyUntypedArray>],
+    ) -> PyResult<Vec<usize>> {
+        let mut shape = Vec::new();
+        for one in given {
+            if let Given::Array(_, own) | Given::Output(_, own) = one {
+                broadcast(&mut shape, own)?;
+            }
+        }
+        for (room, output) in rooms.iter().zip(self.program.outputs()) {
+            if output.fold.is_none() {
+                broadcast(&mut shape, room.shape())?;
+            }
+        }
+        Ok(shape)
+    }
+}
+
+impl Given<'_> {
+    fn operand(&self, shape: &[usize]) -> Operand<'_> {
+        let (source, strides) = match self {
+            Self::Number(number) => (Source::Scalar(*number), vec![0; shape.len()]),
+            Self::Output(output, _) => (Source::Output(*output), plain_strides(shape, &[])),
+            Self::Array(array, own) => (
+                Source::Numbers(array.numbers()),
+                broadcast_strides(shape, own, &array.strides),
+            ),
+        };
+        Operand { source, strides }
+    }
+}
+
+fn step((name, args): (String, Vec<usize>)) -> PyResult<(Op, Vec<usize>)> {
+    let op = Op::named(&name);
+    let op = op.ok_or_else(|| PyValueError::new_err(format!("no operation is called {name}")))?;
+    Ok((op, args))
+}
+
+fn named_fold(name: &str) -> PyResult<Fold> {
+    Fold::named(name).ok_or_else(|| PyValueError::new_err(format!("no fold is called {name}")))
+}
+
+fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if input.is_instance_of::<PyFloat>() || input.is_instance_of::<PyInt>() {
+        return input.extract();
+    }
+    Err(PyTypeError::new_err(
+        "an input is neither an array nor a number",
+    ))
+}
+
+fn arrays<'py>(given: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
+    let each = given.iter();
+    each.map(|array| Ok(array.cast_into::<PyUntypedArray>()?))
+        .collect()
+}
+
+/// Whether two arrays are the same numbers in the same order.
+fn is_same_place(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
+    start(one).is_some_and(|here| Some(here) == start(other))
+        && one.shape() == other.shape()
+        && one.is_c_contiguous()
+        && other.is_c_contiguous()
+        && one.dtype().is_equiv_to(&other.dtype())
+}
+
+/// Widens `shape` so that `own` broadcasts to it.
+fn broadcast(shape: &mut Vec<usize>, own: &[usize]) -> PyResult<()> {
+    while shape.len() < own.len() {
+        shape.insert(0, 1);
+    }
+    let ahead = shape.len() - own.len();
+    for (size, &mine) in shape[ahead..].iter_mut().zip(own) {
+        match (*size, mine) {
+            (1, _) => *size = mine,
+            (_, 1) => {}
+            (size, mine) if size == mine => {}
+            (size, mine) => {
+                let message = format!("shapes do not broadcast: {size} and {mine}");
+                return Err(PyValueError::new_err(message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The strides of an array as it is broadcast to `shape`.
+fn broadcast_strides(shape: &[usize], own: &[usize], strides: &[usize]) -> Vec<usize> {
+    let mut steps = vec![0; shape.len()];
+    let ahead = shape.len() - own.len();
+    for ((step, &size), &stride) in steps[ahead..].iter_mut().zip(own).zip(strides) {
+        *step = if size == 1 { 0 } else { stride };
+    }
+    steps
+}
+
+/// The strides of an array of `shape` in order, without the axes that are folded.
+fn plain_strides(shape: &[usize], folded: &[usize]) -> Vec<usize> {
+    let mut strides = vec![0; shape.len()];
+    let mut step = 1;
+    for axis in (0..shape.len()).rev() {
+        if !folded.contains(&axis) {
+            strides[axis] = step;
+            step *= shape[axis];
+        }
+    }
+    strides
+}

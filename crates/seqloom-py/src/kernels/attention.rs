@@ -1,0 +1,349 @@
+//! The border of `seqloom_kernels::attention`.
+
+use numpy::{Element, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seqloom_core::key::Key;
+use seqloom_kernels::Float;
+use seqloom_kernels::attention::{
+    self as kernel, Answers, HeadsMut, Inputs, Mask, Rule, Stretched, varlen,
+};
+use seqloom_kernels::dropout::Dropout;
+
+use super::floats::{Floats, by_dtype};
+use super::truths::Truths;
+use super::{pool, strided};
+
+/// Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
+/// The mask is stretched over (n, h, l, s).
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn attention(
+    py: Python<'_>,
+    q: Floats<'_>,
+    k: Floats<'_>,
+    v: Floats<'_>,
+    mask: Option<AnyMask<'_>>,
+    scale: f64,
+    causal: bool,
+    dropout: Option<(u32, u32, f64)>,
+    out: Floats<'_>,
+    lse: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    by_dtype!(q, T => {
+        let arrays = Arrays::<T>::new([&q, &k, &v], mask.as_ref())?;
+        let rule = rule::<T>(scale, causal, dropout);
+        let inputs = arrays.inputs(rule)?;
+        let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", &q.shape()[..3])?);
+        let out = strided::heads_mut(&mut out, "out")?;
+        agree("out", out.shape(), answers(&inputs))?;
+        let lse = lse.as_slice_mut()?;
+        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        pool::run(py, threads, || kernel::forward(&inputs, out, lse, threads))
+    })
+}
+
+/// Fills the gradients of `attention` by its queries, keys and values: three arrays, or
+/// one (n, 3 h, l, d) that holds their heads side by side.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn attention_grad(
+    py: Python<'_>,
+    grad: Floats<'_>,
+    q: Floats<'_>,
+    k: Floats<'_>,
+    v: Floats<'_>,
+    mask: Option<AnyMask<'_>>,
+    out: Floats<'_>,
+    lse: Floats<'_>,
+    scale: f64,
+    causal: bool,
+    dropout: Option<(u32, u32, f64)>,
+    out_q: Floats<'_>,
+    out_k: Option<Floats<'_>>,
+    out_v: Option<Floats<'_>>,
+    threads: usize,
+) -> PyResult<()> {
+    by_dtype!(q, T => {
+        let arrays = Arrays::<T>::new([&q, &k, &v], mask.as_ref())?;
+        let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
+        let results = Results::<T>::new(&grad, &out, &lse, &q.shape()[..3])?;
+        let given = results.answers(answers(&inputs))?;
+        let mut outs = Outs::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
+        let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
+        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        pool::run(py, threads, || kernel::backward(&inputs, &given, grads, threads))
+    })
+}
+
+/// Fills the answers (1, h, total, e) and the logarithms of the sums (h, total) of
+/// sequences that lie end to end and begin and end at `bounds`.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn attention_varlen(
+    py: Python<'_>,
+    q: Floats<'_>,
+    k: Floats<'_>,
+    v: Floats<'_>,
+    bounds: Vec<usize>,
+    scale: f64,
+    causal: bool,
+    out: Floats<'_>,
+    lse: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    by_dtype!(q, T => {
+        let arrays = Arrays::<T>::new([&q, &k, &v], None)?;
+        let inputs = arrays.inputs(rule::<T>(scale, causal, None))?;
+        rise(&bounds, &inputs)?;
+        let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", &q.shape()[1..3])?);
+        let out = strided::heads_mut(&mut out, "out")?;
+        agree("out", out.shape(), answers(&inputs))?;
+        let lse = lse.as_slice_mut()?;
+        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        pool::run(py, threads, || varlen::forward(&inputs, &bounds, out, lse, threads))
+    })
+}
+
+/// Fills the gradients of `attention_varlen` by its queries, keys and values.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn attention_varlen_grad(
+    py: Python<'_>,
+    grad: Floats<'_>,
+    q: Floats<'_>,
+    k: Floats<'_>,
+    v: Floats<'_>,
+    bounds: Vec<usize>,
+    out: Floats<'_>,
+    lse: Floats<'_>,
+    scale: f64,
+    causal: bool,
+    out_q: Floats<'_>,
+    out_k: Floats<'_>,
+    out_v: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    by_dtype!(q, T => {
+        let arrays = Arrays::<T>::new([&q, &k, &v], None)?;
+        let inputs = arrays.inputs(rule::<T>(scale, causal, None))?;
+        rise(&bounds, &inputs)?;
+        let results = Results::<T>::new(&grad, &out, &lse, &q.shape()[1..3])?;
+        let given = results.answers(answers(&inputs))?;
+        let mut outs = Outs::<T>::new(&out_q, Some((&out_k, &out_v)))?;
+        let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
+        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        pool::run(py, threads, || varlen::backward(&inputs, &bounds, &given, grads, threads))
+    })
+}
+
+/// A mask of truth values, or of what is added to the scores.
+#[derive(FromPyObject)]
+pub(crate) enum AnyMask<'py> {
+    Allowed(Truths<'py>),
+    Added(Floats<'py>),
+}
+
+#[cfg(feature = "stubs")]
+impl pyo3_stub_gen::PyStubType for AnyMask<'_> {
+    fn type_output() -> pyo3_stub_gen::TypeInfo {
+        Truths::type_output() | Floats::type_output()
+    }
+}
+
+/// What attention reads, borrowed.
+struct Arrays<'py, T: Element> {
+    inputs: [PyReadonlyArrayDyn<'py, T>; 3],
+    mask: Option<Borrowed<'py, T>>,
+}
+
+enum Borrowed<'py, T: Element> {
+    Allowed(PyReadonlyArrayDyn<'py, bool>),
+    Added(PyReadonlyArrayDyn<'py, T>),
+}
+
+impl<'py, T: Element + Float> Arrays<'py, T> {
+    fn new([q, k, v]: [&Floats<'py>; 3], mask: Option<&AnyMask<'py>>) -> PyResult<Self> {
+        let inputs = [q.any("q")?, k.any("k")?, v.any("v")?];
+        let mask = mask.map(|mask| match mask {
+            AnyMask::Allowed(allowed) => allowed.read("mask").map(Borrowed::Allowed),
+            AnyMask::Added(added) => added.any("mask").map(Borrowed::Added),
+        });
+        let mask = mask.transpose()?;
+        Ok(Self { inputs, mask })
+    }
+
+    fn inputs(&self, rule: Rule<T>) -> PyResult<Inputs<'_, T>> {
+        let [queries, keys, values] = &self.inputs;
+        let (queries, keys, values) = (
+            strided::heads(queries, "q")?,
+            strided::heads(keys, "k")?,
+            strided::heads(values, "v")?,
+        );
+        let [n, h, l, d] = queries.shape();
+        let seen = keys.shape()[2];
+        agree("k", keys.shape(), [n, h, seen, d])?;
+        agree("v", values.shape(), [n, h, seen, values.shape()[3]])?;
+        let mask = self
+            .mask
+            .as_ref()
+            .map(|mask| mask.stretched([n, h, l, seen]));
+        Ok(Inputs {
+            queries,
+            keys,
+            values,
+            mask: mask.transpose()?,
+            rule,
+        })
+    }
+}
+
+impl<T: Element + Float> Borrowed<'_, T> {
+    fn stretched(&self, shape: [usize; 4]) -> PyResult<Mask<'_, T>> {
+        match self {
+            Self::Allowed(array) => stretched(array, shape).map(Mask::Allowed),
+            Self::Added(array) => stretched(array, shape).map(Mask::Added),
+        }
+    }
+}
+
+fn stretched<'a, U: Element + Copy>(
+    array: &'a PyReadonlyArrayDyn<'_, U>,
+    shape: [usize; 4],
+) -> PyResult<Stretched<'a, U>> {
+    let (data, found, steps) = strided::span(array, "mask")?;
+    agree("mask", found, shape)?;
+    Stretched::new(data, shape, steps)
+        .ok_or_else(|| PyValueError::new_err("mask: expected its last axis side by side"))
+}
+
+/// What came out of attention, borrowed.
+struct Results<'py, T: Element> {
+    grad: PyReadonlyArrayDyn<'py, T>,
+    out: PyReadonlyArrayDyn<'py, T>,
+    lse: PyReadonlyArrayDyn<'py, T>,
+}
+
+impl<'py, T: Element + Float> Results<'py, T> {
+    fn new(
+        grad: &Floats<'py>,
+        out: &Floats<'py>,
+        lse: &Floats<'py>,
+        sums: &[usize],
+    ) -> PyResult<Self> {
+        let (grad, out, lse) = (grad.any("grad")?, out.any("out")?, lse.read("lse", sums)?);
+        Ok(Self { grad, out, lse })
+    }
+
+    fn answers(&self, shape: [usize; 4]) -> PyResult<Answers<'_, T>> {
+        let (grad, out) = (
+            strided::heads(&self.grad, "grad")?,
+            strided::heads(&self.out, "out")?,
+        );
+        agree("grad", grad.shape(), shape)?;
+        agree("out", out.shape(), shape)?;
+        let lse = self.lse.as_slice()?;
+        Ok(Answers { grad, out, lse })
+    }
+}
+
+/// The gradients to be written, borrowed.
+enum Outs<'py, T: Element> {
+    Joined(PyReadwriteArrayDyn<'py, T>),
+    Apart([PyReadwriteArrayDyn<'py, T>; 3]),
+}
+
+impl<'py, T: Element + Float> Outs<'py, T> {
+    fn new(q: &Floats<'py>, others: Option<(&Floats<'py>, &Floats<'py>)>) -> PyResult<Self> {
+        let first = q.any_mut("out_q")?;
+        Ok(match others {
+            None => Self::Joined(first),
+            Some((k, v)) => Self::Apart([first, k.any_mut("out_k")?, v.any_mut("out_v")?]),
+        })
+    }
+
+    fn heads(&mut self, shapes: [[usize; 4]; 3]) -> PyResult<[HeadsMut<'_, T>; 3]> {
+        let outs = match self {
+            Self::Joined(all) => strided::heads_mut(all, "out_q")?.thirds(),
+            Self::Apart([q, k, v]) => [
+                strided::heads_mut(q, "out_q")?,
+                strided::heads_mut(k, "out_k")?,
+                strided::heads_mut(v, "out_v")?,
+            ],
+        };
+        for ((out, name), shape) in outs.iter().zip(["out_q", "out_k", "out_v"]).zip(shapes) {
+            agree(name, out.shape(), shape)?;
+        }
+        Ok(outs)
+    }
+}
+
+fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) -> Rule<T> {
+    let dropout = dropout.map(|(key0, key1, rate)| Dropout::new(Key([key0, key1]), rate));
+    Rule {
+        scale: T::of(scale),
+        causal,
+        dropout,
+    }
+}
+
+/// The shape of the answers.
+fn answers<T: Float>(inputs: &Inputs<'_, T>) -> [usize; 4] {
+    let [n, h, l, _] = inputs.queries.shape();
+    [n, h, l, inputs.values.shape()[3]]
+}
+
+/// Nanoseconds that one thread takes, about.
+fn cost<T: Float>(inputs: &Inputs<'_, T>) -> usize {
+    let [n, h, l, d] = inputs.queries.shape();
+    n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
+}
+
+/// Refuses bounds that do not rise from 0 to the number of places.
+fn rise<T: Float>(bounds: &[usize], inputs: &Inputs<'_, T>) -> PyResult<()> {
+    let ends = (bounds.first(), bounds.last()) == (Some(&0), Some(&inputs.queries.shape()[2]));
+    if ends && bounds.is_sorted() && inputs.keys.shape()[2] == inputs.queries.shape()[2] {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "cu_seqlens: expected numbers that rise from 0 to the {} places, got {bounds:?}",
+        inputs.queries.shape()[2]
+    )))
+}
+
+fn agree(name: &str, found: [usize; 4], expected: [usize; 4]) -> PyResult<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!("{name}: expected shape {expected:?}, got {found:?}");
+    Err(PyValueError::new_err(message))
+}

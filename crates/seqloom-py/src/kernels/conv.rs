@@ -1,0 +1,137 @@
+//! The border of `seqloom_kernels::conv`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seqloom_kernels::conv::{self as kernel, Shape};
+
+use super::floats::{self, Floats, by_dtype};
+use super::pool;
+
+/// Fills `out` (n, o, ...) with x (n, c, h, w) convolved by `weight` (o, c / groups, kh, kw),
+/// plus `bias` (o); sizes are pairs (height, width).
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn conv2d(
+    py: Python<'_>,
+    x: Floats<'_>,
+    weight: Floats<'_>,
+    bias: Option<Floats<'_>>,
+    out: Floats<'_>,
+    steps: Steps,
+    groups: usize,
+    threads: usize,
+) -> PyResult<()> {
+    let (shape, out_shape) = sizes(x.axes("x")?, weight.axes("weight")?, (steps, groups))?;
+    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
+    by_dtype!(x, T => {
+        let x = x.read::<T>("x", x.shape())?;
+        let weight = weight.read::<T>("weight", weight.shape())?;
+        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[shape.outputs])?;
+        let mut out = out.write::<T>("out", &out_shape)?;
+        let (x, weight, out) = (x.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
+        let bias = floats::slice_if(bias.as_ref())?;
+        pool::run(py, threads, || kernel::forward(&shape, (x, weight), bias, out, threads))
+    })
+}
+
+/// Fills `out` (n, c, h, w) with the gradient of a convolution's input.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn conv2d_input_grad(
+    py: Python<'_>,
+    grad: Floats<'_>,
+    weight: Floats<'_>,
+    out: Floats<'_>,
+    steps: Steps,
+    groups: usize,
+    threads: usize,
+) -> PyResult<()> {
+    let (shape, grad_shape) = sizes(out.axes("out")?, weight.axes("weight")?, (steps, groups))?;
+    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
+    by_dtype!(grad, T => {
+        let grad = grad.read::<T>("grad", &grad_shape)?;
+        let weight = weight.read::<T>("weight", weight.shape())?;
+        let mut out = out.write::<T>("out", out.shape())?;
+        let (grad, weight, out) = (grad.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
+        pool::run(py, threads, || kernel::input_grad(&shape, grad, weight, out, threads))
+    })
+}
+
+/// Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of a convolution's weights.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn conv2d_weight_grad(
+    py: Python<'_>,
+    x: Floats<'_>,
+    grad: Floats<'_>,
+    out: Floats<'_>,
+    out_bias: Option<Floats<'_>>,
+    steps: Steps,
+    groups: usize,
+    threads: usize,
+) -> PyResult<()> {
+    let (shape, grad_shape) = sizes(x.axes("x")?, out.axes("out")?, (steps, groups))?;
+    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
+    by_dtype!(x, T => {
+        let x = x.read::<T>("x", x.shape())?;
+        let grad = grad.read::<T>("grad", &grad_shape)?;
+        let mut out = out.write::<T>("out", out.shape())?;
+        let mut bias = out_bias.map(|bias| bias.write::<T>("out_bias", &[shape.outputs])).transpose()?;
+        let (x, grad, out) = (x.as_slice()?, grad.as_slice()?, out.as_slice_mut()?);
+        let bias = bias.as_mut().map(|bias| bias.as_slice_mut()).transpose()?;
+        pool::run(py, threads, || kernel::weight_grad(&shape, (x, grad), out, bias, threads))
+    })
+}
+
+/// Stride, padding and dilation, pairs of (height, width).
+type Steps = ([usize; 2], [usize; 2], [usize; 2]);
+
+/// The sizes of a convolution and of its output, from its input and its weights.
+fn sizes(
+    x: [usize; 4],
+    weight: [usize; 4],
+    (steps, groups): (Steps, usize),
+) -> PyResult<(Shape, [usize; 4])> {
+    let ([batch, channels, height, width], [outputs, inner, high, wide]) = (x, weight);
+    let shape = Shape {
+        batch,
+        channels,
+        size: [height, width],
+        outputs,
+        kernel: [high, wide],
+        stride: steps.0,
+        padding: steps.1,
+        dilation: steps.2,
+        groups,
+    };
+    let sound = inner.checked_mul(groups) == Some(channels);
+    match shape.out_size().filter(|_| sound) {
+        Some([height, width]) => Ok((shape, [batch, outputs, height, width])),
+        None => Err(PyValueError::new_err(format!(
+            "convolution: expected x (n, c, h, w) and weight (o, c / groups, kh, kw) with groups that divide \
+             c and o, stride and dilation above 0 and the filter within the padded places, got x {x:?}, \
+             weight {weight:?}, (stride, padding, dilation) {steps:?}, groups {groups}"
+        ))),
+    }
+}

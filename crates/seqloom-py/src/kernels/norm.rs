@@ -1,0 +1,98 @@
+//! The border of `seqloom_kernels::norm`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seqloom_kernels::norm::{Given, Rule};
+
+use super::floats::{self, Floats, by_dtype};
+use super::pool;
+
+/// Fills the normalised rows of x (n, k), their means and the inverses of their deviations
+/// (n,). Without a bias the means are left in: RMS norm.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn normalise_rows(
+    py: Python<'_>,
+    x: Floats<'_>,
+    weight: Floats<'_>,
+    bias: Option<Floats<'_>>,
+    eps: f64,
+    out: Floats<'_>,
+    out_mean: Floats<'_>,
+    out_inverse: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, width] = wide(&x)?;
+    let threads = seqloom_kernels::crew(threads, x.len());
+    by_dtype!(x, T => {
+        let (x, weight) = (x.read::<T>("x", &[rows, width])?, weight.read::<T>("weight", &[width])?);
+        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[width])?;
+        let mut out = out.write::<T>("out", &[rows, width])?;
+        let mut mean = out_mean.write::<T>("out_mean", &[rows])?;
+        let mut inverse = out_inverse.write::<T>("out_inverse", &[rows])?;
+        let rule = Rule { weight: weight.as_slice()?, bias: floats::slice_if(bias.as_ref())?, epsilon: eps };
+        let (x, outs) = (x.as_slice()?, [out.as_slice_mut()?, mean.as_slice_mut()?, inverse.as_slice_mut()?]);
+        pool::run(py, threads, || seqloom_kernels::norm::normalise(rule, x, outs, threads))
+    })
+}
+
+/// Fills the gradients by the input, the weight and the bias; without means, of RMS norm.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn normalise_rows_grad(
+    py: Python<'_>,
+    grad: Floats<'_>,
+    x: Floats<'_>,
+    weight: Floats<'_>,
+    mean: Option<Floats<'_>>,
+    inverse: Floats<'_>,
+    out: Floats<'_>,
+    out_weight: Floats<'_>,
+    out_bias: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, width] = wide(&x)?;
+    let threads = seqloom_kernels::crew(threads, x.len());
+    by_dtype!(x, T => {
+        let (grad, x) = (grad.read::<T>("grad", &[rows, width])?, x.read::<T>("x", &[rows, width])?);
+        let weight = weight.read::<T>("weight", &[width])?;
+        let mean = floats::read_if::<T>(mean.as_ref(), "mean", &[rows])?;
+        let inverse = inverse.read::<T>("inverse", &[rows])?;
+        let mut out = out.write::<T>("out", &[rows, width])?;
+        let mut by_weight = out_weight.write::<T>("out_weight", &[width])?;
+        let mut by_bias = out_bias.write::<T>("out_bias", &[width])?;
+        let given = Given {
+            grad: grad.as_slice()?,
+            x: x.as_slice()?,
+            means: floats::slice_if(mean.as_ref())?,
+            inverses: inverse.as_slice()?,
+        };
+        let weight = weight.as_slice()?;
+        let outs = [out.as_slice_mut()?, by_weight.as_slice_mut()?, by_bias.as_slice_mut()?];
+        pool::run(py, threads, || seqloom_kernels::norm::normalise_grad(weight, given, outs, threads))
+    })
+}
+
+/// The sizes of a matrix with columns.
+fn wide(x: &Floats<'_>) -> PyResult<[usize; 2]> {
+    match x.axes("x")? {
+        [_, 0] => Err(PyValueError::new_err(
+            "x: expected rows of at least one number",
+        )),
+        sizes => Ok(sizes),
+    }
+}

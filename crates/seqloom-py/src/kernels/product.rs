@@ -1,0 +1,57 @@
+//! The border of `seqloom_kernels::product`.
+
+use pyo3::prelude::*;
+use seqloom_kernels::product::{self as kernel, Matrix};
+
+use super::floats::{Floats, by_dtype};
+use super::pool;
+
+/// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
+/// which may be given turned: (b, k, m) and (b, n, k).
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn products(
+    py: Python<'_>,
+    left: (Floats<'_>, bool),
+    right: (Floats<'_>, bool),
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let ((left, left_turned), (right, right_turned)) = (left, right);
+    let [count, rows, columns] = out.axes("out")?;
+    let depth = left.axes::<3>("left")?[if left_turned { 1 } else { 2 }];
+    let shape = |lines: usize, is_turned: bool| {
+        let [rows, columns] = if is_turned {
+            [depth, lines]
+        } else {
+            [lines, depth]
+        };
+        [count, rows, columns]
+    };
+    let nanoseconds = count * rows * columns * depth / 40;
+    let threads = seqloom_kernels::crew(threads, nanoseconds);
+    by_dtype!(out, T => {
+        let left = left.read::<T>("left", &shape(rows, left_turned))?;
+        let right = right.read::<T>("right", &shape(columns, !right_turned))?;
+        let mut out = out.write::<T>("out", &[count, rows, columns])?;
+        let left = matrix(left.as_slice()?, [rows, depth], left_turned);
+        let right = matrix(right.as_slice()?, [columns, depth], !right_turned);
+        let out = out.as_slice_mut()?;
+        pool::run(py, threads, || kernel::products(left, right, out, threads))
+    })
+}
+
+/// Lines that are rows of memory or, turned, its columns.
+fn matrix<T>(values: &[T], [lines, depth]: [usize; 2], is_turned: bool) -> Matrix<'_, T> {
+    let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
+    Matrix {
+        values,
+        lines,
+        depth,
+        line_step,
+        depth_step,
+    }
+}

@@ -1,0 +1,155 @@
+//! The border of `seqloom_kernels::random`.
+
+use numpy::PyReadwriteArray1;
+use pyo3::prelude::*;
+use seqloom_core::Key;
+use seqloom_kernels::random::{self, Truncation};
+
+use super::floats::{Floats, by_dtype};
+use super::pool;
+use super::truths::Truths;
+
+/// Fills `out` with words of 32 random bits, each by its place.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn place_bits(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    mut out: PyReadwriteArray1<'_, u32>,
+    threads: usize,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    pool::run(py, threads, || {
+        random::bits(Key([key0, key1]), out, threads);
+    })
+}
+
+/// Fills `out` with numbers from 0 (included) to 1 (excluded).
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn uniform(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    by_dtype!(out, T => {
+        let mut out = out.write::<T>("out", out.shape())?;
+        let out = out.as_slice_mut()?;
+        pool::run(py, threads, || random::uniform(Key([key0, key1]), out, threads))
+    })
+}
+
+/// Fills `out` with normal numbers from `least` to `most`: those whose values of the error
+/// function are uniform from `low` to `high`.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn truncated_normal(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    low: f64,
+    high: f64,
+    least: f64,
+    most: f64,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let threads = seqloom_kernels::crew(threads, 8 * out.len());
+    by_dtype!(out, T => {
+        let mut out = out.write::<T>("out", out.shape())?;
+        let out = out.as_slice_mut()?;
+        let of = <T as seqloom_kernels::Float>::of;
+        let truncation = Truncation { range: [of(low), of(high)], limits: [of(least), of(most)] };
+        pool::run(py, threads, || random::truncated_normal(Key([key0, key1]), truncation, out, threads))
+    })
+}
+
+/// Fills `out` with coins that fall on 1 with this probability.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn bernoulli(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    probability: f64,
+    out: Truths<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let mut out = out.write("out")?;
+    let out = out.as_slice_mut()?;
+    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    pool::run(py, threads, || {
+        random::bernoulli(Key([key0, key1]), probability, out, threads);
+    })
+}
+
+/// Fills `out` with whole numbers from `low` (included) to `high` (excluded).
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a border function names every array"
+)]
+pub(crate) fn randint(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    low: i32,
+    high: i32,
+    mut out: PyReadwriteArray1<'_, i32>,
+    threads: usize,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    let threads = seqloom_kernels::crew(threads, 5 * out.len());
+    pool::run(py, threads, || {
+        random::randint(Key([key0, key1]), low, high, out, threads);
+    })
+}
+
+/// Fills `out` with the numbers from 0 on in random order.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn shuffled(
+    py: Python<'_>,
+    key0: u32,
+    key1: u32,
+    mut out: PyReadwriteArray1<'_, i32>,
+    threads: usize,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    pool::run(py, threads, || {
+        random::permutation(Key([key0, key1]), out, threads);
+    })
+}

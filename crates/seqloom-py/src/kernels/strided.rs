@@ -1,0 +1,90 @@
+//! Arrays of four axes whose memory may hold them in another order, or with gaps.
+
+use numpy::{
+    Element, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seqloom_kernels::attention::{Heads, HeadsMut};
+
+/// The numbers of an array from its first to its last, and the steps of its axes.
+pub(super) fn span<'a, T: Element>(
+    array: &'a PyReadonlyArrayDyn<'_, T>,
+    name: &str,
+) -> PyResult<(&'a [T], [usize; 4], [usize; 4])> {
+    let (shape, steps) = (
+        sizes(array.shape(), name)?,
+        steps::<T>(array.strides(), name)?,
+    );
+    let last = shape
+        .iter()
+        .zip(steps)
+        .map(|(size, step)| size.saturating_sub(1) * step);
+    let length = if shape.contains(&0) {
+        0
+    } else {
+        last.sum::<usize>() + 1
+    };
+    if length == 0 {
+        return Ok((&[], shape, steps));
+    }
+    // SAFETY: all steps lead forward, so that the numbers from the first to the last lie
+    // in the array's own memory, which is borrowed to be read for as long.
+    #[expect(unsafe_code, reason = "NumPy lends no slice with gaps")]
+    let data = unsafe { std::slice::from_raw_parts(array.data(), length) };
+    Ok((data, shape, steps))
+}
+
+/// The heads of an array to be read.
+pub(super) fn heads<'a, T: Element + seqloom_kernels::Float>(
+    array: &'a PyReadonlyArrayDyn<'_, T>,
+    name: &str,
+) -> PyResult<Heads<'a, T>> {
+    let (data, shape, [batch, head, row, column]) = span(array, name)?;
+    if column != 1 && shape[3] > 1 && !shape.contains(&0) {
+        return Err(unusable(name));
+    }
+    Heads::new(data, shape, [batch, head, row]).ok_or_else(|| unusable(name))
+}
+
+/// The heads of an array to be written, whose memory has no gaps.
+pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
+    array: &'a mut PyReadwriteArrayDyn<'_, T>,
+    name: &str,
+) -> PyResult<HeadsMut<'a, T>> {
+    let shape = sizes(array.shape(), name)?;
+    let [batch, head, row, column] = steps::<T>(array.strides(), name)?;
+    if column != 1 && shape[3] > 1 && !shape.contains(&0) {
+        return Err(unusable(name));
+    }
+    let data = array.as_array_mut();
+    let data = data
+        .into_slice_memory_order()
+        .ok_or_else(|| unusable(name))?;
+    HeadsMut::new(data, shape, [batch, head, row]).ok_or_else(|| unusable(name))
+}
+
+fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
+    shape.try_into().map_err(|_| {
+        PyValueError::new_err(format!("{name}: expected four axes, got shape {shape:?}"))
+    })
+}
+
+/// The steps of the axes, in numbers.
+fn steps<T>(strides: &[isize], name: &str) -> PyResult<[usize; 4]> {
+    let mut steps = [0; 4];
+    for (step, &stride) in steps.iter_mut().zip(strides) {
+        let bytes = usize::try_from(stride).map_err(|_| unusable(name))?;
+        if bytes % size_of::<T>() != 0 {
+            return Err(unusable(name));
+        }
+        *step = bytes / size_of::<T>();
+    }
+    Ok(steps)
+}
+
+fn unusable(name: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{name}: expected numbers side by side along the last axis, and no axis backwards"
+    ))
+}

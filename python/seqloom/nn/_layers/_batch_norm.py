@@ -1,0 +1,86 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.nn import functional
+from seqloom.nn._initialisers import Fill
+from seqloom.nn._module import Module
+from seqloom.nn._stored import Buffer, Param
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Tensor
+
+
+class BatchNorm1d(Module):
+    """Normalises each channel (Ioffe and Szegedy 2015); padding does not count.
+
+    In training by the batch's statistics, of which running averages are kept; in
+    evaluation by those averages.
+
+    Args:
+        num_features: Channels.
+        eps: Added to the variance.
+        momentum: The share of the newest batch in the running averages.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> norm = sl.nn.BatchNorm1d(2).bind("numpy", sl.Key(0))
+        >>> norm(norm.backend.tensor([[[1.0, 3.0], [5.0, 9.0]]])).numpy().round(2).tolist()
+        [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+
+    weight: Param
+    bias: Param
+    running_mean: Buffer
+    running_var: Buffer
+    eps: float
+    momentum: float
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        shape = (num_features,)
+        self.weight, self.bias = Param(shape, Fill(1.0)), Param(shape, Fill(0.0))
+        self.running_mean, self.running_var = (
+            Buffer(shape, Fill(0.0)),
+            Buffer(shape, Fill(1.0)),
+        )
+        self.eps, self.momentum = eps, momentum
+
+    def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``(n, c, l)`` to the same shape, ``(n, c)`` too; `mask` is 1 at real places."""
+        if x.ndim == 2:  # noqa: PLR2004
+            return apply("squeeze", self(apply("expand_dims", x, axis=2)), axis=2)
+        if not self.training:
+            return self._by_averages(x, mask)
+        out, mean, variance = functional.batch_norm(
+            x, self.weight.value, self.bias.value, mask, eps=self.eps
+        )
+        self._remember(mean, variance, _places(x, mask))
+        return out
+
+    def _by_averages(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The evaluation form: one multiplication and one addition by channel."""
+        deviation = apply("sqrt", self.running_var.value + self.eps)
+        scale = self.weight.value / deviation
+        shift = self.bias.value - self.running_mean.value * scale
+        return apply("scale_shift", x, scale, shift, mask)
+
+    def _remember(self, mean: Tensor, variance: Tensor, places: Any) -> None:
+        """Moves the running averages towards the batch's, with the unbiased variance."""
+        share = self.momentum
+        unbiased = share * places / _at_least_one(places - 1)
+        mean, variance = mean.detach(), variance.detach()
+        self.running_mean.assign(self.running_mean.value * (1 - share) + mean * share)
+        self.running_var.assign(self.running_var.value * (1 - share) + variance * unbiased)
+
+
+def _places(x: Tensor, mask: Tensor | None) -> Any:
+    """How many places of a batch are real: a number, with a mask a tensor of one."""
+    return x.shape[0] * x.shape[2] if mask is None else mask.sum()
+
+
+def _at_least_one(count: Any) -> Any:
+    """A count that may divide."""
+    return max(count, 1) if isinstance(count, int) else apply("maximum", count, 1.0)

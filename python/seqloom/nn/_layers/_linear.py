@@ -1,0 +1,40 @@
+"""The linear layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from seqloom.nn import functional
+from seqloom.nn._initialisers import FanIn
+from seqloom.nn._module import Module
+from seqloom.nn._stored import Param, value_of
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Tensor
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``.
+
+    Args:
+        in_features: Length of the last axis before.
+        out_features: Length of the last axis after.
+        bias: Whether to add one.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.Linear(4, 2).bind("numpy", sl.Key(0))
+        >>> layer(layer.backend.tensor([[0.0] * 4])).shape
+        (1, 2)
+    """
+
+    weight: Param
+    bias: Param | None
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        self.weight = Param((out_features, in_features), FanIn(in_features))
+        self.bias = Param((out_features,), FanIn(in_features)) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``(..., in)`` to ``(..., out)``."""
+        return functional.linear(x, self.weight.value, value_of(self.bias))

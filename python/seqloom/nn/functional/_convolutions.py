@@ -1,0 +1,229 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ArgumentError
+from seqloom.nn.functional._operands import pair
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor import Tensor
+
+    Size = int | Sequence[int]
+
+
+def conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int | str = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation along the last axis.
+
+    Args:
+        x: ``(n, c, l)``.
+        weight: ``(o, c / groups, k)``.
+        bias: ``(o,)``.
+        stride: Places from one window to the next.
+        padding: Zeros before and after, ``"valid"`` for none, or ``"same"`` for an output
+            as long as the input (stride 1; an odd zero goes behind).
+        dilation: Places from one weight to the next.
+        groups: Blocks of channels that do not see each other.
+
+    Returns:
+        ``(n, o, l')``.
+
+    Raises:
+        ArgumentError: ``"same"`` with a stride.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x, weight = B.tensor([[[1.0, 2.0, 3.0]]]), B.tensor([[[1.0, 1.0]]])
+        >>> conv1d(x, weight).numpy().tolist()
+        [[[3.0, 5.0]]]
+    """
+    x, around = _padded(x, weight, (stride,), padding, (dilation,))
+    options = {"groups": groups} if groups != 1 else {}
+    return apply(
+        "conv1d",
+        *(x, weight, bias),
+        **{"stride": stride, "padding": around[0], "dilation": dilation, **options},
+    )
+
+
+def conv2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Size = 1,
+    padding: Size | str = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation along the last two axes; arguments as in `conv1d`.
+
+    Args:
+        x: ``(n, c, h, w)``.
+        weight: ``(o, c / groups, kh, kw)``.
+        bias: ``(o,)``.
+        stride: Places from one window to the next, for each axis or for both.
+        padding: Zeros around, for each axis or for both; ``"valid"`` or ``"same"``.
+        dilation: Places from one weight to the next.
+        groups: Blocks of channels that do not see each other.
+
+    Returns:
+        ``(n, o, h', w')``.
+
+    Raises:
+        ArgumentError: ``"same"`` with a stride.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x, weight = B.tensor([[[[1.0, 2.0]]]]), B.tensor([[[[1.0, 1.0]]]])
+        >>> conv2d(x, weight).numpy().tolist()
+        [[[[3.0]]]]
+    """
+    x, around = _padded(x, weight, pair(stride), padding, pair(dilation))
+    geometry = {"stride": pair(stride), "padding": around, "dilation": pair(dilation)}
+    return apply("conv2d", x, weight, bias, **geometry, groups=groups)
+
+
+def _padded(
+    x: Tensor,
+    weight: Tensor,
+    stride: tuple[int, ...],
+    padding: Size | str,
+    dilation: tuple[int, ...],
+) -> tuple[Tensor, tuple[int, ...]]:
+    """The input and the zeros around it; an odd zero is put behind it at once."""
+    if not isinstance(padding, str):
+        return x, pair(padding) if len(stride) > 1 else (_number(padding),)
+    if padding == "valid":
+        return x, (0,) * len(stride)
+    sizes = weight.shape[2:]
+    if padding != "same" or any(each != 1 for each in stride):
+        raise _no_padding(padding, stride, sizes)
+    spans = [d * (k - 1) for d, k in zip(dilation, sizes, strict=True)]
+    if any(span % 2 for span in spans):
+        widths = ((0, 0), (0, 0), *((0, span % 2) for span in spans))
+        x = apply("pad", x, widths)
+    return x, tuple(span // 2 for span in spans)
+
+
+def _number(size: Size) -> int:
+    """A number, or the one of a sequence."""
+    return size if isinstance(size, int) else size[0]
+
+
+def _no_padding(padding: str, stride: Any, sizes: Any) -> ArgumentError:
+    """The error for a padding that cannot be."""
+    return ArgumentError(
+        f"padding={padding!r} with stride {list(stride)} and kernel {list(sizes)}: "
+        '"same" needs stride 1; give the padding as a number'
+    )
+
+
+def same_padding(kernel_size: int, stride: int, padding: str, dilation: int) -> int:
+    """The padding on each side that keeps the length, where one exists."""
+    span = dilation * (kernel_size - 1)
+    if padding != "same" or stride != 1 or span % 2:
+        raise ArgumentError(
+            f'padding={padding!r} with stride {stride} and kernel {kernel_size}: "same" '
+            "needs stride 1 and an odd kernel; give the padding as a number"
+        )
+    return span // 2
+
+
+def conv_transpose1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    groups: int = 1,
+    dilation: int = 1,
+) -> Tensor:
+    """The derivative of `conv1d` by its input, used as a layer that grows the length.
+
+    Args:
+        x: ``(n, c, l)``.
+        weight: ``(c, o / groups, k)``.
+        bias: ``(o,)``.
+        stride: Places from one window to the next, in the output.
+        padding: Places cut off on both sides.
+        output_padding: Places more at the end.
+        groups: Blocks of channels that do not see each other.
+        dilation: Places from one weight to the next.
+
+    Returns:
+        ``(n, o, l')``.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x, weight = B.tensor([[[1.0, 2.0]]]), B.tensor([[[1.0, 1.0]]])
+        >>> conv_transpose1d(x, weight, stride=2).numpy().tolist()
+        [[[1.0, 1.0, 2.0, 2.0]]]
+    """
+    return apply(
+        "conv_transpose1d",
+        *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        output_padding=output_padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+def conv_transpose2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Size = 1,
+    padding: Size = 0,
+    output_padding: Size = 0,
+    groups: int = 1,
+    dilation: Size = 1,
+) -> Tensor:
+    """The derivative of `conv2d` by its input; arguments as in `conv_transpose1d`.
+
+    Args:
+        x: ``(n, c, h, w)``.
+        weight: ``(c, o / groups, kh, kw)``.
+        bias: ``(o,)``.
+        stride: Places from one window to the next, for each axis or for both.
+        padding: Places cut off around.
+        output_padding: Places more at the ends.
+        groups: Blocks of channels that do not see each other.
+        dilation: Places from one weight to the next.
+
+    Returns:
+        ``(n, o, h', w')``.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x, weight = B.tensor([[[[1.0]]]]), B.tensor([[[[1.0, 2.0]]]])
+        >>> conv_transpose2d(x, weight).numpy().tolist()
+        [[[[1.0, 2.0]]]]
+    """
+    return apply(
+        "conv_transpose2d",
+        *(x, weight, bias),
+        stride=pair(stride),
+        padding=pair(padding),
+        output_padding=pair(output_padding),
+        dilation=pair(dilation),
+        groups=groups,
+    )

@@ -1,0 +1,116 @@
+"""Rows by number, and what lies around."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ArgumentError
+from seqloom.nn.functional._operands import beside
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """The row of a table for each number.
+
+    Args:
+        x: Whole numbers from 0, of any shape ``(...)``; a tensor, array or list.
+        weight: ``(rows, d)``.
+        padding_idx: A row that gets no gradient.
+
+    Returns:
+        ``(..., d)``.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> table = sl.tensor.backend("numpy").tensor([[1.0], [2.0], [3.0]])
+        >>> embedding([2, 0], table).numpy().tolist()
+        [[3.0], [1.0]]
+    """
+    ids = beside(weight, x)
+    rows = apply("embedding", weight, ids)
+    if padding_idx is None:
+        return rows
+    padding = apply("expand_dims", ids == padding_idx % weight.shape[0], axis=-1)
+    return apply("where", padding, apply("stop_gradient", rows), rows)
+
+
+def one_hot(x: Tensor, num_classes: int) -> Tensor:
+    """1 at each number's place of a new last axis, 0 elsewhere.
+
+    Args:
+        x: Whole numbers from 0 to ``num_classes - 1``, of any shape ``(...)``.
+        num_classes: The length of the new axis.
+
+    Returns:
+        ``(..., num_classes)``, int64.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([1, 0])
+        >>> one_hot(x, 3).numpy().tolist()
+        [[0, 1, 0], [1, 0, 0]]
+    """
+    return apply("one_hot", x, num_classes, dtype="int64")
+
+
+def pad(
+    x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """Puts places around the last axes.
+
+    Args:
+        x: A tensor.
+        pad: Places before and after the last axis, then of the one before it, and so on;
+            with ``"constant"``, negative ones cut.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        value: What ``"constant"`` puts there; default 0.
+
+    Returns:
+        A tensor with longer axes.
+
+    Raises:
+        ArgumentError: The mode is unknown, or `pad` has an odd length.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([1.0, 2.0, 3.0])
+        >>> pad(x, (1, 2)).numpy().tolist()
+        [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]
+        >>> pad(x, (1, 2), mode="reflect").numpy().tolist()
+        [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]
+    """
+    if mode not in {"constant", *_SOURCES} or len(pad) % 2:
+        raise ArgumentError(
+            f"pad={list(pad)}, mode={mode!r}: give a pair for each axis, and one of "
+            "constant, reflect, replicate, circular"
+        )
+    pairs = [(pad[place], pad[place + 1]) for place in range(0, len(pad), 2)][::-1]
+    if mode == "constant":
+        widths = (*((0, 0),) * (x.ndim - len(pairs)), *pairs)
+        return apply("pad", x, widths, value=value or 0)
+    for axis, (before, after) in enumerate(pairs, x.ndim - len(pairs)):
+        size = x.shape[axis]
+        places = [_SOURCES[mode](at, size) for at in range(-before, size + after)]
+        x = apply("take", x, beside(x, places), axis=axis)
+    return x
+
+
+def _reflected(at: int, size: int) -> int:
+    """The place that a mirror at both ends shows."""
+    return size - 1 - abs(size - 1 - abs(at))
+
+
+def _repeated(at: int, size: int) -> int:
+    """The nearest place."""
+    return min(max(at, 0), size - 1)
+
+
+def _wrapped(at: int, size: int) -> int:
+    """The place on a ring."""
+    return at % size
+
+
+_SOURCES = {"reflect": _reflected, "replicate": _repeated, "circular": _wrapped}

@@ -1,0 +1,110 @@
+"""The states of an optimiser: some arrays for each parameter, by its path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import RecordError
+from seqloom.tensor._leaves import Leaf, new_leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from seqloom.nn._stored import Param
+    from seqloom.tensor._backend import Array, Backend
+
+    Shapes = Mapping[str, tuple[int, ...]]
+
+
+class States:
+    """Arrays by path and name, made as zeros when a parameter first moves.
+
+    Examples:
+        >>> States().to_numpy()
+        {}
+    """
+
+    def __init__(self) -> None:
+        self._leaves: dict[str, dict[str, Leaf]] = {}
+        self._flat: tuple[Any, list[Leaf]] = ((), [])
+
+    def of(self, param: Param, shapes: Shapes, backend: Backend) -> dict[str, Array]:
+        """The arrays of one parameter, for a writer."""
+        found = self._leaves.get(param.path)
+        if found is None:
+            found = {
+                name: new_leaf(backend, lambda b, s=shape: b.zeros(s, dtype=param.dtype))
+                for name, shape in shapes.items()
+            }
+            self._leaves[param.path] = found
+            self._flatten()
+        _check(param, found, shapes)
+        return {name: _on(leaf, backend, param.dtype).own() for name, leaf in found.items()}
+
+    def put(self, path: str, arrays: dict[str, Array]) -> None:
+        """Takes the new arrays of one parameter."""
+        for name, leaf in self._leaves[path].items():
+            leaf.put(arrays[name])
+
+    def to_numpy(self) -> dict[str, Any]:
+        """Copies as NumPy arrays, by path and name in one."""
+        return {
+            f"{path}.{name}": np.array(_values(leaf))
+            for path, state in self._leaves.items()
+            for name, leaf in state.items()
+        }
+
+    def take(self, record: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """Takes up the arrays of a record; they move to a backend when they are used."""
+        found: dict[str, dict[str, Leaf]] = {}
+        for full, each in record.items():
+            path, _, name = full.rpartition(".")
+            if name not in names:
+                raise RecordError(
+                    f"this optimiser keeps {', '.join(names)}, the record has {full}"
+                )
+            found.setdefault(path, {})[name] = Leaf(np.array(each), None)
+        for path, state in found.items():
+            if missing := [name for name in names if name not in state]:
+                raise RecordError(f"the optimiser's {missing[0]} of {path} is missing")
+        self._leaves = found
+        self._flatten()
+
+    def leaves(self) -> tuple[Any, list[Leaf]]:
+        """Paths, names and shapes, and the leaves in their order."""
+        return self._flat
+
+    def _flatten(self) -> None:
+        """Lays the leaves out in a row: a step asks for that each time."""
+        kinds = tuple(
+            (path, tuple((name, tuple(leaf.array.shape)) for name, leaf in state.items()))
+            for path, state in self._leaves.items()
+        )
+        rows = [leaf for state in self._leaves.values() for leaf in state.values()]
+        self._flat = kinds, rows
+
+
+def _on(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
+    """A leaf that came from a record, on the backend that computes."""
+    if leaf.backend is None:
+        leaf.array = backend.astype(backend.asarray(leaf.array), dtype)
+        leaf.backend = backend
+    return leaf
+
+
+def _values(leaf: Leaf) -> Any:
+    """A leaf's numbers as NumPy's."""
+    return leaf.array if leaf.backend is None else leaf.backend.to_numpy(leaf.array)
+
+
+def _check(param: Param, found: dict[str, Leaf], shapes: Shapes) -> None:
+    """Refuses a state of another shape: a record of another model."""
+    for name, leaf in found.items():
+        if tuple(leaf.array.shape) != shapes[name]:
+            raise RecordError(
+                f"the optimiser's {name} of {param.path} has shape "
+                f"{tuple(leaf.array.shape)}, expected {shapes[name]} for a parameter of "
+                f"{param.shape}"
+            )

@@ -1,0 +1,59 @@
+"""The shortest way to a function of the backend."""
+
+from __future__ import annotations
+
+import inspect
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._backend import Backend
+    from seqloom.tensor._compile._graph import Operation
+
+_HALF = 2  # bytes
+
+
+def direct(backend: Backend, operation: Operation) -> Callable[..., Any]:
+    """The function that an operation calls, without what looks for half precision.
+
+    Args:
+        backend: Whose function.
+        operation: What is called; its values' types are known.
+
+    Returns:
+        NumPy's own function, or a bound method.
+    """
+    if operation.name == "reshape":
+        return _reshaped
+    function: Any = getattr(backend, operation.name)
+    values = (*operation.inputs(), *operation.outputs)
+    if any(v.dtype.itemsize == _HALF and v.dtype.kind in "fV" for v in values):
+        return function
+    plain = getattr(function, "of_arrays", getattr(function, "__wrapped__", function))
+    plain = getattr(plain, "ufunc", plain)
+    if plain is function:
+        return function
+    owner = getattr(function, "__self__", None)
+    return plain if owner is None else MethodType(plain, owner)
+
+
+def _reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:
+    """The values in another shape, where that needs a copy."""
+    del shape  # that of `out`
+    np.copyto(out.reshape(x.shape), x)
+
+
+def takes_out(function: Callable[..., Any]) -> bool:
+    """Whether a function writes where it is told to."""
+    if isinstance(function, np.ufunc):
+        return True
+    try:
+        return "out" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,102 @@
+"""Which operations a fused program can do, and in which type it computes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.tensor._compile._graph import Value
+
+if TYPE_CHECKING:
+    from seqloom.tensor._compile._graph import Operation
+
+# fmt: off
+# Named as the program's own operations are.
+_FLOATS = frozenset({
+    "negative", "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "floor", "ceil",
+    "round", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid",
+    "relu", "gelu", "silu", "softplus", "add", "subtract", "multiply", "divide", "pow",
+    "remainder", "atan2", "maximum", "minimum", "relu_grad", "sigmoid_grad", "gelu_grad",
+    "where", "clip", "astype",
+})
+_TRUTHS = frozenset({
+    "isfinite", "isnan", "logical_not", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "logical_and", "logical_or",
+})
+_FOLDS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
+          "any": "max", "all": "min"}
+# fmt: on
+_TYPES = ("float32", "float64")
+_READABLE = frozenset({"float32", "float64", "int64", "int32", "uint32", "uint8", "bool"})
+
+# A fold may keep so many places where it does not run along the last axes.
+_KEPT = 65_536
+
+
+def computed_in(operation: Operation) -> str | None:
+    """The type in which a program does an elementwise operation; ``None``: it does not."""
+    if operation.name not in _FLOATS | _TRUTHS or not _is_plain(operation):
+        return None
+    operands = [arg for arg in operation.args if isinstance(arg, Value)]
+    if any(value.dtype.name not in _READABLE for value in operands):
+        return None
+    if operation.name in _FLOATS:
+        return _if_float(operation.outputs[0].dtype)
+    arrays = [value for value in operands if not value.weak and value.dtype != np.bool_]
+    found = {value.dtype.name for value in arrays} or {"float32"}
+    return _if_float(np.dtype(found.pop())) if len(found) == 1 else None
+
+
+def _is_plain(operation: Operation) -> bool:
+    """Whether all arguments are arrays of numbers, or numbers, and nothing else is said."""
+    if operation.name == "astype":
+        return set(operation.options) <= {"copy"} and operation.args[0].dtype.kind in "fiub"
+    kinds = (Value, int, float, np.integer, np.floating)
+    if operation.name == "clip" and len(operation.args) != 3:  # noqa: PLR2004
+        return False
+    if operation.name == "where" and not _is_truth(operation.args[0]):
+        return False
+    return not operation.options and all(isinstance(arg, kinds) for arg in operation.args)
+
+
+def _is_truth(arg: Any) -> bool:
+    """Whether an argument is an array of truths."""
+    return isinstance(arg, Value) and arg.dtype == np.bool_
+
+
+def _if_float(dtype: np.dtype[Any]) -> str | None:
+    """The name of a type in which programs compute."""
+    return dtype.name if dtype.name in _TYPES else None
+
+
+def folded_as(operation: Operation) -> str | None:
+    """The fold that a reduction is, where a program can do it beside its values."""
+    if operation.name not in _FOLDS or not set(operation.options) <= {"axis", "keepdims"}:
+        return None
+    x, out = operation.args[0], operation.outputs[0]
+    if not isinstance(x, Value) or len(operation.args) > 1 or 0 in x.shape:
+        return None
+    if x.dtype != out.dtype or (x.dtype == np.bool_) != (operation.name in ("any", "all")):
+        return None
+    return _FOLDS[operation.name] if _is_cheap(operation) else None
+
+
+def _is_cheap(operation: Operation) -> bool:
+    """Whether a fold runs along the last axes, or keeps few places."""
+    x: Value = operation.args[0]
+    axes = folded_axes(operation)
+    outer = len(x.shape) - len(axes)
+    kept = int(np.prod([size for at, size in enumerate(x.shape) if at not in axes]))
+    size = int(np.prod(x.shape))
+    return axes == tuple(range(outer, len(x.shape))) or (kept <= _KEPT and 4 * kept <= size)
+
+
+def folded_axes(operation: Operation) -> tuple[int, ...]:
+    """The axes that a reduction takes away, in order, from the first on."""
+    rank = len(operation.args[0].shape)
+    axis = operation.options.get("axis")
+    if axis is None:
+        return tuple(range(rank))
+    axes = cast("tuple[int, ...]", axis if isinstance(axis, (tuple, list)) else (axis,))
+    return tuple(sorted(each % rank for each in axes))

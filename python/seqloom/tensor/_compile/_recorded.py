@@ -1,0 +1,43 @@
+"""The arguments and results of a recorded call."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from seqloom.tensor._compile._key import SymbolKey
+from seqloom.tensor._compile._symbol import Symbol
+
+# These take a Python number for an array without making it one.
+NUMBERS_ALONE = frozenset(
+    {"asarray", "full", "adamw", "sgd", "dropout", "clip_by_global_norm"}
+)
+
+
+def has_symbol(tree: Any) -> bool:
+    """Whether a symbol stands somewhere in nested lists and tuples."""
+    if isinstance(tree, (list, tuple)):
+        return any(has_symbol(each) for each in cast("list[Any]", tree))
+    return isinstance(tree, (Symbol, SymbolKey))
+
+
+def is_array(arg: Any) -> bool:
+    """Whether an argument is some library's array; types have its attributes too."""
+    return hasattr(arg, "shape") and hasattr(arg, "dtype") and not isinstance(arg, type)
+
+
+def grouped(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
+    """Several results as the function gives them: arrays, or lists of arrays."""
+    if name not in LISTS:
+        return tuple(outputs)
+    queue = iter(outputs)
+    lists = [[next(queue) for _ in args[place]] for place in LISTS[name]]
+    return (*lists, *queue)
+
+
+# Functions that give lists of arrays, each as long as the argument in that place; what is
+# left over comes as single arrays.
+LISTS: dict[str, tuple[int, ...]] = {
+    "adamw": (0, 2, 3),
+    "sgd": (0, 2),
+    "clip_by_global_norm": (0,),
+}

@@ -1,0 +1,40 @@
+"""All default bodies in one class, and the names of them all."""
+
+from seqloom.tensor._defaults._attention import Attention
+from seqloom.tensor._defaults._batch_norm import BatchNorms
+from seqloom.tensor._defaults._convolution import Convolutions
+from seqloom.tensor._defaults._loss import Losses
+from seqloom.tensor._defaults._norm import Norms
+from seqloom.tensor._defaults._optimiser import Updates
+from seqloom.tensor._defaults._pooling import Pooling
+from seqloom.tensor._defaults._recurrent import Recurrence
+from seqloom.tensor._defaults._standard import Standard
+from seqloom.tensor._defaults._unfold import Columns
+
+
+class Defaults(
+    Attention,
+    Recurrence,
+    Losses,
+    Norms,
+    BatchNorms,
+    Pooling,
+    Columns,
+    Convolutions,
+    Updates,
+):
+    """All default bodies in one class.
+
+    Examples:
+        >>> "softmax" in EXTENSION
+        True
+    """
+
+
+EXTENSION = frozenset(
+    name
+    for each in Defaults.__mro__
+    if each is not Standard
+    for name in vars(each)
+    if name[0] != "_" and each is not object
+)

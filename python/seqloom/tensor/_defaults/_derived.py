@@ -1,0 +1,99 @@
+"""Further names of the standard, and functions of one array, from the required ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seqloom.tensor._defaults._erf import erf, erfc
+from seqloom.tensor._defaults._standard import Array, Standard
+
+
+class Derived(Standard):
+    """What the standard has too, but a backend need not.
+
+    Examples:
+        >>> from seqloom.tensor import backend
+        >>> B = backend("numpy")
+        >>> B.rsqrt(B.asarray([4.0])).tolist()
+        [0.5]
+    """
+
+    def stop_gradient(self, x: Array) -> Array:
+        """The same values, of which no gradient is taken."""
+        return x
+
+    def accumulate(self, total: Array, more: Array) -> Array:
+        """``total + more``; total's owner allows writing into it."""
+        return self.add(total, more)
+
+    def rsqrt(self, x: Array) -> Array:
+        """``1 / sqrt(x)``."""
+        return self.reciprocal(self.sqrt(x))
+
+    def erf(self, x: Array) -> Array:
+        """The error function."""
+        return erf(self, x)
+
+    def erfc(self, x: Array) -> Array:
+        """``1 - erf(x)``, with all its digits where that is small."""
+        return erfc(self, x)
+
+    def positive(self, x: Array) -> Array:
+        """The same values."""
+        return self.multiply(x, 1)
+
+    def isinf(self, x: Array) -> Array:
+        """Whether a value is an infinity."""
+        return self.logical_not(self.logical_or(self.isfinite(x), self.isnan(x)))
+
+    def logical_xor(self, x: Array, y: Array) -> Array:
+        """Whether just one of two is true."""
+        return self.not_equal(x, y)
+
+    def tan(self, x: Array) -> Array:
+        """The tangent."""
+        return self.divide(self.sin(x), self.cos(x))
+
+    def sinh(self, x: Array) -> Array:
+        """The hyperbolic sine, exact around 0."""
+        grown = self.expm1(self.abs(x))
+        half = self.add(grown, self.divide(grown, self.add(grown, 1.0)))
+        return self.multiply(self.sign(x), self.multiply(half, 0.5))
+
+    def cosh(self, x: Array) -> Array:
+        """The hyperbolic cosine."""
+        return self.multiply(self.add(self.exp(x), self.exp(self.negative(x))), 0.5)
+
+    def std(
+        self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Array:
+        """The standard deviation over axes."""
+        variance = self.var(x, axis=axis, correction=correction, keepdims=keepdims)
+        return self.sqrt(variance)
+
+    def vecdot(self, x: Array, y: Array, *, axis: int = -1) -> Array:
+        """The sum of products along an axis."""
+        return self.sum(self.multiply(x, y), axis=axis)
+
+    def moveaxis(self, x: Array, source: int, destination: int) -> Array:
+        """One axis at another place."""
+        count = len(x.shape)
+        axes = [axis for axis in range(count) if axis != source % count]
+        axes.insert(destination % count, source % count)
+        return self.permute_dims(x, tuple(axes))
+
+    def tril(self, x: Array, *, k: int = 0) -> Array:
+        """Zeros above the k-th diagonal of each matrix."""
+        return self.where(self._below(x, k), x, 0)
+
+    def triu(self, x: Array, *, k: int = 0) -> Array:
+        """Zeros below the k-th diagonal of each matrix."""
+        return self.where(self._below(x, k - 1), 0, x)
+
+    def _below(self, x: Array, k: int) -> Array:
+        """Which places of a matrix lie on its k-th diagonal or below."""
+        rows, columns = x.shape[-2:]
+        return self.greater_equal(
+            self.expand_dims(self.arange(k, rows + k), axis=1),
+            self.expand_dims(self.arange(columns), axis=0),
+        )

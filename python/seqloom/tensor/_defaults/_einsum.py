@@ -1,0 +1,120 @@
+"""Einstein's sums as transpositions, reshapes and matrix products."""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from seqloom.tensor._defaults._standard import Array, Standard
+
+Term = tuple[Any, str]
+
+
+def einsum(b: Standard, equation: str, operands: Sequence[Array]) -> Array:
+    """Contracts the operands one by one, from the left."""
+    labels, out = _parse(equation.replace(" ", ""), [len(x.shape) for x in operands])
+    terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
+    current, *rest = terms
+    for place, term in enumerate(rest):
+        needed = set(out).union(*(each for _, each in rest[place + 1 :]))
+        current = _contract(b, current, term, needed)
+    x, have = _summed(b, current, set(out))
+    order = tuple(have.index(label) for label in out)
+    return b.permute_dims(x, order) if order != tuple(range(len(order))) else x
+
+
+def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result; an ellipsis has labels of its own."""
+    left, arrow, out = equation.partition("->")
+    free = [letter for letter in string.ascii_letters if letter not in equation]
+    spans = {
+        term: rank - len(term.replace("...", ""))
+        for term, rank in zip(left.split(","), ranks, strict=True)
+        if "..." in term
+    }
+    widest = max(spans.values(), default=0)
+    names = "".join(free[:widest])
+    labels = [
+        term.replace("...", names[widest - spans.get(term, 0) :])
+        for term in left.split(",")
+    ]
+    if not arrow:
+        every = "".join(labels)
+        out = names + "".join(
+            sorted(label for label in set(every) - set(names) if every.count(label) == 1)
+        )
+    return labels, out.replace("...", names)
+
+
+def _diagonal(b: Standard, term: Term) -> Term:
+    """One axis for each label: of a repeated one, the diagonal."""
+    x, labels = term
+    for label in labels:
+        while labels.count(label) > 1:
+            first, second = (i for i, each in enumerate(labels) if each == label)
+            size = x.shape[first]
+            mask = b.reshape(
+                b.eye(size, dtype=b.dtype(x)),
+                tuple(
+                    size if axis in {first, second} else 1 for axis in range(len(labels))
+                ),
+            )
+            x = b.sum(b.multiply(x, mask), axis=second)
+            labels = labels[:second] + labels[second + 1 :]
+    return x, labels
+
+
+def _summed(b: Standard, term: Term, needed: Iterable[str]) -> Term:
+    """Without the labels that nobody needs any more."""
+    x, labels = term
+    axes = tuple(i for i, label in enumerate(labels) if label not in needed)
+    return (
+        b.astype(b.sum(x, axis=axes), b.dtype(x)) if axes else x,
+        "".join(label for label in labels if label in needed),
+    )
+
+
+def _contract(b: Standard, left: Term, right: Term, needed: set[str]) -> Term:
+    """The product of two operands, as one product of matrices."""
+    left = _summed(b, left, needed | set(right[1]))
+    right = _summed(b, right, needed | set(left[1]))
+    both = [label for label in left[1] if label in right[1]]
+    batch = [label for label in both if label in needed]
+    gone = [label for label in both if label not in needed]
+    rows = [label for label in left[1] if label not in both]
+    columns = [label for label in right[1] if label not in both]
+    sizes = _met(_sizes(left), _sizes(right))
+    one = _matrix(b, left, (batch, rows, gone), sizes)
+    other = _matrix(b, right, (batch, gone, columns), sizes)
+    labels = "".join([*batch, *rows, *columns])
+    shape = tuple(sizes[label] for label in labels)
+    return b.reshape(b.matmul(one, other), shape), labels
+
+
+def _matrix(
+    b: Standard, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
+) -> Array:
+    """The operand with its axes in three groups; axes of length 1 are repeated."""
+    x, labels = term
+    wanted = [label for group in groups for label in group]
+    x = b.permute_dims(x, tuple(labels.index(label) for label in wanted))
+    shape = tuple(sizes[label] for label in wanted)
+    if tuple(x.shape) != shape:
+        x = b.broadcast_to(x, shape)
+    return b.reshape(
+        x, tuple(math.prod(sizes[label] for label in group) for group in groups)
+    )
+
+
+def _met(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    """The lengths of both; of a shared label, the one that is not 1."""
+    return left | {label: n for label, n in right.items() if n != 1 or label not in left}
+
+
+def _sizes(term: Term) -> dict[str, int]:
+    """The length of each label's axis."""
+    return dict(zip(term[1], term[0].shape, strict=True))

@@ -1,0 +1,74 @@
+"""``x[key]`` with NumPy's keys, from what the standard promises of ``x[...]``.
+
+The standard knows a key for every axis, of numbers and slices, or of numbers and arrays;
+what mixes slices with arrays is taken apart here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor._defaults._standard import Array, Standard
+
+
+def indexed(b: Standard, x: Array, key: Any) -> Array:
+    """First the numbers and slices, then the arrays."""
+    parts = parts_of(b, key, x.shape)
+    arrays = [part for part in parts if not is_basic(part)]
+    if not arrays or not any(isinstance(part, slice) for part in parts):
+        return x[tuple(parts)]
+    basic = tuple(part if is_basic(part) else slice(None) for part in parts)
+    left = [part for part in parts if not isinstance(part, int)]
+    axes = [axis for axis, part in enumerate(left) if not is_basic(part)]
+    return _gathered(b, x[basic], arrays, axes)
+
+
+def is_basic(part: Any) -> bool:
+    """Whether a part of a key is a number, a slice or a new axis."""
+    return part is None or isinstance(part, (int, slice))
+
+
+def parts_of(b: Standard, key: Any, shape: Sequence[int]) -> list[Any]:
+    """The key with one part for each axis: an ellipsis written out, the end filled."""
+    given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+    parts = [each for part in given for each in _places(b, part)]
+    taken = sum(1 for part in parts if part is not None and part is not ...)
+    rest: list[Any] = [slice(None)] * (len(shape) - taken)
+    for place, part in enumerate(parts):
+        if part is ...:
+            return parts[:place] + rest + parts[place + 1 :]
+    return parts + rest
+
+
+def _places(b: Standard, part: Any) -> Sequence[Any]:
+    """A part of a key; an array of truths as the places that are true."""
+    if is_basic(part) or part is ...:
+        return (part,)
+    part = b.asarray(part)
+    return b.nonzero(part) if b.isdtype(b.dtype(part), "bool") else (part,)
+
+
+def _gathered(b: Standard, x: Array, arrays: list[Array], axes: list[int]) -> Array:
+    """Arrays of indices along some axes, whole slices along the others."""
+    others = [axis for axis in range(len(x.shape)) if axis not in axes]
+    sizes = [x.shape[axis] for axis in axes]
+    rest = [x.shape[axis] for axis in others]
+    rows = b.reshape(b.permute_dims(x, (*axes, *others)), (math.prod(sizes), *rest))
+    places = b.remainder(arrays[0], sizes[0])
+    for array, size in zip(arrays[1:], sizes[1:], strict=True):
+        places = b.add(b.multiply(places, size), b.remainder(array, size))
+    shape = tuple(places.shape)
+    found = b.take(rows, b.reshape(places, (-1,)), axis=0)
+    found = b.reshape(found, (*shape, *rest))
+    together = axes == list(range(axes[0], axes[0] + len(axes)))
+    return _moved(b, found, len(shape), axes[0]) if together else found
+
+
+def _moved(b: Standard, x: Array, count: int, place: int) -> Array:
+    """The first axes, as many as `count`, behind `place` others."""
+    order = [*range(count, count + place), *range(count)]
+    return b.permute_dims(x, (*order, *range(count + place, len(x.shape))))

@@ -1,0 +1,118 @@
+"""Windows that slide along the last axes of an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from seqloom.tensor._defaults._shape import Shapes
+    from seqloom.tensor._defaults._standard import Array
+
+Tap = tuple[int, ...]
+
+
+def pairs(size: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """One number for each axis."""
+    return (size,) * count if isinstance(size, int) else tuple(size)
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How windows lie: one number for each axis in every field."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    @staticmethod
+    def of(
+        kernel: Sequence[int],
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+    ) -> Windows:
+        """From numbers, or one for each axis."""
+        count = len(kernel)
+        sizes = (pairs(size, count) for size in (stride, padding, dilation))
+        return Windows(tuple(kernel), *sizes)
+
+    def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
+        """How many windows fit along each axis."""
+        return tuple(
+            (length + 2 * p - d * (k - 1) - 1) // s + 1
+            for length, k, s, p, d in self._axes(lengths)
+        )
+
+    def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
+        """How long the axes are that have so many windows, and something more."""
+        return tuple(
+            (count - 1) * s - 2 * p + d * (k - 1) + more + 1
+            for (count, k, s, p, d), more in zip(self._axes(counts), extra, strict=True)
+        )
+
+    def taps(
+        self, b: Shapes, x: Array, value: float, *, counts: Sequence[int] = ()
+    ) -> Iterator[tuple[Tap, Array]]:
+        """Each place of the kernel, and what it sees in all windows (or the first ones)."""
+        counts = counts or self.counts(x.shape[-len(self.kernel) :])
+        widths = ((0, 0),) * (len(x.shape) - len(self.kernel))
+        x = b.pad(x, (*widths, *((p, p) for p in self.padding)), value=value)
+        for tap in product(*(range(k) for k in self.kernel)):
+            spans = (
+                slice(at * d, at * d + (count - 1) * s + 1, s)
+                for at, count, s, d in zip(
+                    tap, counts, self.stride, self.dilation, strict=True
+                )
+            )
+            yield tap, b.index(x, (..., *spans))
+
+    def gathered(
+        self, b: Shapes, share: Callable[[Tap], Array], shape: Sequence[int]
+    ) -> Array:
+        """The reverse of `taps`: the shares of all places, added where they looked."""
+        total = None
+        first = len(shape) - len(self.kernel)
+        for tap in product(*(range(k) for k in self.kernel)):
+            part = share(tap)
+            for place, at in enumerate(tap):
+                axis = first + place
+                part = b.spaced(
+                    part,
+                    axis,
+                    start=at * self.dilation[place] - self.padding[place],
+                    step=self.stride[place],
+                    length=shape[axis],
+                )
+            total = part if total is None else b.add(total, part)
+        return total
+
+    def _axes(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
+        """One row of numbers for each axis."""
+        return zip(
+            sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
+        )
+
+
+def seen(
+    x: Array,
+    grad: Array,
+    shape: Sequence[int],
+    *,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+) -> Array:
+    """The part of a convolution's input that the places of `grad` reach."""
+    del groups  # the input of a transposed one may be longer
+    windows = Windows.of(shape[2:], stride, padding, dilation)
+    places = tuple(grad.shape[2:])
+    if windows.counts(x.shape[2:]) == places:
+        return x
+    lengths = windows.lengths(places, (0,) * len(places))
+    return x[(slice(None), slice(None), *(slice(0, length) for length in lengths))]

@@ -1,0 +1,18 @@
+"""Derivatives of functions: taken, stopped, made again, replaced, and watched."""
+
+from seqloom.tensor._derivatives._check_finite import check_finite
+from seqloom.tensor._derivatives._checkpoint import checkpoint, recomputing
+from seqloom.tensor._derivatives._custom import custom_gradient, stop_gradient
+from seqloom.tensor._derivatives._functions import grad, hvp, jacobian, value_and_grad
+
+__all__ = [
+    "check_finite",
+    "checkpoint",
+    "custom_gradient",
+    "grad",
+    "hvp",
+    "jacobian",
+    "recomputing",
+    "stop_gradient",
+    "value_and_grad",
+]

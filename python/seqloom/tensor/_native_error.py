@@ -1,0 +1,88 @@
+"""What a library raises, as our exceptions: with the operation, shapes and types named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from seqloom.errors import (
+    ArgumentError,
+    DTypeError,
+    MemoryLimitError,
+    NumberRangeError,
+    OperationError,
+    OutOfRangeError,
+    SeqloomError,
+    ShapeError,
+)
+from seqloom.tensor._memory._released import Released
+
+if TYPE_CHECKING:
+    from seqloom.tensor._backend import Backend
+
+# Words by which libraries speak of memory, of element types and of shapes, in this order.
+_BY_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
+    (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
+    (("dtype", "scalar type", "input type", " cast", "not implemented for"), DTypeError),
+    (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
+)
+
+# What an exception means where its text does not say more.
+_BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
+    (MemoryError, MemoryLimitError),
+    (OverflowError, NumberRangeError),
+    (IndexError, OutOfRangeError),
+    (TypeError, DTypeError),
+    (ValueError, ArgumentError),
+)
+
+
+def translated(
+    error: Exception, name: str, args: tuple[Any, ...], backend: Backend
+) -> SeqloomError:
+    """The exception that a failed operation becomes.
+
+    Args:
+        error: What the library raised.
+        name: The operation.
+        args: Its arguments.
+        backend: Who computed.
+
+    Returns:
+        Ours, with the operation, the shapes and the types in its text.
+    """
+    if isinstance(error, SeqloomError):
+        return error
+    for arg in args:
+        _refuse_released(arg)
+    inputs = ", ".join(map(described, args))
+    # The first line says it; what follows is the library's advice to its own users.
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return _kind(error)(f"{name}({inputs}) on {backend}: {reason}")
+
+
+def _refuse_released(arg: Any) -> None:
+    """Raises where a released tensor is why it failed."""
+    if isinstance(raw := getattr(arg, "raw", arg), Released):
+        raw.refuse()
+    if isinstance(arg, (list, tuple)):
+        for each in cast("list[Any]", arg):
+            _refuse_released(each)
+
+
+def _kind(error: Exception) -> type[SeqloomError]:
+    """Which of our exceptions says best what happened."""
+    by_class = next((ours for each, ours in _BY_CLASS if isinstance(error, each)), None)
+    if by_class in (MemoryLimitError, NumberRangeError, OutOfRangeError):
+        return by_class
+    text = str(error).lower()
+    spoken = (ours for words, ours in _BY_WORDS if any(each in text for each in words))
+    return next(spoken, by_class or OperationError)
+
+
+def described(arg: Any) -> str:
+    """An argument as an error names it."""
+    if isinstance(arg, list):
+        return f"[{', '.join(map(described, cast('list[Any]', arg)))}]"
+    if hasattr(arg, "shape"):
+        return f"{getattr(arg, 'dtype', '')}{list(arg.shape)}"
+    return repr(arg)

@@ -1,0 +1,69 @@
+"""JAX as a backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from seqloom.errors import BackendError
+from seqloom.tensor.backends._jax._convolution import Convolutions
+from seqloom.tensor.backends._jax._lookup import Lookups
+from seqloom.tensor.backends._jax._loop import Loops
+from seqloom.tensor.backends._jax._neural import Neural
+from seqloom.tensor.backends._jax._program import Programs
+from seqloom.tensor.backends._jax._random import Randomness
+from seqloom.tensor.backends._jax._standard import Standard
+
+if TYPE_CHECKING:
+    from seqloom.tensor._backend import Backend
+
+
+class JaxBackend(Convolutions, Lookups, Loops, Neural, Programs, Randomness, Standard):
+    """JAX's arrays. What is asked for is computed later; `sync` waits.
+
+    Types of 64 bits exist only where ``jax_enable_x64`` is switched on.
+
+    Args:
+        device: ``"cpu"``, ``"gpu:0"``, ``"tpu"``; default jax's own choice.
+        threads: Said by the registry; XLA has a pool of its own.
+
+    Raises:
+        BackendError: There is no such device.
+
+    Examples:
+        >>> from seqloom.tensor import backend
+        >>> B = backend("jax")
+        >>> B.relu(B.asarray([-1.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
+
+    def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
+        self.place = None if device is None else _found(device)
+        self.device = device or jax.default_backend()
+        self.name = "jax" if device is None else f"jax:{device}"
+        self.threads = threads
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one backend of that device and number of threads."""
+        return _again, (self.name, self.threads)
+
+    def sync(self) -> None:
+        """Waits until every array that is alive is computed."""
+        jax.block_until_ready(jax.live_arrays())
+
+
+def _found(device: str) -> Any:
+    """A device that jax has here."""
+    platform, _, number = device.partition(":")
+    try:
+        return jax.devices(platform)[int(number or 0)]
+    except (RuntimeError, IndexError, ValueError) as error:
+        raise BackendError(f"jax has no device {device!r} here: {error}") from error
+
+
+def _again(name: str, threads: int) -> Backend:
+    """The backend that a pickle meant."""
+    from seqloom.tensor._registry import backend
+
+    return backend(name, num_threads=threads)

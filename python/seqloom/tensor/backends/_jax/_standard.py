@@ -1,0 +1,132 @@
+"""The standard's functions: jax.numpy's, and how arrays are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from seqloom.errors import BackendError
+from seqloom.tensor._backend import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = Any
+_WIDE = 8  # bytes
+
+# What jax.numpy has under the standard's names.
+# fmt: off
+_FUNCTIONS = [
+    "abs", "add", "all", "any", "argmax", "argmin", "argsort", "atan2", "bitwise_and",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "cos", "cosh",
+    "count_nonzero", "cumulative_sum", "divide", "einsum", "equal", "exp", "expand_dims",
+    "expm1", "finfo", "flip", "floor", "floor_divide", "greater", "greater_equal", "iinfo",
+    "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log1p",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply",
+    "negative", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod",
+    "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round",
+    "searchsorted", "sign", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack",
+    "std", "subtract", "sum", "take", "tan", "tanh", "tensordot", "tile", "tril", "triu",
+    "unstack", "var", "vecdot", "where",
+]
+# fmt: on
+
+
+class Standard(Backend):
+    """jax.numpy under the standard's names, and arrays on the backend's device."""
+
+    place: Any  # a jax device, or None for jax's own choice
+
+    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
+        """An array of the data; Python's floats become `float_dtype`."""
+        if not isinstance(data, jax.Array):
+            data = _numbers(data, self.float_dtype)
+        kind = checked(data.dtype if dtype is None else dtype)
+        return jnp.array(data, kind, copy=bool(copy), device=self.place)
+
+    def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Array:
+        """Zeros: jax has no memory that is not written."""
+        return self.zeros(shape, dtype)
+
+    def zeros(self, shape: Sequence[int] | int, dtype: Any = None) -> Array:
+        """Zeros."""
+        return jnp.zeros(shape, self._kind(dtype), device=self.place)
+
+    def ones(self, shape: Sequence[int] | int, dtype: Any = None) -> Array:
+        """Ones."""
+        return jnp.ones(shape, self._kind(dtype), device=self.place)
+
+    def full(self, shape: Sequence[int] | int, value: Any, *, dtype: Any = None) -> Array:
+        """One value everywhere."""
+        floats = isinstance(value, float)
+        kind = None if dtype is None and not floats else self._kind(dtype)
+        return jnp.full(shape, value, kind, device=self.place)
+
+    def arange(
+        self, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    ) -> Array:
+        """Numbers at equal distances."""
+        floats = any(isinstance(each, float) for each in (start, stop, step))
+        kind = None if dtype is None and not floats else self._kind(dtype)
+        return jnp.arange(start, stop, step, kind, device=self.place)
+
+    def eye(
+        self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+    ) -> Array:
+        """Ones on a diagonal."""
+        return jnp.eye(rows, columns, k, self._kind(dtype), device=self.place)
+
+    def from_dlpack(self, x: Any) -> Array:
+        """An array of any library."""
+        return jax.device_put(jnp.from_dlpack(x), self.place)
+
+    def to_numpy(self, x: Array) -> Any:
+        """The array as NumPy's; it cannot be written."""
+        return np.asarray(x)
+
+    def astype(self, x: Array, dtype: Any, *, copy: bool = True) -> Array:
+        """The values in another type."""
+        del copy  # arrays are values
+        return jnp.asarray(x).astype(checked(dtype))
+
+    def index(self, x: Array, key: Any) -> Array:
+        """``x[key]``, with NumPy's basic and integer-array indexing."""
+        return x[key]
+
+    def take_along_axis(self, x: Array, indices: Array, axis: int = -1) -> Array:
+        """The values at the indices along an axis."""
+        return jnp.take_along_axis(x, indices, axis)
+
+    def _kind(self, dtype: Any) -> np.dtype[Any]:
+        """A type, or that of floats."""
+        return checked(self.float_dtype if dtype is None else dtype)
+
+
+def checked(dtype: Any) -> np.dtype[Any]:
+    """A type that jax has: 64 bits only where they are switched on."""
+    found = np.dtype(dtype)
+    if found.itemsize == _WIDE and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        raise BackendError(
+            f"jax has no {found} unless 64 bits are switched on: "
+            'jax.config.update("jax_enable_x64", True), or the variable JAX_ENABLE_X64=1'
+        )
+    return found
+
+
+def _numbers(data: Any, float_dtype: str) -> Any:
+    """Data as NumPy's array; Python's own numbers in the types that jax gives them."""
+    array = np.asarray(data)
+    if isinstance(data, (np.ndarray, np.generic)):
+        return array
+    if array.dtype == np.float64:
+        return array.astype(float_dtype)
+    return array.astype(jnp.asarray(0).dtype) if array.dtype == np.int64 else array
+
+
+for _name in _FUNCTIONS:
+    setattr(Standard, _name, staticmethod(getattr(jnp, _name)))

@@ -1,0 +1,214 @@
+"""Attention, as fused kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._blocks import fresh
+from seqloom.tensor.backends._numpy._filling import packed, placed
+from seqloom.tensor.backends._numpy._joining import parts_of_one
+from seqloom.tensor.backends._numpy._random import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[Any]
+    Pair = tuple[Floats, Floats]
+    Triple = tuple[Floats, Floats, Floats]
+
+
+class Attention(Backend):
+    """Means of values, weighted by how queries match keys.
+
+    Results are ``(n, h, l, d)`` in the memory order ``(n, l, h, d)``, so that joining the
+    heads again copies nothing.
+    """
+
+    def attention(
+        self,
+        q: Floats,
+        k: Floats,
+        v: Floats,
+        mask: Floats | None = None,
+        key: Any = None,
+        *,
+        scale: float | None = None,
+        causal: bool = False,
+        dropout: float = 0.0,
+        out: Pair | None = None,
+    ) -> Pair:
+        """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+        q, k, v = _laid(q), _laid(k), _laid(v)
+        mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+        made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
+        lse = _sums(q.shape[:3], q.dtype, out and out[1])
+        rule = _scale(q, scale), causal, _dropping(key, dropout)
+        _native.attention(q, k, v, mask, *rule, made, lse, self.threads)
+        return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
+
+    def attention_grad(
+        self,
+        grad: Floats,
+        q: Floats,
+        k: Floats,
+        v: Floats,
+        mask: Floats | None,
+        key: Any,
+        output: Floats,
+        lse: Floats,
+        /,
+        *,
+        scale: float | None = None,
+        causal: bool = False,
+        dropout: float = 0.0,
+        out: Triple | None = None,
+    ) -> Triple:
+        """The derivatives of ``attention`` by q, k and v."""
+        grad, q, k, v, output = (_laid(each) for each in (grad, q, k, v, output))
+        mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+        rule = _scale(q, scale), causal, _dropping(key, dropout)
+        given = grad, q, k, v, mask, output, packed(lse), *rule
+        if out is None and parts_of_one(q, k, v):
+            return self._joined_grad(given, q)
+        made = _three(q, k, v, out)
+        _native.attention_grad(*given, *made, self.threads)
+        return made if out is None else _each_placed(made, out)
+
+    def _joined_grad(self, given: tuple[Any, ...], q: Floats) -> Triple:
+        """The derivatives as parts of one array, as q, k and v are."""
+        n, h, rows, d = q.shape
+        made = fresh((n, rows, 3, h, d), q.dtype)
+        joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
+        kernel: Any = _native.attention_grad
+        kernel(*given, joined, None, None, self.threads)
+        by_q, by_k, by_v = made.transpose(2, 0, 3, 1, 4)
+        return by_q, by_k, by_v
+
+    def attention_varlen(
+        self,
+        q: Floats,
+        k: Floats,
+        v: Floats,
+        cu_seqlens: NDArray[Any],
+        *,
+        max_seqlen: int,
+        scale: float | None = None,
+        causal: bool = False,
+        out: Pair | None = None,
+    ) -> Pair:
+        """Attention within each of several sequences that lie end to end.
+
+        Returns:
+            The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
+        """
+        del max_seqlen
+        q, k, v = (_laid(_by_head(each)) for each in (q, k, v))
+        made = np.empty((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
+        lse = _sums(q.shape[1:3], q.dtype, out and out[1])
+        rule = cu_seqlens.tolist(), _scale(q, scale), causal
+        _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, self.threads)
+        return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
+
+    def attention_varlen_grad(
+        self,
+        grad: Floats,
+        q: Floats,
+        k: Floats,
+        v: Floats,
+        cu_seqlens: NDArray[Any],
+        output: Floats,
+        lse: Floats,
+        /,
+        *,
+        max_seqlen: int,
+        scale: float | None = None,
+        causal: bool = False,
+        out: Triple | None = None,
+    ) -> Triple:
+        """The derivatives of ``attention_varlen`` by q, k and v."""
+        del max_seqlen
+        made = (
+            np.empty(q.shape, q.dtype),
+            np.empty(k.shape, q.dtype),
+            np.empty(v.shape, q.dtype),
+        )
+        arrays: Any = [_laid(_by_head(each)) for each in (grad, q, k, v)]
+        result = _laid(_by_head(output)), packed(lse)
+        rule = _scale(q, scale), causal
+        into: Any = [_by_head(each) for each in made]
+        bounds = cu_seqlens.tolist()
+        kernel: Any = _native.attention_varlen_grad
+        kernel(*arrays, bounds, *result, *rule, *into, self.threads)
+        return made if out is None else _each_placed(made, out)
+
+
+def _laid(x: Floats) -> Floats:
+    """The array as the kernel reads it: numbers of the last axis side by side."""
+    steps = x.strides
+    if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
+        return x
+    return np.ascontiguousarray(x)
+
+
+def _heads(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
+    """Room for ``(n, h, l, d)``, in the order ``(n, l, h, d)`` unless it is given."""
+    if out is not None and (
+        out.flags.c_contiguous or out.swapaxes(1, 2).flags.c_contiguous
+    ):
+        return out
+    n, h, rows, d = shape
+    return fresh((n, rows, h, d), dtype).swapaxes(1, 2)
+
+
+def _sums(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
+    """Room for the log-sum-exps."""
+    return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def _three(q: Floats, k: Floats, v: Floats, out: Triple | None) -> Triple:
+    """Room for the derivatives by queries, keys and values."""
+    by_q, by_k, by_v = out or (None, None, None)
+    return (
+        _heads(q.shape, q.dtype, by_q),
+        _heads(k.shape, q.dtype, by_k),
+        _heads(v.shape, q.dtype, by_v),
+    )
+
+
+def _each_placed(made: Triple, out: Triple) -> Triple:
+    """What a kernel made, in the given arrays."""
+    return placed(made[0], out[0]), placed(made[1], out[1]), placed(made[2], out[2])
+
+
+def _stretched(mask: Any, shape: Sequence[int], dtype: Any) -> Floats | None:
+    """A mask over all pairs that repeats its numbers in place."""
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        mask = mask.astype(dtype, copy=False)
+    backwards = any(step < 0 for step in mask.strides)
+    if backwards or (mask.ndim and mask.strides[-1] != mask.itemsize):
+        mask = np.ascontiguousarray(mask)
+    return np.broadcast_to(mask, shape)
+
+
+def _scale(q: Floats, scale: float | None) -> float:
+    """What the scores are multiplied by: 1 / the root of the width, unless it is given."""
+    return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
+
+
+def _dropping(key: Any, rate: float) -> tuple[int, int, float] | None:
+    """The key's words and the rate, where weights are dropped at all."""
+    return (*words_of(key), rate) if rate and key is not None else None
+
+
+def _by_head(x: Floats) -> Floats:
+    """``(total, h, d)`` as ``(1, h, total, d)``."""
+    return x.swapaxes(0, 1)[None]

@@ -1,0 +1,93 @@
+"""Half precision on NumPy: stored narrow, computed in float32."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+NARROW = frozenset({np.dtype(np.float16), BFLOAT16})
+_ARRAY: Any = np.ndarray  # of any shape and type
+
+
+def weakly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arrays, whose Python floats take bfloat16 as NumPy's own types."""
+
+    def call(x: Any, y: Any, out: Any = None) -> Any:
+        if type(y) is float and getattr(x, "dtype", None) is BFLOAT16:
+            y = ml_dtypes.bfloat16(y)
+        elif type(x) is float and getattr(y, "dtype", None) is BFLOAT16:
+            x = ml_dtypes.bfloat16(x)
+        return function(x, y) if out is None else function(x, y, out)
+
+    known = cast("Any", call)
+    known.of_arrays = function  # the shorter way, where neither is a Python number
+    return known
+
+
+def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose arithmetic is in float32 where an array is narrower."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if not _are_narrow(args):
+            return function(*args, **options)
+        out = options.pop("out", None)
+        name = next(_names(args))
+        found = _each(_narrowed, function(*_each(_wide, args), **options), name)
+        return found if out is None else _each(_copied, found, out)
+
+    return call
+
+
+def _are_narrow(args: Any) -> bool:
+    """Whether an array is of half precision; a list answers by its first."""
+    for arg in args:
+        if isinstance(arg, _ARRAY):
+            if arg.dtype.itemsize == 2 and arg.dtype in NARROW:  # noqa: PLR2004
+                return True
+        elif type(arg) is list and _are_narrow(cast("list[Any]", arg)[:1]):
+            return True
+    return False
+
+
+def _names(args: Any) -> Any:
+    """The narrow types among the arguments."""
+    for arg in args:
+        if isinstance(arg, (list, tuple)):
+            yield from _names(arg)
+        elif isinstance(arg, _ARRAY) and arg.dtype in NARROW:
+            yield arg.dtype
+
+
+def _each(change: Callable[..., Any], found: Any, *with_: Any) -> Any:
+    """Changes an array, or each of a list or a tuple of them."""
+    if isinstance(found, (list, tuple)):
+        parts = cast("list[Any]", found)
+        kind = cast("Any", type(parts))
+        return kind(_each(change, part, *with_) for part in parts)
+    return change(found, *with_)
+
+
+def _wide(x: Any) -> Any:
+    """A narrow array in float32; anything else as it is."""
+    narrow = isinstance(x, _ARRAY) and x.dtype in NARROW
+    return x.astype(np.float32) if narrow else x
+
+
+def _narrowed(x: Any, dtype: Any) -> Any:
+    """A float32 result in the type that went in."""
+    wide = getattr(x, "dtype", None) == np.float32
+    return np.asarray(x, dtype) if wide else x
+
+
+def _copied(x: Any, out: Any) -> Any:
+    """The values, in the memory that the caller gave."""
+    out[...] = x
+    return out

@@ -1,0 +1,24 @@
+"""Compiled steps on NumPy's arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.tensor._backend import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._compile._graph import Graph
+
+
+class Planning(Backend):
+    """What runs a graph."""
+
+    def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[NDArray[Any]]]:
+        """The graph as a plan: fused groups, in memory that is laid out before."""
+        from seqloom.tensor._compile._numpy import plan
+
+        return plan(graph, self)

@@ -1,0 +1,55 @@
+"""Pooling: one number for each window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._window import Geometry, Size, pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[Any]
+
+
+class Pooling(Backend):
+    """The largest value of each window, or the mean."""
+
+    def max_pool1d(
+        self,
+        x: Floats,
+        *,
+        kernel: Size,
+        stride: Size,
+        padding: Size = 0,
+        out: tuple[Floats, NDArray[np.int64]] | None = None,
+    ) -> tuple[Floats, NDArray[np.int64]]:
+        """The largest of each window of ``(n, c, l)``, and its place in the row."""
+        x = np.ascontiguousarray(x)
+        (size,) = pair(kernel, 1)
+        geometry = Geometry.of(1, stride=stride, padding=padding)
+        shape = (*x.shape[:2], *geometry.windows(x.shape[2:], (size,)))
+        out = out or (np.empty(shape, x.dtype), np.empty(shape, np.int64))
+        steps = geometry.stride[0], geometry.padding[0]
+        _native.max_pool1d(x, size, *steps, *out, self.threads)
+        return out
+
+    def max_pool1d_grad(
+        self,
+        grad: Floats,
+        places: NDArray[np.int64],
+        shape: Sequence[int],
+        *,
+        out: Floats | None = None,
+    ) -> Floats:
+        """The derivative of ``max_pool1d`` by its input, which had `shape`."""
+        out = np.empty(shape, grad.dtype) if out is None else out
+        grad, places = np.ascontiguousarray(grad), np.ascontiguousarray(places)
+        _native.max_pool1d_grad(grad, places, out, self.threads)
+        return out

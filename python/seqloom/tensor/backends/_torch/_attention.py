@@ -1,0 +1,219 @@
+"""Attention: torch's fused kernels, where the case is one of theirs.
+
+On a CPU the flash kernel; on CUDA flash in half precision without a mask, else the
+memory-efficient one. Weights that are dropped by our key take the default body.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from seqloom.tensor._backend import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+aten = torch.ops.aten
+_HALF = (torch.float16, torch.bfloat16)
+
+
+class Attention(Backend):
+    """Scaled dot-product attention and its derivative."""
+
+    def attention(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None = None,
+        key: Any = None,
+        *,
+        scale: float | None = None,
+        causal: bool = False,
+        dropout: float = 0.0,
+    ) -> tuple[Tensor, Tensor]:
+        """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+        forward = _forward(q, v, mask, dropped=bool(dropout) and key is not None)
+        if forward is None:
+            return super().attention(
+                q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
+            )
+        added = _added(mask, q, k.shape[-2], causal=causal)
+        return forward(q, k, v, added, causal and mask is None, scale)
+
+    def attention_grad(
+        self,
+        grad: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        key: Any,
+        out: Tensor,
+        lse: Tensor,
+        *,
+        scale: float | None = None,
+        causal: bool = False,
+        dropout: float = 0.0,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The derivatives of ``attention`` by q, k and v."""
+        forward = _forward(q, v, mask, dropped=bool(dropout) and key is not None)
+        if forward is None:
+            return super().attention_grad(
+                grad,
+                q,
+                k,
+                v,
+                mask,
+                key,
+                out,
+                lse,
+                scale=scale,
+                causal=causal,
+                dropout=dropout,
+            )
+        added = _added(mask, q, k.shape[-2], causal=causal)
+        saved = q, k, v, added, out, lse, causal and mask is None, scale
+        return _BACKWARD[forward](grad, *saved)
+
+
+def _forward(
+    q: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
+) -> Callable[..., Any] | None:
+    """The kernel that serves, if one does."""
+    if dropped or not q.dtype.is_floating_point or q.shape[-1] != v.shape[-1]:
+        return None
+    if q.device.type == "cpu":
+        return _cpu
+    if q.device.type != "cuda" or q.dtype is torch.float64:
+        return None
+    return _flash if q.dtype in _HALF and mask is None else _efficient
+
+
+def _added(mask: Tensor | None, q: Tensor, columns: int, *, causal: bool) -> Tensor | None:
+    """A mask as what is added to the scores, of four axes; with the causal one in it."""
+    if mask is None:
+        return None
+    rows = q.shape[-2]
+    if mask.dtype is torch.bool:
+        zeros = torch.zeros((), dtype=q.dtype, device=q.device)
+        mask = torch.where(mask, zeros, -math.inf)
+    if causal:
+        ones = torch.ones(rows, columns, dtype=torch.bool, device=q.device)
+        mask = mask.masked_fill(ones.triu(1), -math.inf)
+    return mask.to(q.dtype).expand(q.shape[0], q.shape[1], rows, columns)
+
+
+def _cpu(
+    q: Tensor, k: Tensor, v: Tensor, added: Any, causal: bool, scale: Any
+) -> tuple[Tensor, Tensor]:
+    """The flash kernel of the CPU."""
+    return aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001
+        q, k, v, 0.0, causal, attn_mask=added, scale=scale
+    )
+
+
+def _cpu_grad(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    added: Any,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: Any,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Its derivative; it reads the log-sum-exp in the order that the kernel wrote it."""
+    lse = lse.transpose(1, 2).contiguous().transpose(1, 2)
+    return aten._scaled_dot_product_flash_attention_for_cpu_backward(  # noqa: SLF001
+        grad, q, k, v, out, lse, 0.0, causal, attn_mask=added, scale=scale
+    )
+
+
+def _flash(
+    q: Tensor, k: Tensor, v: Tensor, _added: Any, causal: bool, scale: Any
+) -> tuple[Tensor, Tensor]:
+    """The flash kernel of CUDA; its random state is that of no dropout."""
+    out, lse, *_ = aten._scaled_dot_product_flash_attention(  # noqa: SLF001
+        q, k, v, 0.0, causal, scale=scale
+    )
+    return out, lse
+
+
+def _flash_grad(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    _added: Any,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: Any,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Its derivative."""
+    state = torch.zeros(2, dtype=torch.uint64, device=q.device)
+    unused = torch.empty(0, dtype=torch.uint64, device=q.device)
+    sizes = None, None, q.shape[-2], k.shape[-2]
+    return aten._scaled_dot_product_flash_attention_backward(  # noqa: SLF001
+        grad, q, k, v, out, lse, *sizes, 0.0, causal, state, unused, scale=scale
+    )
+
+
+def _efficient(
+    q: Tensor, k: Tensor, v: Tensor, added: Any, causal: bool, scale: Any
+) -> tuple[Tensor, Tensor]:
+    """The memory-efficient kernel; it pads the rows of the log-sum-exp."""
+    out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
+        q, k, v, _aligned(added), True, 0.0, causal, scale=scale
+    )
+    return out, lse[..., : q.shape[-2]]
+
+
+def _efficient_grad(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    added: Any,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: Any,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Its derivative."""
+    state = torch.zeros((), dtype=torch.int64)
+    lse = torch.nn.functional.pad(lse, (0, -lse.shape[-1] % 32), value=math.inf)
+    wanted = [True, True, True, False]
+    parts = aten._scaled_dot_product_efficient_attention_backward(  # noqa: SLF001
+        grad,
+        q,
+        k,
+        v,
+        _aligned(added),
+        out,
+        lse,
+        state,
+        state,
+        0.0,
+        wanted,
+        causal,
+        scale=scale,
+    )
+    return parts[0], parts[1], parts[2]
+
+
+def _aligned(added: Tensor | None) -> Tensor | None:
+    """A mask whose rows begin where the kernel can load them."""
+    if added is None or added.shape[-1] % 16 == 0:
+        return added
+    columns = added.shape[-1]
+    return torch.nn.functional.pad(added, (0, -columns % 16))[..., :columns]
+
+
+_BACKWARD = {_cpu: _cpu_grad, _flash: _flash_grad, _efficient: _efficient_grad}

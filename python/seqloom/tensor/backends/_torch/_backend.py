@@ -1,0 +1,96 @@
+"""Torch as a backend: plain functions over its tensors, on any of its devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from seqloom.errors import BackendError
+from seqloom.tensor.backends._torch._activation import Activations
+from seqloom.tensor.backends._torch._attention import Attention
+from seqloom.tensor.backends._torch._convolution import Convolutions
+from seqloom.tensor.backends._torch._creation import Creation
+from seqloom.tensor.backends._torch._elementwise import Elementwise
+from seqloom.tensor.backends._torch._lookup import Lookups
+from seqloom.tensor.backends._torch._loss import Losses
+from seqloom.tensor.backends._torch._norm import Norms
+from seqloom.tensor.backends._torch._optimiser import Updates
+from seqloom.tensor.backends._torch._pooling import Pooling
+from seqloom.tensor.backends._torch._program import Programs
+from seqloom.tensor.backends._torch._random import Randomness
+from seqloom.tensor.backends._torch._recurrent import Recurrence
+from seqloom.tensor.backends._torch._reduction import Reductions
+from seqloom.tensor.backends._torch._shape import Shapes
+
+if TYPE_CHECKING:
+    from seqloom.tensor._backend import Backend
+
+
+class TorchBackend(
+    Activations,
+    Attention,
+    Convolutions,
+    Creation,
+    Elementwise,
+    Lookups,
+    Losses,
+    Norms,
+    Pooling,
+    Programs,
+    Randomness,
+    Recurrence,
+    Reductions,
+    Shapes,
+    Updates,
+):
+    """Torch's tensors as plain arrays: nothing here records a graph of torch's.
+
+    Args:
+        device: ``"cpu"``, ``"cuda:0"``, ``"mps"``; default the CPU.
+        threads: Threads for torch's CPU kernels, for the whole process.
+
+    Raises:
+        BackendError: There is no such device.
+
+    Examples:
+        >>> from seqloom.tensor import backend
+        >>> B = backend("torch")
+        >>> B.relu(B.asarray([-1.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
+
+    def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
+        self.device = _checked(device or "cpu")
+        self.name = "torch" if self.device == "cpu" else f"torch:{self.device}"
+        self.threads = threads
+        if self.device == "cpu":
+            torch.set_num_threads(threads)
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one backend of that device and number of threads."""
+        return _again, (self.name, self.threads)
+
+    def sync(self) -> None:
+        """Waits until all that was asked of the device is computed."""
+        if self.device.startswith("cuda"):
+            torch.cuda.synchronize(self.device)
+        elif self.device.startswith("mps"):
+            torch.mps.synchronize()
+
+
+def _checked(device: str) -> str:
+    """A device that torch has here."""
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BackendError(f"torch has no device {device!r} here: {reason}") from error
+    return device
+
+
+def _again(name: str, threads: int) -> Backend:
+    """The backend that a pickle meant."""
+    from seqloom.tensor._registry import backend
+
+    return backend(name, num_threads=threads)

@@ -1,0 +1,148 @@
+"""Making torch's arrays, and their element types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Creation(Backend):
+    """Arrays on the backend's device."""
+
+    device: str
+
+    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Tensor:
+        """An array of the data on the device; Python's floats become `float_dtype`."""
+        if not isinstance(data, Tensor):
+            data = self._from_numpy(_numbers(data, self.float_dtype))
+        kind = data.dtype if dtype is None else to_torch(dtype)
+        found = data.detach().to(self.device, kind, non_blocking=True)
+        return found.clone() if copy and found.data_ptr() == data.data_ptr() else found
+
+    def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Tensor:
+        """Memory that holds anything."""
+        return torch.empty(_sizes(shape), dtype=self._kind(dtype), device=self.device)
+
+    def zeros(self, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
+        """Zeros."""
+        return torch.zeros(_sizes(shape), dtype=self._kind(dtype), device=self.device)
+
+    def ones(self, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
+        """Ones."""
+        return torch.ones(_sizes(shape), dtype=self._kind(dtype), device=self.device)
+
+    def full(self, shape: Sequence[int] | int, value: Any, *, dtype: Any = None) -> Tensor:
+        """One value everywhere."""
+        if isinstance(value, Tensor):
+            kind = value.dtype if dtype is None else to_torch(dtype)
+            return value.to(kind).expand(_sizes(shape)).clone()
+        if dtype is None and not isinstance(value, float):
+            dtype = torch.bool if isinstance(value, bool) else torch.int64
+        kind = self._kind(dtype)
+        return torch.full(_sizes(shape), value, dtype=kind, device=self.device)
+
+    def arange(
+        self, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    ) -> Tensor:
+        """Numbers at equal distances."""
+        if stop is None:
+            start, stop = 0, start
+        floats = any(isinstance(each, float) for each in (start, stop, step))
+        kind = torch.int64 if dtype is None and not floats else self._kind(dtype)
+        return torch.arange(start, stop, step, dtype=kind, device=self.device)
+
+    def eye(
+        self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+    ) -> Tensor:
+        """Ones on a diagonal."""
+        columns = rows if columns is None else columns
+        across = torch.arange(columns, device=self.device)
+        down = torch.arange(rows, device=self.device)[:, None]
+        return (across - down == k).to(self._kind(dtype))
+
+    def from_dlpack(self, x: Any) -> Tensor:
+        """An array of any library, where it lies already if it can."""
+        return torch.from_dlpack(x).detach().to(self.device)
+
+    def to_numpy(self, x: Tensor) -> Any:
+        """The array as NumPy's; from another device, a copy."""
+        x = x.detach().cpu()
+        if x.dtype is torch.bfloat16:
+            return x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+        return x.numpy()
+
+    def dtype(self, x: Tensor) -> np.dtype[Any]:
+        """The element type as NumPy's."""
+        return to_numpy(x.dtype)
+
+    def nbytes(self, x: Tensor) -> int:
+        """The memory of an array."""
+        return x.numel() * x.element_size()
+
+    def astype(self, x: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
+        """The values in another type; where it is the same, the array itself."""
+        del copy  # arrays are values
+        return x.to(to_torch(dtype))
+
+    def finfo(self, dtype: Any) -> Any:
+        """The limits of a float type."""
+        return torch.finfo(to_torch(getattr(dtype, "dtype", dtype)))
+
+    def iinfo(self, dtype: Any) -> Any:
+        """The limits of an integer type."""
+        return torch.iinfo(to_torch(getattr(dtype, "dtype", dtype)))
+
+    def isdtype(self, dtype: Any, kind: Any) -> bool:
+        """Whether a type is of a kind, as in the standard."""
+        found = to_torch(dtype)
+        like = torch.float16 if found is torch.bfloat16 else found
+        return np.isdtype(to_numpy(like), kind)
+
+    def result_type(self, *args: Any) -> np.dtype[Any]:
+        """What a result of these has; numbers are weak."""
+        numbers = [arg for arg in args if isinstance(arg, (bool, int, float))]
+        kinds = [
+            arg.dtype if isinstance(arg, Tensor) else to_torch(arg)
+            for arg in args
+            if not isinstance(arg, (bool, int, float))
+        ]
+        found = kinds[0] if kinds else torch.bool
+        for kind in kinds[1:]:
+            found = torch.promote_types(found, kind)
+        for number in numbers:
+            found = torch.result_type(torch.empty((1,), dtype=found), number)
+        return to_numpy(found)
+
+    def _kind(self, dtype: Any) -> torch.dtype:
+        """A type, or that of floats."""
+        return to_torch(self.float_dtype if dtype is None else dtype)
+
+    def _from_numpy(self, array: Any) -> Tensor:
+        """A NumPy array as torch's, sharing memory where both can."""
+        if array.dtype == ml_dtypes.bfloat16:
+            return self._from_numpy(array.view(np.int16)).view(torch.bfloat16)
+        native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        shared = native.flags.writeable and all(step >= 0 for step in native.strides)
+        return torch.from_numpy(native if shared else native.copy())
+
+
+def _numbers(data: Any, float_dtype: str) -> Any:
+    """Data as NumPy's array, in which Python's floats are of `float_dtype`."""
+    array = np.asarray(data)
+    given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
+    return array if given else array.astype(np.dtype(float_dtype))
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple."""
+    return (shape,) if isinstance(shape, int) else tuple(shape)

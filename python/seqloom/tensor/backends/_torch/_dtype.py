@@ -1,0 +1,42 @@
+"""Torch's element types and NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+
+_NAMES = (
+    "bool",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+_TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
+    getattr(torch, name): np.dtype(name) for name in _NAMES
+} | {torch.bfloat16: np.dtype(ml_dtypes.bfloat16)}
+_TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
+for _theirs, _ours in _TO_NUMPY.items():
+    _TO_TORCH.update({_ours: _theirs, _ours.name: _theirs, _ours.type: _theirs})
+
+
+def to_torch(dtype: Any) -> torch.dtype:
+    """The torch type of a name, a NumPy type, or itself."""
+    return dtype if isinstance(dtype, torch.dtype) else _TO_TORCH[dtype]
+
+
+def to_numpy(dtype: torch.dtype) -> np.dtype[Any]:
+    """The NumPy type of a torch type."""
+    return _TO_NUMPY[dtype]

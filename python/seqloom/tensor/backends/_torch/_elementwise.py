@@ -1,0 +1,103 @@
+"""Element by element: torch's functions under the standard's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._operand import binary, like, operands, strict_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Function = Callable[..., Any]
+
+_ONE: dict[str, Function] = {
+    "abs": torch.abs,
+    "bitwise_invert": torch.bitwise_not,
+    "ceil": torch.ceil,
+    "cos": torch.cos,
+    "cosh": torch.cosh,
+    "exp": torch.exp,
+    "expm1": torch.expm1,
+    "floor": torch.floor,
+    "isfinite": torch.isfinite,
+    "isinf": torch.isinf,
+    "isnan": torch.isnan,
+    "log": torch.log,
+    "log1p": torch.log1p,
+    "logical_not": torch.logical_not,
+    "negative": torch.negative,
+    "positive": torch.positive,
+    "reciprocal": torch.reciprocal,
+    "round": torch.round,
+    "rsqrt": torch.rsqrt,
+    "sign": torch.sign,
+    "sin": torch.sin,
+    "sinh": torch.sinh,
+    "sqrt": torch.sqrt,
+    "square": torch.square,
+    "tan": torch.tan,
+    "tanh": torch.tanh,
+}
+_TWO: dict[str, Function] = {
+    "add": torch.add,
+    "bitwise_and": torch.bitwise_and,
+    "bitwise_left_shift": torch.bitwise_left_shift,
+    "bitwise_or": torch.bitwise_or,
+    "bitwise_right_shift": torch.bitwise_right_shift,
+    "bitwise_xor": torch.bitwise_xor,
+    "divide": torch.divide,
+    "equal": torch.eq,
+    "floor_divide": torch.floor_divide,
+    "greater": torch.greater,
+    "greater_equal": torch.greater_equal,
+    "less": torch.less,
+    "less_equal": torch.less_equal,
+    "multiply": torch.multiply,
+    "not_equal": torch.not_equal,
+    "pow": torch.pow,
+    "remainder": torch.remainder,
+    "subtract": torch.subtract,
+}
+_TWO_ARRAYS: dict[str, Function] = {
+    "atan2": torch.atan2,
+    "logaddexp": torch.logaddexp,
+    "logical_and": torch.logical_and,
+    "logical_or": torch.logical_or,
+    "logical_xor": torch.logical_xor,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+}
+
+
+class Elementwise(Backend):
+    """Functions of one array, of two, and choosing."""
+
+    def where(self, condition: Tensor, x: Any, y: Any) -> Tensor:
+        """`x` where the condition holds, `y` elsewhere."""
+        if isinstance(x, Tensor) or isinstance(y, Tensor):
+            x, y = operands(x, y)
+        return torch.where(condition, x, y)
+
+    def clip(
+        self,
+        x: Tensor,
+        min: Any = None,  # noqa: A002  # the standard's name
+        max: Any = None,  # noqa: A002  # the standard's name
+    ) -> Tensor:
+        """Values held between two bounds."""
+        bounds = [min, max]
+        if isinstance(min, Tensor) != isinstance(max, Tensor):
+            bounds = [None if each is None else like(x, each) for each in bounds]
+        return x if min is None and max is None else torch.clamp(x, *bounds)
+
+
+for _names, _change in ((_ONE, None), (_TWO, binary), (_TWO_ARRAYS, strict_binary)):
+    for _name, _function in _names.items():
+        setattr(
+            Elementwise, _name, staticmethod(_change(_function) if _change else _function)
+        )

@@ -1,0 +1,121 @@
+"""Random numbers on a CPU: the Rust functions, as operations that torch does not look into.
+
+Each is an operation of the library ``seqloom`` with a fake form, so that ``torch.compile``
+takes it as one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence  # noqa: TC003  # torch reads the types
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+from seqloom.tensor._registry import backend
+from seqloom.tensor.backends._torch._dtype import to_numpy
+
+
+def _numpy() -> Any:
+    """The backend that computes."""
+    return backend("numpy", num_threads=torch.get_num_threads())
+
+
+def _array(x: Tensor) -> Any:
+    """An array of torch's as NumPy's, on the same memory."""
+    if x.dtype is torch.bfloat16:
+        return x.contiguous().view(torch.int16).numpy().view(to_numpy(x.dtype))
+    return x.detach().numpy()
+
+
+def _tensor(array: Any) -> Tensor:
+    """An array of NumPy's as torch's, on the same memory."""
+    if array.dtype == to_numpy(torch.bfloat16):
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+@custom_op("seqloom::random_bits", mutates_args=())
+def random_bits(key: Tensor, shape: Sequence[int]) -> Tensor:
+    """Words of 32 random bits."""
+    return _tensor(_numpy().random_bits(_array(key), tuple(shape)))
+
+
+@custom_op("seqloom::uniform", mutates_args=())
+def uniform(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Numbers from 0 to 1."""
+    return _tensor(_numpy().uniform(_array(key), tuple(shape), dtype=to_numpy(dtype)))
+
+
+@custom_op("seqloom::normal", mutates_args=())
+def normal(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Numbers of mean 0 and deviation 1."""
+    return _tensor(_numpy().normal(_array(key), tuple(shape), dtype=to_numpy(dtype)))
+
+
+@custom_op("seqloom::truncated_normal", mutates_args=())
+def truncated_normal(
+    key: Tensor, lower: float, upper: float, shape: Sequence[int], dtype: torch.dtype
+) -> Tensor:
+    """Normal numbers between two bounds."""
+    kind = to_numpy(dtype)
+    found = _numpy().truncated_normal(_array(key), lower, upper, tuple(shape), dtype=kind)
+    return _tensor(found)
+
+
+@custom_op("seqloom::bernoulli", mutates_args=())
+def bernoulli(key: Tensor, p: float, shape: Sequence[int]) -> Tensor:
+    """True with a probability."""
+    return _tensor(_numpy().bernoulli(_array(key), p, tuple(shape)))
+
+
+@custom_op("seqloom::randint", mutates_args=())
+def randint(key: Tensor, low: int, high: int, shape: Sequence[int]) -> Tensor:
+    """Whole numbers."""
+    return _tensor(_numpy().randint(_array(key), low, high, tuple(shape)))
+
+
+@custom_op("seqloom::permutation", mutates_args=())
+def permutation(key: Tensor, n: int) -> Tensor:
+    """Numbers in random order."""
+    return _tensor(_numpy().permutation(_array(key), n))
+
+
+@custom_op("seqloom::dropout", mutates_args=())
+def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
+    """Zeros a share of the values."""
+    return _tensor(_numpy().dropout(_array(x.contiguous()), _array(key), rate))
+
+
+@custom_op("seqloom::fold_in", mutates_args=())
+def fold_in(key: Tensor, word: Tensor) -> Tensor:
+    """The key of one thing below a key."""
+    return _tensor(_numpy().fold_in(_array(key), _array(word)))
+
+
+@custom_op("seqloom::split", mutates_args=())
+def split(key: Tensor, n: int) -> Tensor:
+    """Keys below a key."""
+    return _tensor(_numpy().split(_array(key), n))
+
+
+def _shaped(dtype: torch.dtype | None) -> Callable[..., Tensor]:
+    """What comes out, for tracing: a shape and a type."""
+
+    def fake(key: Tensor, *args: Any) -> Tensor:
+        shape = next(arg for arg in args if isinstance(arg, (list, tuple, torch.Size)))
+        return key.new_empty(list(shape), dtype=args[-1] if dtype is None else dtype)
+
+    return fake
+
+
+for _operation in (uniform, normal, truncated_normal):
+    _operation.register_fake(_shaped(None))
+random_bits.register_fake(_shaped(torch.uint32))
+bernoulli.register_fake(_shaped(torch.bool))
+randint.register_fake(_shaped(torch.int32))
+permutation.register_fake(lambda key, n: key.new_empty(n, dtype=torch.int32))
+dropout.register_fake(lambda x, key, rate: torch.empty_like(x).contiguous())  # noqa: ARG005
+fold_in.register_fake(lambda key, word: torch.empty_like(key))  # noqa: ARG005
+split.register_fake(lambda key, n: key.new_empty((n, 2)))

@@ -1,0 +1,140 @@
+"""Reading and writing chosen places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._operand import like
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+aten = torch.ops.aten
+
+
+class Lookups(Backend):
+    """What picks places, adds into them, or replaces them; no array given is written."""
+
+    def index(self, x: Tensor, key: Any) -> Tensor:
+        """``x[key]``, with NumPy's basic and integer-array indexing."""
+        key, flipped = _plain(key, x.shape)
+        return x[key].flip(flipped) if flipped else x[key]
+
+    def take(self, x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
+        """The parts of an axis that the indices name."""
+        if axis is None:
+            x, axis = x.reshape(-1), 0
+        if indices.ndim == 1:
+            return torch.index_select(x, axis, indices)
+        return x[(slice(None),) * (axis % x.ndim) + (indices,)]
+
+    def take_along_axis(self, x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
+        """The values at the indices along an axis."""
+        return torch.take_along_dim(x, indices.long(), axis)
+
+    def put_along_axis(
+        self, x: Tensor, indices: Tensor, values: Any, *, axis: int
+    ) -> Tensor:
+        """`x` with the values along an axis put at the indices."""
+        values = values if isinstance(values, Tensor) else like(x, values)
+        return x.scatter(axis, indices.long(), values.to(x.dtype).expand(indices.shape))
+
+    def scatter_add(self, x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
+        """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
+        return x.scatter_add(axis, index.long(), src)
+
+    def scatter_index(self, values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
+        """Zeros of `shape` with values added at ``[key]``."""
+        return self._changed(values.new_zeros(tuple(shape)), key, values, add=True)
+
+    def slice_update(self, x: Tensor, key: Any, values: Any) -> Tensor:
+        """`x` with ``x[key]`` replaced by `values`."""
+        return self._changed(x.clone(), key, values, add=False)
+
+    def slice_add(self, x: Tensor, key: Any, values: Any) -> Tensor:
+        """`x` with `values` added at ``x[key]``."""
+        return self._changed(x.clone(), key, values, add=True)
+
+    def embedding(self, weight: Tensor, ids: Tensor) -> Tensor:
+        """The row of `weight` for each id."""
+        return functional.embedding(ids, weight)
+
+    def embedding_grad(self, grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
+        """The derivative of ``embedding`` by its weight, of so many rows."""
+        return aten.embedding_dense_backward(grad, ids, rows, -1, False)
+
+    def _changed(self, x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
+        """`x`, which is ours, with the values put or added at the key."""
+        values = values.to(x.dtype) if isinstance(values, Tensor) else like(x, values)
+        key, flipped = _plain(key, x.shape)
+        if flipped:
+            values = values.expand(x[key].shape).flip(flipped)
+        places = _places(key)
+        if places is not None:
+            return aten.index_put(x, places, values, add)
+        if not any(isinstance(part, Tensor) for part in key):
+            x[key] = x[key] + values if add else values
+            return x
+        flat = torch.arange(x.numel(), device=x.device).reshape(x.shape)[key]
+        values = values.expand(flat.shape)
+        return aten.index_put(x.reshape(-1), [flat], values, add).reshape(x.shape)
+
+
+def _places(key: tuple[Any, ...]) -> list[Tensor | None] | None:
+    """A key of arrays and whole axes as ``index_put`` takes it; None if it is another."""
+    whole = slice(None)
+    arrays = [isinstance(part, Tensor) for part in key]
+    if not any(arrays) or not all(
+        array or part == whole for array, part in zip(arrays, key, strict=True)
+    ):
+        return None
+    return [part if array else None for array, part in zip(arrays, key, strict=True)]
+
+
+def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """A key that torch takes, and the axes to turn round: it has no steps backwards."""
+    parts = list(cast("Sequence[Any]", key)) if isinstance(key, tuple) else [key]
+    parts = [_array(part) for part in parts]
+    back = [_goes_back(part) for part in parts]
+    if not any(back):
+        return tuple(parts), ()
+    return _forwards(parts, back, shape)
+
+
+def _goes_back(part: Any) -> bool:
+    """Whether a part of a key is a slice from the end."""
+    step = part.step if type(part) is slice else None
+    return step is not None and step < 0
+
+
+def _array(part: Any) -> Any:
+    """A list or another library's array as torch's."""
+    known = part is None or part is ... or isinstance(part, (bool, int, slice, Tensor))
+    return part if known else torch.as_tensor(part)
+
+
+def _forwards(
+    parts: list[Any], back: list[bool], shape: Sequence[int]
+) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Slices that go backwards as ones that go forwards, and their axes in the result."""
+    if ... in [part for part in parts if not isinstance(part, Tensor)]:
+        at = next(i for i, part in enumerate(parts) if part is ...)
+        rest = len(shape) - sum(part is not None for part in parts) + 1
+        parts = parts[:at] + [slice(None)] * rest + parts[at + 1 :]
+        back = back[:at] + [False] * rest + back[at + 1 :]
+    found: list[Any] = []
+    flipped: list[int] = []
+    axis = place = 0
+    for part, turned in zip(parts, back, strict=True):
+        places = range(shape[axis])[part][::-1] if turned else range(0)
+        forward = slice(places.start, places.stop, places.step)
+        found.append(forward if turned else part)
+        flipped += [place] if turned else []
+        axis += part is not None
+        place += not isinstance(part, int)
+    return tuple(found), tuple(flipped)

@@ -1,0 +1,155 @@
+"""Over axes, and orders: torch's functions with the standard's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._dtype import to_torch
+from seqloom.tensor.backends._torch._operand import operands
+
+Axis = int | tuple[int, ...] | None
+
+
+class Reductions(Backend):
+    """Sums, extremes, and what is sorted."""
+
+    def sum(
+        self, x: Tensor, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    ) -> Tensor:
+        """The sum over axes."""
+        kind = None if dtype is None else to_torch(dtype)
+        if axis == ():
+            return x if kind is None else x.to(kind)
+        return torch.sum(x, axis, keepdim=keepdims, dtype=kind)
+
+    def mean(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The mean over axes."""
+        return x if axis == () else torch.mean(x, axis, keepdim=keepdims)
+
+    def var(
+        self,
+        x: Tensor,
+        *,
+        axis: Axis = None,
+        correction: float = 0.0,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The variance over axes."""
+        if axis == ():
+            return torch.zeros_like(x)
+        return torch.var(x, axis, correction=correction, keepdim=keepdims)
+
+    def max(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The largest value over axes."""
+        return torch.amax(x, _every(x, axis), keepdim=keepdims) if axis != () else x
+
+    def min(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The smallest value over axes."""
+        return torch.amin(x, _every(x, axis), keepdim=keepdims) if axis != () else x
+
+    def prod(
+        self, x: Tensor, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    ) -> Tensor:
+        """The product over axes."""
+        x = x if dtype is None else x.to(to_torch(dtype))
+        axes = (one % max(x.ndim, 1) for one in _every(x, axis))  # torch's scalar has one
+        for each in sorted(axes, reverse=True):
+            x = torch.prod(x, each, keepdim=keepdims)
+        return x
+
+    def any(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """Whether one is true, over axes."""
+        return torch.any(x.bool(), _every(x, axis), keepdim=keepdims)
+
+    def all(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """Whether all are true, over axes."""
+        return torch.all(x.bool(), _every(x, axis), keepdim=keepdims)
+
+    def argmax(
+        self, x: Tensor, *, axis: int | None = None, keepdims: bool = False
+    ) -> Tensor:
+        """The place of the largest value."""
+        return torch.argmax(x, axis, keepdim=keepdims)
+
+    def argmin(
+        self, x: Tensor, *, axis: int | None = None, keepdims: bool = False
+    ) -> Tensor:
+        """The place of the smallest value."""
+        return torch.argmin(x, axis, keepdim=keepdims)
+
+    def count_nonzero(
+        self, x: Tensor, *, axis: Axis = None, keepdims: bool = False
+    ) -> Tensor:
+        """How many values are not 0, over axes."""
+        return torch.sum(x != 0, axis, keepdim=keepdims)
+
+    def cumulative_sum(
+        self,
+        x: Tensor,
+        *,
+        axis: int | None = None,
+        dtype: Any = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        """Sums up to each place."""
+        axis = 0 if axis is None else axis
+        kind = None if dtype is None else to_torch(dtype)
+        found = torch.cumsum(x, axis, dtype=kind)
+        if not include_initial:
+            return found
+        shape = list(found.shape)
+        shape[axis] = 1
+        return torch.cat([found.new_zeros(shape), found], axis)
+
+    def logsumexp(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The logarithm of the sum of exponentials over axes."""
+        return torch.logsumexp(x, _every(x, axis), keepdim=keepdims)
+
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
+        """The product of matrices."""
+        if x.dtype is not y.dtype:
+            common = torch.promote_types(x.dtype, y.dtype)
+            x, y = x.to(common), y.to(common)
+        return torch.matmul(x, y)
+
+    def tensordot(self, x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
+        """The sum of products over several axes."""
+        return torch.tensordot(*operands(x, y), dims=axes)
+
+    def sort(
+        self, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
+    ) -> Tensor:
+        """Values in order along an axis."""
+        return torch.sort(x, stable=stable, dim=axis, descending=descending)[0]
+
+    def argsort(
+        self, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
+    ) -> Tensor:
+        """The places of the values in order; equal ones stay in theirs."""
+        return torch.argsort(x, stable=stable, dim=axis, descending=descending)
+
+    def topk(self, x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
+        """The k largest values along an axis, the largest first, and their places."""
+        values, places = torch.topk(x, k, axis)
+        return values, places
+
+    def searchsorted(
+        self, x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
+    ) -> Tensor:
+        """Where values would stand in a sorted row."""
+        return torch.searchsorted(x1, x2.contiguous(), side=side, sorter=sorter)
+
+    def nonzero(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The places of what is not 0."""
+        return torch.nonzero(x, as_tuple=True)
+
+
+def _every(x: Tensor, axis: Axis) -> tuple[int, ...]:
+    """The axes that are meant."""
+    if axis is None:
+        return tuple(range(x.ndim))
+    return (axis,) if isinstance(axis, int) else axis

@@ -1,0 +1,141 @@
+"""Shapes: torch's functions with the standard's arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._dtype import to_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Axes = int | tuple[int, ...]
+    Size = Any  # a number, or a tuple of one for each axis
+
+
+class Shapes(Backend):
+    """What changes how numbers lie."""
+
+    def reshape(
+        self, x: Tensor, shape: Sequence[int], *, copy: bool | None = None
+    ) -> Tensor:
+        """The same values in another shape."""
+        found = torch.reshape(x, tuple(shape))
+        return found.clone() if copy else found
+
+    def permute_dims(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        """The axes in another order."""
+        return torch.permute(x, tuple(axes))
+
+    def moveaxis(self, x: Tensor, source: int, destination: int) -> Tensor:
+        """One axis at another place."""
+        return torch.movedim(x, source, destination)
+
+    def matrix_transpose(self, x: Tensor) -> Tensor:
+        """The last two axes exchanged."""
+        return x.mT
+
+    def broadcast_to(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        """Repeated along axes of length 1."""
+        return torch.broadcast_to(x, tuple(shape))
+
+    def concat(self, arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
+        """Arrays end to end."""
+        if axis is None:
+            return torch.cat([each.reshape(-1) for each in arrays])
+        return torch.cat(list(arrays), axis)
+
+    def stack(self, arrays: Sequence[Tensor], *, axis: int = 0) -> Tensor:
+        """Arrays along a new axis."""
+        return torch.stack(list(arrays), axis)
+
+    def unstack(self, x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
+        """The parts along an axis."""
+        return torch.unbind(x, axis)
+
+    def expand_dims(self, x: Tensor, *, axis: Axes = 0) -> Tensor:
+        """New axes of length 1."""
+        if isinstance(axis, int):
+            return torch.unsqueeze(x, axis)
+        count = x.ndim + len(axis)
+        for place in sorted(each % count for each in axis):
+            x = torch.unsqueeze(x, place)
+        return x
+
+    def squeeze(self, x: Tensor, axis: Axes) -> Tensor:
+        """Without axes of length 1."""
+        for each in (axis,) if isinstance(axis, int) else axis:
+            if x.shape[each] != 1:
+                raise ValueError(f"axis {each} of {list(x.shape)} has not length 1")
+        return torch.squeeze(x, axis)
+
+    def flip(self, x: Tensor, *, axis: Axes | None = None) -> Tensor:
+        """The other way round along axes."""
+        axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+        return torch.flip(x, tuple(axes))
+
+    def roll(self, x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
+        """Moved along axes, in a ring."""
+        return torch.roll(x, shift, cast("Any", axis))
+
+    def repeat(self, x: Tensor, repeats: Any, *, axis: int | None = None) -> Tensor:
+        """Each value several times."""
+        return torch.repeat_interleave(x, repeats, axis)
+
+    def tile(self, x: Tensor, repetitions: Sequence[int]) -> Tensor:
+        """The whole array several times."""
+        return torch.tile(x, tuple(repetitions))
+
+    def tril(self, x: Tensor, *, k: int = 0) -> Tensor:
+        """Zeros above the k-th diagonal of each matrix."""
+        return torch.tril(x, k)
+
+    def triu(self, x: Tensor, *, k: int = 0) -> Tensor:
+        """Zeros below the k-th diagonal of each matrix."""
+        return torch.triu(x, k)
+
+    def pad(
+        self, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
+    ) -> Tensor:
+        """`value` before and after each axis; a negative width cuts instead."""
+        flat = [width for pair in reversed(widths) for width in pair]
+        return functional.pad(x, flat, value=value)
+
+    def one_hot(self, x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
+        """1 at each whole number's place of a new last axis, 0 elsewhere."""
+        classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
+        return (x[..., None] == classes).to(to_torch(dtype))
+
+    def einsum(self, equation: str, *operands: Tensor) -> Tensor:
+        """Sums of products, by Einstein's notation."""
+        return torch.einsum(equation, *operands)
+
+    def unfold(
+        self,
+        x: Tensor,
+        *,
+        kernel: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+    ) -> Tensor:
+        """Each window of ``(n, c, h, w)`` as a column."""
+        return functional.unfold(x, kernel, dilation, padding, stride)
+
+    def fold(
+        self,
+        x: Tensor,
+        *,
+        shape: Sequence[int],
+        kernel: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+    ) -> Tensor:
+        """Adds columns up where their windows stood."""
+        return functional.fold(x, tuple(shape), kernel, dilation, padding, stride)

@@ -1,0 +1,135 @@
+"""The functions of a backend beside torch's: inputs, options, and what should come out."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+import pytest
+import torch
+
+from seqloom.tensor import backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+from strict_backend import StrictBackend
+
+NAMES = ["strict", "numpy", "torch", "jax"]
+DTYPES = ["float32", "float64"]
+
+
+def found(name: str) -> Any:
+    """A backend by name; the strict one is an example, and registered nowhere."""
+    return StrictBackend() if name == "strict" else backend(name, num_threads=1)
+
+
+@contextmanager
+def wide(name: str, dtype: str) -> Generator[None]:
+    """Jax with 64 bits, where the type needs them."""
+    if name != "jax":
+        yield
+        return
+    with jax.enable_x64(dtype == "float64"):
+        yield
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call.
+
+    Attributes:
+        name: The function.
+        shapes: Of the float arrays that it takes, or arrays as they are.
+        oracle: The same in torch, on float64 tensors; it takes the options too.
+        options: Keywords.
+        label: What tells it from others of the same function.
+    """
+
+    name: str
+    shapes: tuple[Any, ...]
+    oracle: Callable[..., Any]
+    options: dict[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def arrays(self, dtype: str) -> list[Any]:
+        """The arguments as NumPy's arrays."""
+        rng = np.random.default_rng(7)
+        return [made(rng, shape, dtype) for shape in self.shapes]
+
+
+def made(rng: np.random.Generator, shape: Any, dtype: str) -> Any:
+    """Normal numbers of a shape; what is no shape stays."""
+    if isinstance(shape, tuple) and all(isinstance(size, int) for size in shape):
+        return rng.standard_normal(shape).astype(dtype)
+    return shape
+
+
+def given(b: Any, arg: Any) -> Any:
+    """An argument as the backend takes it."""
+    if isinstance(arg, np.ndarray):
+        whole = arg.dtype == np.int64 and b.name == "jax"
+        return b.asarray(arg.astype(np.int32) if whole else arg)
+    return [given(b, each) for each in arg] if isinstance(arg, list) else arg
+
+
+def wanted(arg: Any) -> Any:
+    """An argument as the oracle takes it."""
+    if isinstance(arg, np.ndarray):
+        tensor = torch.from_numpy(arg.copy())
+        return tensor.double() if tensor.is_floating_point() else tensor
+    return [wanted(each) for each in arg] if isinstance(arg, list) else arg
+
+
+def flat(out: Any) -> list[Any]:
+    """All arrays of a result."""
+    return (
+        [a for each in out for a in flat(each)] if isinstance(out, (list, tuple)) else [out]
+    )
+
+
+def assert_agrees(b: Any, case: Case, dtype: str) -> None:
+    """Calls both, and compares what comes out: values, and the type of floats."""
+    arrays = case.arrays(dtype)
+    out = flat(getattr(b, case.name)(*(given(b, each) for each in arrays), **case.options))
+    expected = flat(case.oracle(*(wanted(each) for each in arrays), **case.options))
+    for got, truth in zip(out, expected, strict=False):
+        if truth is None:
+            continue
+        values, theirs = np.asarray(b.to_numpy(got)), truth.detach().numpy()
+        assert values.shape == theirs.shape
+        if values.dtype.kind == "f":
+            assert values.dtype == np.dtype(dtype)
+        tolerance = 2e-5 if dtype == "float32" else 1e-10
+        np.testing.assert_allclose(values, theirs, rtol=tolerance, atol=tolerance)
+
+
+def pulled(
+    forward: Callable[..., Any], *, skip: int = 1, by: int | None = None
+) -> Callable[..., Any]:
+    """The oracle of a gradient: arguments are the gradient, then those of the function."""
+
+    def call(grad: Any, *args: Any, **options: Any) -> Any:
+        leaves = [
+            each.clone().requires_grad_()
+            if isinstance(each, torch.Tensor) and each.is_floating_point()
+            else each
+            for each in args
+        ]
+        out = forward(*leaves, **options)
+        follow = [
+            each for each in leaves if isinstance(each, torch.Tensor) and each.requires_grad
+        ]
+        return torch.autograd.grad(out, follow[:by], grad, allow_unused=True)
+
+    return call
+
+
+everywhere = pytest.mark.parametrize("name", NAMES)
+in_both = pytest.mark.parametrize("dtype", DTYPES)

@@ -1,0 +1,43 @@
+"""Every function of a backend beside torch's of the same meaning."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import seqloom as sl
+from conformance.call import Operation
+from conformance.table.elementwise import ELEMENTWISE
+from conformance.table.layers import LAYERS
+from conformance.table.places import PLACES
+from conformance.table.products import PRODUCTS
+from conformance.table.reductions import REDUCTIONS
+from conformance.table.shapes import SHAPES
+from conformance.table.windows import WINDOWS
+
+TABLE: dict[str, Operation] = {
+    **ELEMENTWISE,
+    **REDUCTIONS,
+    **SHAPES,
+    **PRODUCTS,
+    **PLACES,
+    **WINDOWS,
+    **LAYERS,
+}
+
+_SKIPS = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
+FACTS: dict[str, str] = _SKIPS["facts"]  # no arrays are computed
+WITHOUT_SAMPLES: dict[str, str] = _SKIPS["operations"]
+REASONS: dict[str, str] = _SKIPS["samples"]
+
+
+@cache
+def functions() -> list[str]:
+    """The names of all functions of a backend's table that compute arrays."""
+    backend: Any = sl.tensor.Backend
+    declared = {
+        name for each in backend.__mro__ for name in vars(each).get("__annotations__", ())
+    }
+    bodies = {name for name in dir(backend) if callable(getattr(backend, name, None))}
+    names = {name for name in declared | bodies if not name.startswith("_")}
+    return sorted(names - set(FACTS))

@@ -1,0 +1,116 @@
+"""value_and_grad: what is followed, on which level, and what is refused."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+F = sl.nn.functional
+B = sl.tensor.backend("numpy", num_threads=1)
+X = np.array([[1.0, 2.0]], np.float32)
+
+
+def layer(backend=B):
+    return sl.nn.Linear(2, 1).bind(backend, sl.Key(0))
+
+
+def square(model, x):
+    return (model(x) ** 2).sum()
+
+
+def test_inputs_are_followed_where_they_are_asked_for():
+    model, x = layer(), B.tensor(X)
+    _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, x)
+    out = model(x).item()
+    np.testing.assert_allclose(
+        grads.wrt(x).numpy(), 2 * out * model.weight.numpy(), rtol=1e-6
+    )
+    np.testing.assert_allclose(grads.wrt(model.weight).numpy(), 2 * out * X, rtol=1e-6)
+
+
+def test_inputs_do_not_count_among_the_parameters():
+    model = layer()
+    _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, B.tensor(X))
+    assert len(grads) == 2
+
+
+def test_a_module_whose_parameters_are_frozen_gives_the_inputs_gradient():
+    model, x = layer(), B.tensor(X)
+    for _, param in model.parameters():
+        param.trainable = False
+    _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, x)
+    assert grads.wrt(x).shape == (1, 2)
+
+
+def test_an_input_that_is_no_tensor_is_an_error():
+    with pytest.raises(sl.errors.ArgumentError, match="inputs=0"):
+        sl.nn.value_and_grad(square, inputs=(0,))(layer(), X)
+
+
+def test_parameters_on_two_backends_are_an_error_that_names_both():
+    model = sl.nn.Sequential(layer(), layer(sl.tensor.backend("numpy", num_threads=2)))
+    with pytest.raises(sl.errors.BackendError, match="numpy and on numpy"):
+        sl.nn.value_and_grad(lambda m: m.layers[0].weight.value.sum())(model)
+
+
+def test_further_results_come_back_plain():
+    loss, out, grads = sl.nn.value_and_grad(lambda m, x: (square(m, x), m(x)))(
+        layer(), B.tensor(X)
+    )
+    assert (loss.backend, out.backend, grads.backend) == (B, B, B)
+
+
+def test_a_parameter_that_is_written_inside_is_named():
+    def writing(model, x):
+        model.weight.assign(model.weight.numpy() * 2)
+        return square(model, x)
+
+    model = sl.nn.Sequential(sl.nn.Linear(2, 1)).bind("numpy", sl.Key(0))
+    with pytest.raises(sl.errors.GradientError, match=r"layers\.0\.weight was changed"):
+        sl.nn.value_and_grad(lambda m, x: writing(m.layers[0], x))(model, B.tensor(X))
+
+
+def test_nested_calls_give_products_with_second_derivatives():
+    model, x = layer(), B.tensor(X)
+
+    def slope(model):
+        _, grads = sl.nn.value_and_grad(square)(model, x)
+        return grads.wrt(model.weight).sum()
+
+    _, grads = sl.nn.value_and_grad(slope)(model)
+    # d/dw of sum(2 (w x + b) x) is 2 sum(x) x.
+    np.testing.assert_allclose(grads.wrt(model.weight).numpy(), 2 * 3.0 * X, rtol=1e-6)
+    np.testing.assert_allclose(grads.wrt(model.bias).numpy(), [2 * 3.0], rtol=1e-6)
+
+
+def test_a_gradient_of_the_input_can_be_part_of_the_loss():
+    model, x = layer(), B.tensor(X)
+
+    def penalty(model):
+        by_x = sl.tensor.grad(lambda x: model(x).sum())(x)
+        return (by_x * by_x).sum()
+
+    _, grads = sl.nn.value_and_grad(penalty)(model)
+    np.testing.assert_allclose(
+        grads.wrt(model.weight).numpy(), 2 * model.weight.numpy(), rtol=1e-6
+    )
+
+
+def test_after_the_call_nothing_records():
+    model = layer()
+    sl.nn.value_and_grad(square)(model, B.tensor(X))
+    assert model(B.tensor(X)).backend is B
+
+
+def test_threads_follow_their_own_parameters():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def train(seed):
+        model = sl.nn.Linear(2, 1).bind(B, sl.Key(seed))
+        return [
+            sl.nn.value_and_grad(square)(model, B.tensor(X))[1].norm() for _ in range(20)
+        ]
+
+    alone = [train(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(train, range(4))) == alone

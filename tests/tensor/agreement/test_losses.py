@@ -1,0 +1,79 @@
+"""One step function, one key: the same losses on every backend."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from networks import MLP, DeepSEA, Encoder, SpliceCNN, StillEncoder, losses, train
+
+networks = pytest.mark.parametrize("network", [MLP, SpliceCNN, Encoder])
+others = pytest.mark.parametrize("library", ["torch", "jax"])
+
+
+def backend(library):
+    if library != "numpy":
+        pytest.importorskip(library)
+    return sl.tensor.backend(library, num_threads=1)
+
+
+@networks
+@others
+def test_fifty_steps_with_dropout_agree_with_numpys(network, library):
+    # Jax is quick at many steps only where they are compiled; below are some that are not.
+    step = sl.tensor.compile(train) if library == "jax" else train
+    theirs = losses(network, backend(library), step=step)
+    assert np.abs(theirs - losses(network, backend("numpy"))).max() < 1e-4
+
+
+@networks
+@others
+def test_at_a_high_rate_they_differ_like_another_order_of_sums(network, library):
+    pytest.importorskip("torch")
+    options: Any = {"lr": 3e-3, "dropout": False}
+    rows = len(network.batch(np.random.default_rng(0))["x"])
+    plain, *others = (
+        losses(network, backend("torch"), order=order, **options) for order in _orders(rows)
+    )
+    last_place = 1e-6  # of a loss in float32
+    noise = max(last_place, *(np.abs(plain - each).max() for each in others))
+    ours = losses(network, backend("numpy"), **options)
+    theirs = losses(network, backend(library), **options)
+    assert np.abs(theirs - ours).max() <= 3 * noise
+
+
+def _orders(rows):
+    """Ways to put the same rows into a batch: their gradients are summed in that order."""
+    draw = np.random.default_rng(5)
+    return [slice(None), slice(None, None, -1), *(draw.permutation(rows) for _ in "ab")]
+
+
+@networks
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+def test_two_runs_give_the_same_bits(network, library):
+    first, second = (losses(network, backend(library), steps=10) for _ in "ab")
+    assert np.array_equal(first, second)
+
+
+# Torch's compiler takes its time for each network: one is enough here.
+COMPILED = [("numpy", each) for each in (MLP, SpliceCNN, Encoder)]
+
+
+@pytest.mark.parametrize(
+    ("library", "network"), [*COMPILED, ("torch", SpliceCNN), ("jax", Encoder)]
+)
+def test_a_compiled_step_gives_the_same_losses(library, network):
+    compiled = sl.tensor.compile(train)
+    ours = losses(network, backend(library), steps=10)
+    theirs = losses(network, backend(library), steps=10, step=compiled)
+    assert np.abs(ours - theirs).max() < 1e-5
+
+
+@pytest.mark.parametrize("network", [DeepSEA, StillEncoder])
+def test_default_bodies_alone_train_to_numpys_losses(network):
+    from conformance.backends import backend as any_backend
+
+    strict = any_backend("strict")
+    ours = losses(network, backend("numpy"), steps=8)
+    assert np.abs(losses(network, strict, steps=8) - ours).max() < 1e-4

@@ -1,0 +1,164 @@
+"""Reading, writing, ordering and padding on every backend, beside NumPy and torch."""
+
+import numpy as np
+import pytest
+import torch
+
+from backend_oracle import everywhere, found
+
+KEYS = {
+    "number": (1, ...),
+    "negative number": (slice(None), -1, ...),
+    "slice": (slice(None), slice(1, 3), ...),
+    "step": (slice(0, 3, 2), ...),
+    "backwards": (slice(None), slice(None, None, -2), ...),
+    "new axis": (slice(None), None, 2, ...),
+    "mixed": (1, slice(3, 0, -1), slice(1, 5, 3)),
+}
+VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+keys = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+
+
+def numbers(b, x):
+    """An array as NumPy's."""
+    return np.asarray(b.to_numpy(x))
+
+
+@everywhere
+@keys
+def test_an_index_takes_what_numpy_takes(key, name):
+    b = found(name)
+    np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), key)), VALUES[key])
+
+
+@everywhere
+@keys
+def test_scatter_index_puts_values_back(key, name):
+    b = found(name)
+    expected = np.zeros_like(VALUES)
+    expected[key] = VALUES[key]
+    got = b.scatter_index(b.asarray(VALUES[key].copy()), key, VALUES.shape)
+    np.testing.assert_array_equal(numbers(b, got), expected)
+
+
+@everywhere
+@keys
+def test_slices_are_replaced_and_added_to(key, name):
+    b, x = found(name), VALUES.copy()
+    new = np.full_like(x[key], 7)
+    replaced, added = x.copy(), x.copy()
+    replaced[key], added[key] = 7, x[key] + 7
+    for values in (7, b.asarray(new)):
+        got = b.slice_update(b.asarray(x), key, values)
+        np.testing.assert_array_equal(numbers(b, got), replaced)
+        got = b.slice_add(b.asarray(x), key, values)
+        np.testing.assert_array_equal(numbers(b, got), added)
+    np.testing.assert_array_equal(x, VALUES)
+
+
+@everywhere
+def test_places_that_repeat_are_added_up(name):
+    b = found(name)
+    places = b.asarray(np.array([2, 0, 2], np.int32))
+    values = np.arange(15, dtype=np.float32).reshape(3, 5)
+    if name == "strict":  # the standard has arrays of indices beside numbers only
+        got = b.scatter_index(b.asarray(values[:, 0].copy()), (places,), (3,))
+        assert numbers(b, got).tolist() == [5, 0, 10]
+        return
+    expected = np.zeros((4, 5), np.float32)
+    np.add.at(expected, np.array([2, 0, 2]), values)
+    got = b.scatter_index(b.asarray(values), (places, slice(None)), (4, 5))
+    np.testing.assert_array_equal(numbers(b, got), expected)
+    got = b.slice_add(b.zeros((5, 4)), (slice(None), places), b.asarray(values.T.copy()))
+    np.testing.assert_array_equal(numbers(b, got), expected.T)
+
+
+@everywhere
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_scatter_add_is_torchs(axis, name):
+    rng, b = np.random.default_rng(0), found(name)
+    x, src = rng.random((4, 3, 5), np.float32), rng.random((4, 3, 5), np.float32)
+    index = rng.integers(0, 3, (4, 3, 5))
+    tensors = torch.from_numpy(x), torch.from_numpy(index), torch.from_numpy(src)
+    expected = tensors[0].scatter_add(axis, *tensors[1:])
+    got = b.scatter_add(
+        b.asarray(x), b.asarray(index.astype(np.int32)), b.asarray(src), axis=axis
+    )
+    np.testing.assert_allclose(numbers(b, got), expected, rtol=1e-6)
+
+
+@everywhere
+def test_values_are_put_along_an_axis(name):
+    b, x = found(name), VALUES[0].copy()
+    index = np.array([[3, 0, 1, 2, 3]], np.int32)
+    expected = x.copy()
+    np.put_along_axis(expected, index, -1, 0)
+    got = b.put_along_axis(b.asarray(x), b.asarray(index), -1.0, axis=0)
+    np.testing.assert_array_equal(numbers(b, got), expected)
+
+
+@everywhere
+def test_an_embedding_and_its_derivative_are_torchs(name):
+    rng, b = np.random.default_rng(0), found(name)
+    weight, grad = rng.random((6, 3), np.float32), rng.random((2, 4, 3), np.float32)
+    ids = rng.integers(0, 6, (2, 4)).astype(np.int32)
+    leaf = torch.from_numpy(weight).requires_grad_()
+    expected = torch.nn.functional.embedding(torch.from_numpy(ids), leaf)
+    (slope,) = torch.autograd.grad(expected, leaf, torch.from_numpy(grad))
+    got = b.embedding(b.asarray(weight), b.asarray(ids))
+    np.testing.assert_array_equal(numbers(b, got), expected.detach())
+    got = b.embedding_grad(b.asarray(grad), b.asarray(ids), rows=6)
+    np.testing.assert_allclose(numbers(b, got), slope, rtol=1e-6)
+
+
+@everywhere
+def test_pad_adds_and_cuts(name):
+    b, x = found(name), VALUES[0]
+    expected = np.pad(x, ((1, 0), (0, 2)), constant_values=-1)
+    got = b.pad(b.asarray(x), ((1, 0), (0, 2)), value=-1)
+    np.testing.assert_array_equal(numbers(b, got), expected)
+    got = b.pad(b.asarray(x), ((-1, 1), (2, -3)))
+    expected = np.pad(x[1:, :2], ((0, 1), (2, 0)))
+    np.testing.assert_array_equal(numbers(b, got), expected)
+
+
+@everywhere
+@pytest.mark.parametrize("axis", [0, 1])
+def test_topk_gives_the_largest_and_their_places(axis, name):
+    b = found(name)
+    x = np.random.default_rng(0).random((4, 5)).astype(np.float32)
+    values, places = torch.topk(torch.from_numpy(x), 3, axis)
+    got = b.topk(b.asarray(x), 3, axis=axis)
+    np.testing.assert_array_equal(numbers(b, got[0]), values)
+    np.testing.assert_array_equal(numbers(b, got[1]), places)
+
+
+@everywhere
+def test_one_hot_marks_the_class(name):
+    b = found(name)
+    got = b.one_hot(b.asarray(np.array([[2, 0]], np.int32)), 3, dtype="float32")
+    assert numbers(b, got).tolist() == [[[0, 0, 1], [1, 0, 0]]]
+
+
+EQUATIONS = [
+    ("ij,jk->ik", (2, 3), (3, 4)),
+    ("bhld,bhsd->bhls", (2, 3, 4, 5), (2, 3, 6, 5)),
+    ("ij,ij", (2, 3), (2, 3)),
+    ("ii->i", (3, 3)),
+    ("ij->ji", (2, 3)),
+    ("...ij,jk->...ik", (2, 5, 3, 4), (4, 2)),
+    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)),
+    ("i,j->ij", (2,), (3,)),
+    ("ab,bc", (2, 3), (3, 2)),
+    ("bi,bi->b", (2, 3), (1, 3)),
+]
+
+
+@everywhere
+@pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in EQUATIONS])
+def test_einsum_is_numpys(equation, shapes, name):
+    rng, b = np.random.default_rng(0), found(name)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    got = b.einsum(equation, *(b.asarray(a) for a in arrays))
+    expected = np.einsum(equation, *arrays)
+    np.testing.assert_allclose(numbers(b, got), expected, rtol=1e-5, atol=1e-6)

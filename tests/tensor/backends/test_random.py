@@ -1,0 +1,142 @@
+"""Random numbers: the same bits on every backend, and jax's own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import seqloom as sl
+from backend_oracle import everywhere, found, wide
+
+KEY = sl.Key(3)
+THEIRS = jax.random.wrap_key_data(jnp.array(KEY.words, jnp.uint32), impl="threefry2x32")
+SHAPE = (31, 7)
+
+
+def numbers(b, x):
+    """An array as NumPy's."""
+    return np.asarray(b.to_numpy(x))
+
+
+BITS = {
+    "random_bits": (
+        lambda b, key: b.random_bits(key, SHAPE),
+        lambda k: jax.random.bits(k, SHAPE),
+    ),
+    "uniform": (
+        lambda b, key: b.uniform(key, SHAPE),
+        lambda k: jax.random.uniform(k, SHAPE),
+    ),
+    "bernoulli": (
+        lambda b, key: b.bernoulli(key, 0.3, SHAPE),
+        lambda k: jax.random.bernoulli(k, np.float32(0.3), SHAPE),
+    ),
+    "randint": (
+        lambda b, key: b.randint(key, -5, 1000, SHAPE),
+        lambda k: jax.random.randint(k, SHAPE, -5, 1000),
+    ),
+    "wide randint": (
+        lambda b, key: b.randint(key, 0, 2**31 - 1, SHAPE),
+        lambda k: jax.random.randint(k, SHAPE, 0, 2**31 - 1),
+    ),
+    "permutation": (
+        lambda b, key: b.permutation(key, 2000),
+        lambda k: jax.random.permutation(k, 2000),
+    ),
+    "permutation of one": (
+        lambda b, key: b.permutation(key, 1),
+        lambda k: jax.random.permutation(k, 1),
+    ),
+}
+
+
+@everywhere
+@pytest.mark.parametrize(("ours", "theirs"), BITS.values(), ids=BITS)
+def test_the_bits_are_jaxs(ours, theirs, name):
+    b, expected = found(name), np.asarray(theirs(THEIRS))
+    got = numbers(b, ours(b, KEY))
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(got, expected)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_uniform_is_jaxs_in_other_types(dtype, name):
+    if name == "strict" and dtype != "float64":
+        pytest.skip("the standard has no half precision")
+    with jax.enable_x64(dtype == "float64"):
+        b, expected = found(name), jax.random.uniform(THEIRS, SHAPE, dtype)
+        got = numbers(b, b.uniform(KEY, SHAPE, dtype=dtype))
+    np.testing.assert_array_equal(got, np.asarray(expected))
+
+
+@everywhere
+def test_a_key_may_be_an_array_of_its_words(name):
+    b = found(name)
+    words = b.asarray(np.array(KEY.words, np.uint32))
+    one, two = b.uniform(KEY, (5,)), b.uniform(words, (5,))
+    np.testing.assert_array_equal(numbers(b, one), numbers(b, two))
+
+
+@everywhere
+def test_keys_are_derived_as_key_derives_them(name):
+    b = found(name)
+    assert tuple(numbers(b, b.fold_in(KEY, 7)).tolist()) == KEY.fold(7).words
+    assert tuple(numbers(b, b.fold_in(KEY, "head")).tolist()) == KEY.fold("head").words
+    split = [tuple(row) for row in numbers(b, b.split(KEY, 3)).tolist()]
+    assert split == [key.words for key in KEY.split(3)]
+
+
+def ulps(got, expected):
+    """The largest distance in units of the last place."""
+    return np.max(np.abs(got - expected) / np.spacing(np.abs(expected)))
+
+
+NORMALS = {
+    "normal": (
+        lambda b: b.normal(KEY, (100_000,)),
+        lambda: jax.random.normal(THEIRS, (100_000,)),
+    ),
+    "truncated": (
+        lambda b: b.truncated_normal(KEY, -2.0, 2.0, (100_000,)),
+        lambda: jax.random.truncated_normal(THEIRS, -2.0, 2.0, (100_000,)),
+    ),
+}
+
+
+@everywhere
+@pytest.mark.parametrize(("ours", "theirs"), NORMALS.values(), ids=NORMALS)
+def test_normal_numbers_are_jaxs_within_4_ulp(ours, theirs, name):
+    b = found(name)
+    assert ulps(numbers(b, ours(b)), np.asarray(theirs())) <= 4
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dropout_keeps_what_jaxs_bernoulli_keeps(dtype, name):
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(dtype)
+    with wide(name, dtype):
+        b = found(name)
+        got = numbers(b, b.dropout(b.asarray(x), KEY, 0.25))
+    kept = np.asarray(jax.random.bernoulli(THEIRS, np.float32(0.75), SHAPE))
+    np.testing.assert_allclose(got, np.where(kept, x / 0.75, 0), rtol=1e-6)
+
+
+def test_the_devices_functions_give_the_same_bits_without_a_device():
+    torch = pytest.importorskip("torch")
+    from seqloom.tensor.backends._torch import _device_random as device
+
+    words, b = torch.tensor(KEY.words, dtype=torch.uint32), found("torch")
+    same = [
+        (device.random_bits(words, SHAPE), b.random_bits(KEY, SHAPE)),
+        (device.uniform(words, SHAPE, torch.float32), b.uniform(KEY, SHAPE)),
+        (
+            device.uniform(words, SHAPE, torch.float64),
+            b.uniform(KEY, SHAPE, dtype="float64"),
+        ),
+        (device.randint(words, -5, 1000, SHAPE), b.randint(KEY, -5, 1000, SHAPE)),
+        (device.permutation(words, 2000), b.permutation(KEY, 2000)),
+        (device.split(words, 4), b.split(KEY, 4)),
+    ]
+    for one, two in same:
+        np.testing.assert_array_equal(one.numpy(), two.numpy())

@@ -1,0 +1,63 @@
+"""check_finite names the first operation that gives NaN or infinity, and its line."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+B = sl.tensor.backend("numpy", num_threads=1)
+A = sl.tensor.Autodiff(B)
+
+
+def line_here():
+    import inspect
+
+    return inspect.currentframe().f_back.f_lineno
+
+
+def watched(step, **options):
+    with sl.tensor.check_finite(**options):
+        return step()
+
+
+def test_the_operation_and_its_line_are_named():
+    x, line = B.tensor([1.0, 0.0]), line_here() + 3
+
+    def step():
+        return (x + 1) * (x / x)
+
+    with pytest.raises(sl.errors.NotFiniteError) as caught:
+        watched(step)
+    assert f"divide at {__file__}:{line} gave 1 NaN or infinity" in str(caught.value)
+
+
+def test_an_operation_of_a_gradient_is_named_by_where_it_was_called():
+    x, line = A.tensor([4.0, 0.0], requires_grad=True), line_here() + 3
+
+    def step():
+        root = sl.tensor.apply("sqrt", x * 2.0)
+        return (root * 3.0).sum().backward()
+
+    with pytest.raises(sl.errors.NotFiniteError) as caught:
+        watched(step)
+    assert f"the gradient of sqrt at {__file__}:{line} gave 1" in str(caught.value)
+
+
+def test_infinities_may_be_allowed():
+    x = B.tensor([1.0, 0.0])
+    assert watched(lambda: 1.0 / x, infinities=False).shape == (2,)
+    with pytest.raises(sl.errors.NotFiniteError, match="1 NaN in"):
+        watched(lambda: x / x, infinities=False)
+
+
+def test_after_the_block_nobody_looks():
+    x = B.tensor([1.0, 0.0])
+    with sl.tensor.check_finite():
+        x + 1
+    with np.errstate(all="ignore"):
+        assert not np.isfinite((1.0 / x).numpy()).all()
+
+
+def test_whole_numbers_are_not_looked_at():
+    with sl.tensor.check_finite():
+        assert (B.tensor([1, 2]) + 1).numpy().tolist() == [2, 3]

@@ -1,0 +1,131 @@
+"""checkpoint: the same gradients from less memory."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.tensor._derivatives import recomputing
+
+F = sl.nn.functional
+B = sl.tensor.backend("numpy", num_threads=1)
+A = sl.tensor.Autodiff(B)
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).normal(size=shape)
+
+
+def block(x, w):
+    return F.tanh(F.linear(x, w)) * x
+
+
+def test_gradients_are_those_of_the_plain_function():
+    x, w = B.tensor(values(3, 4)), B.tensor(values(4, 4))
+    both = sl.tensor.grad(lambda x, w: (block(x, w) ** 2).sum(), (0, 1))
+    again = sl.tensor.grad(
+        lambda x, w: (sl.tensor.checkpoint(block)(x, w) ** 2).sum(), (0, 1)
+    )
+    for one, other in zip(both(x, w), again(x, w), strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_second_derivatives_are_those_of_the_plain_function():
+    x, v = B.tensor(values(3, 4)), B.tensor(values(3, 4, seed=1))
+    w = B.tensor(values(4, 4))
+    again = sl.tensor.checkpoint(block)
+    one = sl.tensor.hvp(lambda x: (block(x, w) ** 2).sum(), x, v)[1]
+    other = sl.tensor.hvp(lambda x: (again(x, w) ** 2).sum(), x, v)[1]
+    np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
+
+
+def test_it_is_computed_twice_and_the_second_time_knows_it():
+    seen = []
+
+    def noting(x):
+        seen.append(recomputing())
+        return x * x
+
+    x = A.tensor([2.0], requires_grad=True)
+    out = sl.tensor.checkpoint(noting)(x).sum()
+    assert seen == [False]
+    assert out.backward().wrt(x).item() == 4.0
+    assert seen == [False, True]
+
+
+def test_several_results_each_get_their_gradient():
+    x = A.tensor([2.0], requires_grad=True)
+    square, cube = sl.tensor.checkpoint(lambda x: (x * x, x * x * x))(x)
+    assert (square + cube * 10.0).sum().backward().wrt(x).item() == 4.0 + 120.0
+
+
+def test_dropout_drops_the_same_both_times():
+    x = A.tensor(np.ones(100), requires_grad=True)
+    key = sl.Key(5)
+    out = sl.tensor.checkpoint(lambda x: F.dropout(x, 0.5, key) * x)(x)
+    kept = out.numpy() != 0
+    np.testing.assert_allclose(out.sum().backward().wrt(x).numpy(), kept * 4.0)
+
+
+class Net(sl.nn.Module):
+    first: sl.nn.Linear
+    norm: sl.nn.BatchNorm1d
+
+    def __call__(self, x):
+        return F.gelu(self.norm(self.first(x)))
+
+
+def net():
+    return Net(sl.nn.Linear(4, 5), sl.nn.BatchNorm1d(5)).bind("numpy", sl.Key(0))
+
+
+def test_parameters_that_a_closure_brings_along_get_their_gradient():
+    x = B.tensor(values(6, 4).astype(np.float32))
+    one, other = net(), net()
+    plain = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(one, x)[1]
+    again = sl.nn.value_and_grad(lambda m, x: (sl.tensor.checkpoint(m)(x) ** 2).sum())
+    found = again(other, x)[1]
+    for (_, param), (_, twin) in zip(one.parameters(), other.parameters(), strict=True):
+        np.testing.assert_array_equal(plain.wrt(param).numpy(), found.wrt(twin).numpy())
+
+
+def test_a_buffer_is_written_once():
+    model, x = net(), B.tensor(values(6, 4).astype(np.float32))
+    before = model.norm.running_mean.version
+    sl.nn.value_and_grad(lambda m, x: sl.tensor.checkpoint(m)(x).sum())(model, x)
+    assert model.norm.running_mean.version == before + 1
+
+
+def test_only_the_inputs_are_kept():
+    import tracemalloc
+
+    x = A.tensor(values(20_000), requires_grad=True)
+
+    def chain(x):
+        for _ in range(20):
+            x = F.tanh(x)
+        return x
+
+    def kept(function):
+        tracemalloc.start()
+        out = function(x)
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        del out
+        return size
+
+    assert kept(sl.tensor.checkpoint(chain)) < kept(chain) / 10
+
+
+def test_a_plain_tensor_is_only_computed():
+    assert (
+        sl.tensor.checkpoint(block)(B.tensor(values(3, 4)), B.tensor(values(4, 4))).backend
+        is B
+    )
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_it_can_stand_inside_another(repeats):
+    inner = sl.tensor.checkpoint(lambda x: x * x)
+    outer = sl.tensor.checkpoint(lambda x: inner(x) * inner(x))
+    x = A.tensor([2.0], requires_grad=True)
+    assert outer(x).sum().backward().wrt(x).item() == 32.0

@@ -1,0 +1,81 @@
+"""Gradients by one's own rule, and gradients stopped."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+B = sl.tensor.backend("numpy", num_threads=1)
+A = sl.tensor.Autodiff(B)
+grad = sl.tensor.grad
+
+cube = sl.tensor.custom_gradient(
+    lambda x: x * x * x, lambda args, _out, grad: (grad * args[0] * args[0] * 3.0,)
+)
+doubled = sl.tensor.custom_gradient(
+    lambda x: x * 1.0, lambda _args, _out, grad: (grad * 2.0,)
+)
+
+
+def test_the_rule_replaces_the_gradient():
+    assert grad(lambda x: doubled(x) * 5.0)(B.tensor(1.0)).item() == 10.0
+
+
+def test_a_plain_tensor_is_only_computed():
+    assert doubled(B.tensor(3.0)).backend is B
+
+
+def test_second_derivatives_follow_the_rule():
+    assert grad(grad(cube))(B.tensor(2.0)).item() == 12.0
+
+
+def test_the_inner_level_uses_the_rule_too():
+    x = B.tensor(1.0)
+    assert grad(lambda x: grad(lambda y: y * y)(doubled(x)))(x).item() == 4.0
+
+
+def test_each_argument_gets_its_own_gradient_and_others_none():
+    swap = sl.tensor.custom_gradient(
+        lambda x, y, power: x * y**power,
+        lambda args, _out, grad: (grad * args[1], grad * args[0], None),
+    )
+    x, y = A.tensor(2.0, requires_grad=True), A.tensor(5.0, requires_grad=True)
+    grads = swap(x, y, 1).backward()
+    assert (grads.wrt(x).item(), grads.wrt(y).item()) == (5.0, 2.0)
+
+
+def test_several_results_give_a_gradient_each():
+    both = sl.tensor.custom_gradient(
+        lambda x: (x * 2.0, x * 3.0),
+        lambda _args, _out, grad: (grad[0] * 20.0 if grad[1] is None else grad[1],),
+    )
+    x = A.tensor(1.0, requires_grad=True)
+    assert both(x)[0].backward().wrt(x).item() == 20.0
+
+
+def test_a_rule_of_too_few_gradients_is_an_error():
+    wrong = sl.tensor.custom_gradient(lambda x, y: x * y, lambda _args, _out, grad: (grad,))
+    x = A.tensor(1.0, requires_grad=True)
+    with pytest.raises(sl.errors.GradientError, match="1 gradients for 2 arguments"):
+        wrong(x, x).backward()
+
+
+def test_a_stopped_tensor_is_followed_on_no_level():
+    def square(x):
+        return sl.tensor.stop_gradient(x) * x
+
+    assert grad(square)(B.tensor(3.0)).item() == 3.0
+    assert grad(grad(lambda x: square(x) * x))(B.tensor(3.0)).item() == 6.0
+
+
+def test_a_result_that_is_dropped_frees_what_the_rule_kept():
+    import gc
+    import weakref
+
+    array = np.ones(3)
+    x = A.tensor(array, requires_grad=True)
+    out = cube(x)
+    watch = weakref.ref(out)
+    del out
+    gc.collect()
+    assert watch() is None

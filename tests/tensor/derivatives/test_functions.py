@@ -1,0 +1,144 @@
+"""Derivatives of functions of tensors: first, second, products and whole matrices."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+torch = pytest.importorskip("torch")
+F, TF = sl.nn.functional, torch.nn.functional
+
+B = sl.tensor.backend("numpy", num_threads=1)
+grad = sl.tensor.grad
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).normal(size=shape)
+
+
+def test_a_gradient_stands_beside_the_value():
+    value, slope = sl.tensor.value_and_grad(lambda x: (x**3).sum())(B.tensor([1.0, 2.0]))
+    assert value.item() == 9.0
+    assert slope.numpy().tolist() == [3.0, 12.0]
+
+
+def test_several_arguments_give_a_gradient_each():
+    both = grad(lambda x, _, y: (x * y).sum(), argnums=(0, 2))
+    by_x, by_y = both(B.tensor([2.0]), "middle", B.tensor([5.0]))
+    assert (by_x.item(), by_y.item()) == (5.0, 2.0)
+
+
+def test_a_derivative_inside_another_is_followed_by_it():
+    def outer(x):
+        return x * grad(lambda y: x + y)(B.tensor(1.0))
+
+    assert grad(outer)(B.tensor(2.0)).item() == 1.0
+
+
+def test_what_the_inner_derivative_holds_of_the_outer_is_not_mixed_up():
+    slope = grad(lambda x: grad(lambda y: x * y)(B.tensor(3.0)))
+    assert slope(B.tensor(2.0)).item() == 1.0
+
+
+def test_third_derivatives_follow_from_nesting():
+    cube = grad(grad(grad(lambda x: x**4)))
+    assert cube(B.tensor(2.0)).item() == 48.0
+
+
+def test_a_product_with_second_derivatives_is_zero_for_a_linear_function():
+    product = sl.tensor.hvp(lambda x: (x * 3).sum(), B.tensor([1.0]), B.tensor([1.0]))[1]
+    assert product.numpy().tolist() == [0.0]
+
+
+def test_a_jacobian_equals_torchs():
+    x, w = values(3), values(4, 3)
+
+    def ours(x):
+        return sl.tensor.apply("tanh", sl.tensor.apply("matmul", B.tensor(w), x))
+
+    theirs = torch.autograd.functional.jacobian(
+        lambda x: torch.tanh(torch.tensor(w) @ x), torch.tensor(x)
+    )
+    found = sl.tensor.jacobian(ours)(B.tensor(x)).numpy()
+    np.testing.assert_allclose(found, theirs.numpy(), rtol=1e-12)
+
+
+def test_a_jacobian_of_what_does_not_depend_is_zero():
+    found = sl.tensor.jacobian(lambda _: B.tensor([1.0, 2.0]))(B.tensor([3.0]))
+    assert found.numpy().tolist() == [[0.0], [0.0]]
+
+
+def test_a_value_that_is_no_scalar_is_an_error():
+    with pytest.raises(sl.errors.GradientError, match=r"scalar; it has shape \(2,\)"):
+        grad(lambda x: x * 2)(B.tensor([1.0, 2.0]))
+
+
+def test_an_argument_that_does_not_count_is_an_error_that_names_its_shape():
+    with pytest.raises(sl.errors.GradientError, match=r"shape \(2,\)"):
+        grad(lambda _, y: y.sum(), argnums=(0, 1))(B.tensor([1.0, 2.0]), B.tensor([1.0]))
+
+
+def test_an_argument_that_is_no_tensor_is_an_error():
+    with pytest.raises(sl.errors.ArgumentError, match="float"):
+        grad(lambda x: x)(1.0)
+
+
+LABELS = np.array([2, 0, 1])
+
+
+def mlp(f, relu, linear):
+    return lambda x, w, v: (f(linear(relu(linear(x, w)), v)) ** 2).mean()
+
+
+CASES = {
+    "MLP": (
+        mlp(F.sigmoid, F.gelu, F.linear),
+        mlp(torch.sigmoid, TF.gelu, TF.linear),
+        [values(3, 4), values(5, 4), values(2, 5)],
+    ),
+    "conv": (
+        lambda x, w, b: (F.tanh(F.conv1d(x, w, b, 2, 1)) ** 2).sum(),
+        lambda x, w, b: (torch.tanh(TF.conv1d(x, w, b, 2, 1)) ** 2).sum(),
+        [values(2, 4, 9), values(3, 4, 3), values(3)],
+    ),
+    "layer_norm": (
+        lambda x, w, b: (F.layer_norm(x, (4,), w, b) ** 3).sum(),
+        lambda x, w, b: (TF.layer_norm(x, (4,), w, b) ** 3).sum(),
+        [values(3, 4), values(4), values(4, seed=1)],
+    ),
+    "batch_norm": (
+        lambda x, w, b: (F.batch_norm(x, w, b)[0] ** 3).sum(),
+        lambda x, w, b: (TF.batch_norm(x, None, None, w, b, training=True) ** 3).sum(),
+        [values(3, 4, 5), values(4), values(4, seed=1)],
+    ),
+    "attention": (
+        lambda q, k, v: (
+            F.scaled_dot_product_attention(q, k, v, is_causal=True) ** 2
+        ).sum(),
+        lambda q, k, v: (
+            TF.scaled_dot_product_attention(q, k, v, is_causal=True) ** 2
+        ).sum(),
+        [values(2, 2, 4, 3), values(2, 2, 4, 3, seed=1), values(2, 2, 4, 3, seed=2)],
+    ),
+    "cross_entropy": (
+        lambda x: F.cross_entropy(x, LABELS),
+        lambda x: TF.cross_entropy(x, torch.tensor(LABELS)),
+        [values(3, 4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_products_with_second_derivatives_equal_torchs(name):
+    ours, theirs, points = CASES[name]
+    ways = [values(*point.shape, seed=7) for point in points]
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        value, expected = torch.autograd.functional.hvp(
+            theirs, tuple(map(torch.tensor, points)), tuple(map(torch.tensor, ways))
+        )
+    found, products = sl.tensor.hvp(
+        ours, [B.tensor(each) for each in points], [B.tensor(each) for each in ways]
+    )
+    np.testing.assert_allclose(found.item(), value.item(), rtol=1e-12)
+    for one, other in zip(products, expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-8, atol=1e-9)

@@ -1,0 +1,131 @@
+"""The derivative of a loop equals that of its steps written out."""
+
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.tensor import Autodiff, Tensor
+
+torch = pytest.importorskip("torch")
+B = sl.tensor.backend("numpy", num_threads=1)
+FIRST = Autodiff(B)
+SECOND = Autodiff(FIRST)
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).normal(size=shape)
+
+
+H, X, W = values(2, 3), values(5, 2, 3, seed=1), values(3, 3, seed=2)
+
+
+def ours(b, h, x, w, *, reverse=False):
+    """A small recurrent network: the loss of its last state and of all states."""
+
+    def body(carry, read):
+        state, count = carry
+        state = b.tanh(b.add(b.matmul(state, w), read[0]))
+        return [state, b.add(count, 1)], [b.square(state)]
+
+    count = b.inner.zeros((), dtype="int64") if isinstance(b, Autodiff) else b.zeros(())
+    (last, count), (seen,) = b.scan(body, [h, count], [x], length=5, reverse=reverse)
+    assert int(b.to_numpy(count)) == 5
+    return b.add(b.sum(b.multiply(last, last)), b.sum(b.multiply(seen, seen)))
+
+
+def theirs(h, x, w, *, reverse=False):
+    total = 0
+    for read in reversed(x) if reverse else x:
+        h = torch.tanh(h @ w + read)
+        total = total + (h**4).sum()
+    return total + (h * h).sum()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradients_of_state_inputs_and_weights_equal_torchs(reverse):
+    leaves = [FIRST.tensor(each, requires_grad=True) for each in (H, X, W)]
+    loss = Tensor(ours(FIRST, *(leaf.raw for leaf in leaves), reverse=reverse), FIRST)
+    grads = loss.backward()
+    points = [torch.tensor(each, requires_grad=True) for each in (H, X, W)]
+    expected = torch.autograd.grad(theirs_of(points, reverse), points)
+    for leaf, other in zip(leaves, expected, strict=True):
+        np.testing.assert_allclose(grads.wrt(leaf).numpy(), other.numpy(), rtol=1e-10)
+
+
+def theirs_of(points, reverse):
+    h, x, w = points
+    return theirs(h, list(x), w, reverse=reverse)
+
+
+def test_second_derivatives_equal_torchs():
+    ways = [values(*each.shape, seed=4) for each in (H, X, W)]
+    outer = [FIRST.tensor(each, requires_grad=True) for each in (H, X, W)]
+    leaves = [Tensor(SECOND.leaf(each.raw), SECOND) for each in outer]
+    loss = Tensor(ours(SECOND, *(leaf.raw for leaf in leaves)), SECOND)
+    grads = loss.backward()
+    pairs = zip(leaves, ways, strict=True)
+    parts = [(grads.wrt(leaf) * way).sum() for leaf, way in pairs]
+    found = reduce(add, parts).backward()
+    expected = torch.autograd.functional.hvp(
+        lambda *points: theirs_of(points, reverse=False),
+        tuple(map(torch.tensor, (H, X, W))),
+        tuple(map(torch.tensor, ways)),
+    )[1]
+    for leaf, other in zip(outer, expected, strict=True):
+        np.testing.assert_allclose(found.wrt(leaf).numpy(), other.numpy(), rtol=1e-8)
+
+
+def test_a_loop_of_one_step_has_its_gradient():
+    w = FIRST.tensor(W, requires_grad=True)
+
+    def body(carry, _):
+        return [FIRST.matmul(carry[0], w.raw)], []
+
+    (last,), _ = FIRST.scan(body, [B.asarray(H)], [], length=1)
+    found = Tensor(FIRST.sum(last), FIRST).backward().wrt(w).numpy()
+    np.testing.assert_allclose(found, H.T @ np.ones((2, 3)), rtol=1e-12)
+
+
+def test_a_loop_that_nothing_follows_stays_plain():
+    def body(carry, _):
+        return [FIRST.add(carry[0], 1.0)], []
+
+    (last,), _ = FIRST.scan(body, [B.asarray(H)], [], length=3)
+    assert isinstance(last, np.ndarray)
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+def test_recurrent_networks_have_torchs_gradients(name):
+    gates = 3 if name == "gru" else 4
+    arrays = [
+        values(2, 5, 4),
+        values(2, 3, seed=3),
+        *([values(2, 3, seed=4)] if name == "lstm" else []),
+        values(gates * 3, 4),
+        values(gates * 3, 3),
+        values(gates * 3),
+        values(gates * 3, seed=1),
+    ]
+    leaves = [FIRST.tensor(each, requires_grad=True) for each in arrays]
+    out = sl.tensor.apply(name, *leaves)[0]
+    grads = (out * out).sum().backward()
+    points = [torch.tensor(each, requires_grad=True) for each in arrays]
+    out = _torch_network(name, points)
+    expected = torch.autograd.grad((out * out).sum(), points)
+    for leaf, other in zip(leaves, expected, strict=True):
+        np.testing.assert_allclose(
+            grads.wrt(leaf).numpy(), other.numpy(), rtol=1e-8, atol=1e-10
+        )
+
+
+def _torch_network(name, points):
+    x, *states = points[:-4]
+    first = tuple(each[None] for each in states)
+    # With biases, one layer, no dropout, in evaluation, one way, batch first.
+    options = (points[-4:], *(True, 1, 0.0, False, False, True))
+    if name == "gru":
+        return torch.gru(x, first[0], *options)[0]
+    return torch.lstm(x, first, *options)[0]

@@ -1,0 +1,157 @@
+"""Numbers out of tensors: NumPy's protocols, DLPack, Python's numbers, other backends."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import DTypeError, GradientError, ShapeError
+
+B = sl.tensor.backend("numpy")
+A = sl.tensor.Autodiff(B)
+
+
+def test_asarray_shares_memory_that_cannot_be_written_to():
+    array = np.zeros(3)
+    found = np.asarray(B.tensor(array))
+    assert np.shares_memory(found, array)
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 1
+
+
+def test_array_makes_a_copy_of_ones_own():
+    array = np.zeros(3)
+    found = np.array(B.tensor(array))
+    found[0] = 1
+    assert array[0] == 0
+
+
+def test_a_copy_that_is_forbidden_is_an_error():
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(B.tensor([1.0]), dtype="f8", copy=False)
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "numpy"])
+def test_dlpack_goes_out_and_in(name):
+    pytest.importorskip(name)
+    x = sl.tensor.backend(name).tensor([1.0, 2.0])
+    assert np.from_dlpack(x).tolist() == [1, 2]
+    back = sl.tensor.from_dlpack(x, backend=name)
+    assert (back.backend.name, back.tolist()) == (name, [1, 2])
+
+
+def test_dlpack_shares_memory():
+    torch = pytest.importorskip("torch")
+    theirs = torch.zeros(3)
+    ours = sl.tensor.from_dlpack(theirs)
+    theirs[0] = 5
+    assert ours.tolist() == [5, 0, 0]
+
+
+def test_a_followed_tensor_is_not_exported():
+    x = A.tensor([1.0], requires_grad=True)
+    for way in (np.asarray, np.from_dlpack, lambda x: x.to("torch")):
+        with pytest.raises(GradientError, match="detach"):
+            way(x)
+
+
+def test_a_constant_of_a_level_is_exported():
+    assert np.from_dlpack(A.tensor([1.0])).tolist() == [1]
+
+
+def test_what_has_no_dlpack_says_so():
+    with pytest.raises((DTypeError, sl.errors.SeqloomError), match="from_dlpack"):
+        sl.tensor.from_dlpack("text")
+
+
+def test_one_number_becomes_pythons():
+    assert (float(B.tensor(1.5)), int(B.tensor(2.0)), bool(B.tensor([True]))) == (1.5, 2, 1)
+    assert complex(B.tensor(1.5)) == 1.5
+    assert operator.index(B.tensor(np.int64(3))) == 3
+    assert [10, 20][B.tensor(np.int64(1))] == 20
+
+
+def test_a_fraction_is_no_index():
+    with pytest.raises(DTypeError, match="float32"):
+        operator.index(B.tensor(1.0))
+
+
+@pytest.mark.parametrize("use", [bool, float, int, lambda x: x.item()])
+def test_several_numbers_are_not_one(use):
+    with pytest.raises(ShapeError, match=r"\(2,\)"):
+        use(B.tensor([1.0, 2.0]))
+
+
+def test_a_tensor_without_axes_has_no_length_and_no_loop():
+    for use in (len, list):
+        with pytest.raises(ShapeError, match="without axes"):
+            use(B.tensor(1.0))
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_values_move_between_backends(name):
+    pytest.importorskip(name)
+    x = B.tensor([1.0, 2.0]).to(name)
+    assert (x.backend.name, x.dtype) == (name, np.float32)
+    assert x.to("numpy").tolist() == [1, 2]
+
+
+def test_moving_to_the_same_backend_is_nothing():
+    x = B.tensor([1.0])
+    assert x.to("numpy") is x
+
+
+def test_moving_to_a_level_lifts():
+    assert B.tensor([1.0]).to(A).backend is A
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_the_type_is_numpys_on_every_backend(name):
+    pytest.importorskip(name)
+    assert sl.tensor.backend(name).tensor([1.0]).dtype == np.dtype("float32")
+
+
+def test_the_text_shows_values_shape_type_and_backend():
+    text = repr(B.tensor([[1.0, 2.0]]))
+    assert text == "Tensor([[1., 2.]], shape=(1, 2), dtype=float32, backend=numpy)"
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("sum", {"axis": 1}),
+        ("mean", {"axis": (0, 1), "keepdims": True}),
+        ("var", {"axis": 0}),
+        ("max", {}),
+        ("min", {"axis": -1}),
+        ("prod", {"axis": 1}),
+        ("any", {"axis": 0}),
+        ("all", {}),
+        ("argmax", {"axis": 1}),
+        ("argmin", {}),
+    ],
+)
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_reduction_is_numpys(name, method, options):
+    pytest.importorskip(name)
+    values = np.array([[3, 0, 2], [1, 5, 4]], np.float32)
+    found = getattr(sl.tensor.backend(name).tensor(values), method)(**options)
+    np.testing.assert_allclose(
+        found.numpy(), getattr(np, method)(values, **options), rtol=1e-6
+    )
+
+
+def test_shapes_and_types_change():
+    x = B.tensor(np.zeros((2, 3, 4), "f4"))
+    assert x.permute_dims(2, 0, 1).shape == x.permute_dims((2, 0, 1)).shape == (4, 2, 3)
+    assert x.reshape(4, -1).shape == x.reshape((4, 6)).shape == (4, 6)
+    assert (x.flatten().shape, x.mT.shape, x[0].T.shape) == ((24,), (2, 4, 3), (4, 3))
+    assert x.expand_dims(1).squeeze(1).shape == x.shape
+    assert (x.size, x.ndim, x.device, len(x)) == (24, 3, "cpu", 2)
+    assert x.astype("bfloat16").dtype.name == "bfloat16"
+
+
+def test_only_a_matrix_has_a_transpose_of_two_axes():
+    with pytest.raises(ShapeError, match="permute_dims"):
+        B.tensor(np.zeros((2, 3, 4))).T  # noqa: B018

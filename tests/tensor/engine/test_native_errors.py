@@ -1,0 +1,93 @@
+"""What libraries raise becomes ours, with the operation, shapes and types in the text."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import (
+    BackendError,
+    DTypeError,
+    MemoryLimitError,
+    OutOfRangeError,
+    SeqloomError,
+    ShapeError,
+)
+from seqloom.tensor import apply
+
+BACKENDS = ["numpy", "torch", "jax"]
+
+
+def tensor(name, *shape, dtype="float32"):
+    pytest.importorskip(name)
+    return sl.tensor.backend(name).tensor(np.ones(shape, dtype))
+
+
+@pytest.fixture(params=BACKENDS)
+def make(request):
+    """Tensors of ones on each backend, plain and followed."""
+    return lambda *shape, **options: tensor(request.param, *shape, **options)
+
+
+def test_shapes_that_do_not_broadcast(make):
+    with pytest.raises(ShapeError, match=r"add\(\S*float32\[2, 3\], \S*float32\[4\]\) on"):
+        make(2, 3) + make(4)
+
+
+def test_shapes_that_do_not_multiply(make):
+    with pytest.raises(ShapeError, match=r"matmul\(\S*float32\[2, 3\], \S*float32\[2, 3\]"):
+        make(2, 3) @ make(2, 3)
+
+
+def test_a_size_that_does_not_reshape(make):
+    with pytest.raises(ShapeError, match=r"reshape\(\S*float32\[2, 3\], \(4, -1\)\)"):
+        make(2, 3).reshape(4, -1)
+
+
+def test_arrays_that_do_not_go_end_to_end(make):
+    with pytest.raises(
+        ShapeError, match=r"concat\(\[\S*float32\[2, 3\], \S*float32\[2\]\]"
+    ):
+        apply("concat", [make(2, 3), make(2)], axis=0)
+
+
+def test_floats_have_no_bits(make):
+    with pytest.raises(DTypeError, match=r"bitwise_and\(\S*float32\[2\], \S*float32\[2\]"):
+        make(2) & make(2)
+
+
+def test_an_axis_beyond_the_last(make):
+    with pytest.raises((OutOfRangeError, ShapeError), match=r"sum\(\S*float32\[2, 3\]\)"):
+        make(2, 3).sum(axis=5)
+
+
+def test_an_option_that_no_function_has(make):
+    with pytest.raises(SeqloomError, match="sum"):
+        apply("sum", make(2), nonsense=1)
+
+
+def test_a_request_beyond_all_memory():
+    with pytest.raises(MemoryLimitError, match="tile"):
+        apply("tile", tensor("numpy", 1), (1 << 46,))
+
+
+def test_the_librarys_own_exception_is_its_cause(make):
+    with pytest.raises(ShapeError) as caught:
+        make(2) + make(3)
+    assert not isinstance(caught.value.__cause__, SeqloomError)
+
+
+def test_what_a_followed_operation_raises_is_named_too():
+    level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+    x = level.tensor(np.ones((2, 3), "f4"), requires_grad=True)
+    with pytest.raises(ShapeError, match=r"multiply\(float32\[2, 3\], float32\[4\]\)"):
+        x * np.ones(4, "f4")
+
+
+def test_no_tensor_at_all():
+    with pytest.raises(BackendError, match="none of the arguments"):
+        apply("exp", 1.0)
+
+
+def test_tensors_of_two_libraries_do_not_meet():
+    with pytest.raises(BackendError, match=r"numpy and of torch"):
+        tensor("numpy", 2) + tensor("torch", 2)

@@ -1,0 +1,156 @@
+"""What a tape records, and how the walk back consumes it."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import GradientError
+from seqloom.tensor._autodiff import newest, pull_back, record
+from seqloom.tensor._rules import ALL, Rule
+
+B = sl.tensor.backend("numpy", num_threads=1)
+A = sl.tensor.Autodiff(B)
+
+
+class Watched(np.ndarray):
+    """An array that a weak reference can watch."""
+
+
+def watched(*shape):
+    array = np.ones(shape).view(Watched)
+    return array, weakref.ref(array)
+
+
+def split(x, followed):
+    """The two halves of an array of the level, and its count, as one operation."""
+    value = x.value
+    half = len(value) // 2
+
+    def pull(b, saved, grads, needs):
+        del saved, needs
+        halves = [b.zeros((half,)) if grad is None else grad for grad in grads[:2]]
+        return (b.concat(halves, axis=0),)
+
+    rule = Rule(lambda *_: (), pull, followed=followed)
+    outs = value[:half], value[half:], np.int64(len(value))
+    return record(A, rule, (x.node,), (), outs)
+
+
+def test_each_of_several_outputs_gives_its_gradient():
+    x = A.leaf(np.arange(4.0))
+    left, right, _ = split(x, ALL)
+    found = pull_back([left, right], [np.array([1.0, 2]), np.array([3.0, 4])])
+    assert found[x.node.number].tolist() == [1, 2, 3, 4]
+
+
+def test_an_output_that_nobody_used_has_no_gradient():
+    x = A.leaf(np.arange(4.0))
+    _, right, _ = split(x, 2)
+    assert A.gradients(right, np.array([3.0, 4]))[x.node.number].tolist() == [0, 0, 3, 4]
+
+
+def test_outputs_beyond_those_that_are_followed_are_plain():
+    _, right, count = split(A.leaf(np.arange(4.0)), 1)
+    assert type(right) is np.ndarray
+    assert count == 4
+
+
+def test_an_output_of_integers_is_plain():
+    assert split(A.leaf(np.arange(4.0)), ALL)[2] == 4
+
+
+def test_an_output_that_is_used_twice_sums_its_gradients():
+    x = A.leaf(np.arange(4.0))
+    left, _, _ = split(x, ALL)
+    total = A.add(A.multiply(left, left), left)
+    assert A.gradients(total, np.ones(2))[x.node.number].tolist() == [1, 3, 0, 0]
+
+
+def test_a_walk_may_stop_at_older_nodes():
+    x = A.leaf(np.array(3.0))
+    y = A.multiply(x, x)
+    mark = newest()
+    z = A.multiply(y, 2.0)
+    assert pull_back([z], [np.array(1.0)], before=mark) == {y.node.number: 2}
+    assert A.gradients(y, np.array(1.0))[x.node.number] == 6
+
+
+def test_a_walk_that_retains_can_be_made_again():
+    x = A.leaf(np.array(3.0))
+    y = A.multiply(x, x)
+    first = pull_back([y], [np.array(1.0)], retain=True)
+    assert first == pull_back([y], [np.array(1.0)])
+
+
+def test_what_was_kept_is_freed_while_the_walk_goes_on():
+    kept, watch = watched(3)
+    seen = []
+
+    def pull(b, saved, grad, needs):
+        del b, saved, needs
+        seen.append(watch())
+        return (grad,)
+
+    x = A.leaf(np.ones(3))
+    (early,) = record(A, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
+    late = A.multiply(early, kept)
+    del kept
+    assert watch() is not None
+    A.gradients(A.sum(late), np.array(1.0))
+    assert seen == [None]
+
+
+def test_gradients_of_what_is_not_followed_are_not_computed():
+    x, factor = A.leaf(np.ones(3)), np.ones(3)
+    asked = []
+
+    def pull(b, saved, grad, needs):
+        del b, saved
+        asked.append(needs)
+        return (grad, None)
+
+    rule = Rule(lambda *_: (), pull)
+    (out,) = record(A, rule, (x.node, None), (), (x.value * factor,))
+    A.gradients(out, np.ones(3))
+    assert asked == [(True, False)]
+
+
+def test_a_gradient_that_was_given_is_not_written_into():
+    x = A.tensor([1.0, 2.0], requires_grad=True)
+    seed = B.tensor([1.0, 10.0])
+    (x + x + x + x).backward(seed)
+    assert seed.tolist() == [1, 10]
+
+
+def test_what_a_tape_saved_is_not_written_into():
+    # exp keeps its output; its gradient arrives in three parts, which are summed.
+    x = A.tensor([0.0, 1.0], requires_grad=True)
+    y = sl.tensor.apply("exp", x)
+    before = y.numpy().copy()
+    (y + y * y + y * y * y).sum().backward()
+    assert y.numpy().tolist() == before.tolist()
+
+
+def test_a_walk_makes_no_reference_cycles():
+    gc.collect()
+    x = A.leaf(np.arange(4.0))
+    left, right, _ = split(x, ALL)
+    A.gradients(A.sum(A.multiply(left, right)), np.array(1.0))
+    del x, left, right
+    assert gc.collect() == 0
+
+
+def test_a_chain_of_a_hundred_thousand_operations_is_walked_and_freed():
+    x = A.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + x
+    assert y.backward().wrt(x).item() == 100_001
+
+
+def test_numpy_cannot_swallow_an_array_of_a_level():
+    with pytest.raises(GradientError, match="detach"):
+        np.asarray(A.leaf(np.ones(2)))

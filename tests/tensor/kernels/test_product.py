@@ -1,0 +1,75 @@
+"""Products of matrices on the NumPy backend, in BLAS or in Rust."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kernel_oracle import normal
+from seqloom._rust import _native
+from seqloom.tensor import backend
+
+SIZES = st.integers(1, 70)
+
+
+def product(x, y, threads=1):
+    """A product by the kernel, of matrices that may be turned in memory."""
+    out = np.full((len(x), x.shape[1], y.shape[2]), np.nan, x.dtype)
+    left = (x, False) if x.flags.c_contiguous else (x.swapaxes(1, 2), True)
+    right = (y, False) if y.flags.c_contiguous else (y.swapaxes(1, 2), True)
+    _native.products(left, right, out, threads)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(deadline=None, max_examples=50)
+@given(
+    batch=st.integers(1, 3),
+    m=SIZES,
+    k=st.integers(0, 900),
+    n=SIZES,
+    turned=st.integers(0, 3),
+)
+def test_the_kernel_multiplies_as_numpy(dtype, batch, m, k, n, turned):
+    x, y = normal((batch, m, k), dtype), normal((batch, k, n), dtype, 1)
+    if turned & 1:
+        x = np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2)
+    if turned & 2:
+        y = np.ascontiguousarray(y.swapaxes(1, 2)).swapaxes(1, 2)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-12
+    expected = np.matmul(x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_allclose(product(x, y), expected, rtol=0, atol=tolerance * 10)
+
+
+@pytest.mark.parametrize("shape", [(1, 100, 700, 90), (6, 64, 40, 64)])
+def test_the_number_of_threads_changes_no_bit(shape):
+    batch, m, k, n = shape
+    x, y = normal((batch, m, k), np.float32), normal((batch, k, n), np.float32, 1)
+    one, *others = (product(x, y, threads).tobytes() for threads in (1, 2, 4))
+    assert all(other == one for other in others)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((5, 7), (7, 3)),
+        ((4, 5, 7), (7, 3)),
+        ((2, 1, 5, 7), (3, 7, 3)),
+        ((7,), (7, 3)),
+        ((5, 7), (7,)),
+    ],
+)
+def test_matmul_broadcasts_as_numpy(left, right):
+    x, y = normal(left, np.float64), normal(right, np.float64, 1)
+    np.testing.assert_allclose(backend("numpy").matmul(x, y), x @ y, atol=1e-12)
+
+
+def test_matmul_and_linear_fill_an_array_that_they_are_given():
+    x, weight = normal((2, 5, 7), np.float64), normal((3, 7), np.float64, 1)
+    bias, out = normal((3,), np.float64, 2), np.empty((2, 5, 3))
+    b: Any = backend("numpy")
+    assert b.matmul(x, weight.T, out=out) is out
+    np.testing.assert_allclose(out, x @ weight.T, atol=1e-12)
+    b.linear(x, weight, bias, out=out)
+    np.testing.assert_allclose(out, x @ weight.T + bias, atol=1e-12)

@@ -1,0 +1,200 @@
+"""Scopes: what they release, what leaves them, and what a released tensor says."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ReleasedError
+
+B = sl.tensor.backend("numpy", num_threads=1)
+A = sl.tensor.Autodiff(B)
+
+
+def released(tensor):
+    try:
+        tensor.shape  # noqa: B018
+    except ReleasedError:
+        return True
+    return False
+
+
+def test_what_is_made_inside_is_released_at_the_end():
+    with sl.tensor.scope():
+        x = B.tensor([1.0])
+        y = x + x
+    assert released(x)
+    assert released(y)
+
+
+def test_what_was_made_before_stays():
+    x = B.tensor([1.0])
+    with sl.tensor.scope():
+        x + x
+    assert x.item() == 1
+
+
+def test_the_error_names_the_line_that_made_the_tensor_and_the_way_to_keep_it():
+    with sl.tensor.scope():
+        x = B.tensor([1.0]) * 2  # this line
+    line = test_the_error_names_the_line_that_made_the_tensor_and_the_way_to_keep_it
+    number = line.__code__.co_firstlineno + 2
+    with pytest.raises(ReleasedError, match=rf"test_scope\.py:{number} .*\.keep\(\)"):
+        x.item()
+
+
+USES = {
+    "an operator": lambda x: x + 1,
+    "an operator on the right": lambda x: 1 + x,
+    "an operator with a tensor": lambda x: B.tensor([1.0]) * x,
+    "a comparison": lambda x: x == B.tensor([1.0]),
+    "a method": lambda x: x.sum(),
+    "an index": lambda x: x[0],
+    "iteration": list,
+    "its length": len,
+    "its shape": lambda x: x.shape,
+    "its type": lambda x: x.dtype,
+    "its truth": bool,
+    "its number": float,
+    "its values": lambda x: x.numpy(),
+    "its list": lambda x: x.tolist(),
+    "NumPy": np.asarray,
+    "DLPack": np.from_dlpack,
+    "detaching": lambda x: x.detach().numpy(),
+    "moving": lambda x: x.to(A) + 1,
+    "a function": lambda x: sl.tensor.apply("concat", [B.tensor([1.0]), x], axis=0),
+    "a choice": lambda x: sl.tensor.apply("where", B.tensor([True]), x, x),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_use_of_a_released_tensor_is_refused(use):
+    with sl.tensor.scope():
+        x = B.tensor([1.0])
+    with pytest.raises(ReleasedError, match="released when its scope ended"):
+        USES[use](x)
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize("use", ["an operator", "an index", "a method", "its values"])
+def test_other_libraries_refuse_it_too(name, use):
+    pytest.importorskip(name)
+    with sl.tensor.scope():
+        x = sl.tensor.backend(name).tensor([1.0])
+    with pytest.raises(ReleasedError):
+        USES[use](x)
+
+
+def test_a_released_followed_tensor_gives_no_gradients():
+    with sl.tensor.scope():
+        x = A.tensor([1.0], requires_grad=True)
+        y = (x * x).sum()
+    with pytest.raises(ReleasedError):
+        y.backward()
+
+
+def test_a_released_tensor_still_prints():
+    with sl.tensor.scope():
+        x = B.tensor([1.0])
+    assert "released" in repr(x)
+    assert "test_scope.py" in repr(x)
+
+
+def test_what_is_kept_stays():
+    with sl.tensor.scope():
+        x = (B.tensor([1.0]) * 3).keep()
+    assert x.item() == 3
+
+
+def test_what_an_inner_scope_keeps_belongs_to_the_outer_one():
+    with sl.tensor.scope():
+        with sl.tensor.scope():
+            x, y = B.tensor([1.0]).keep(), B.tensor([1.0])
+        assert (released(x), released(y)) == (False, True)
+    assert released(x)
+
+
+def test_a_tensor_of_the_outer_scope_survives_the_inner_one():
+    with sl.tensor.scope():
+        x = B.tensor([1.0])
+        with sl.tensor.scope():
+            x + x
+        assert x.item() == 1
+
+
+def test_keep_inside_an_inner_scope_reaches_the_scope_of_the_tensor():
+    with sl.tensor.scope():
+        x = B.tensor([1.0])
+        with sl.tensor.scope():
+            x.keep()
+    assert x.item() == 1
+
+
+def test_keep_without_a_scope_changes_nothing():
+    x = B.tensor([1.0])
+    assert x.keep() is x
+
+
+def test_a_scope_that_ends_with_an_error_releases_too():
+    made = []
+
+    @sl.tensor.scope()
+    def fail():
+        made.append(B.tensor([1.0]))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert released(made[0])
+
+
+def test_a_scope_belongs_to_its_thread():
+    made = []
+    with sl.tensor.scope():
+        thread = threading.Thread(target=lambda: made.append(B.tensor([1.0])))
+        thread.start()
+        thread.join()
+    assert made[0].item() == 1
+
+
+def test_parameters_buffers_and_optimisers_leave_the_scope():
+    layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+    opt = sl.optim.AdamW()
+    for _ in range(2):
+        with sl.tensor.scope():
+            loss, grads = sl.nn.value_and_grad(lambda n, x: n(x).sum())(
+                layer, B.tensor([[1.0, 2.0]])
+            )
+            loss.item()
+            opt.step(0.1, layer, grads)
+            layer.bias.assign(B.tensor([5.0]))
+    assert layer.bias.value.item() == 5
+    assert layer(B.tensor([[0.0, 0.0]])).item() == 5
+
+
+def test_gradients_can_be_read_after_the_scope():
+    layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+    with sl.tensor.scope():
+        x = B.tensor([[1.0, 2.0]])
+        _, grads = sl.nn.value_and_grad(lambda n: n(x).sum())(layer)
+    assert grads.wrt(layer.weight).tolist() == [[1, 2]]
+
+
+def test_a_scope_can_stand_before_a_function():
+    @sl.tensor.scope()
+    def step():
+        return B.tensor([1.0])
+
+    assert released(step())
+    assert released(step())
+
+
+def test_tensors_made_while_unscoped_belong_to_no_scope():
+    from seqloom.tensor._memory._scope import unscoped
+
+    with sl.tensor.scope():
+        with unscoped():
+            x = B.tensor([1.0])
+        y = B.tensor([1.0])
+    assert (released(x), released(y)) == (False, True)

@@ -1,0 +1,123 @@
+"""The derivatives of functions that work number by number."""
+
+import numpy as np
+import pytest
+
+import rule_oracle
+from rule_oracle import Case, torch, values
+
+UNARY = {
+    "negative": torch.neg,
+    "abs": torch.abs,
+    "exp": torch.exp,
+    "expm1": torch.expm1,
+    "square": torch.square,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "tanh": torch.tanh,
+    "erf": torch.erf,
+    "erfc": torch.erfc,
+    "sigmoid": torch.sigmoid,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "silu": torch.nn.functional.silu,
+    "softplus": torch.nn.functional.softplus,
+}
+POSITIVE = {
+    "log": torch.log,
+    "log1p": torch.log1p,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "reciprocal": torch.reciprocal,
+}
+STEPS = {
+    "sign": torch.sign,
+    "floor": torch.floor,
+    "ceil": torch.ceil,
+    "round": torch.round,
+}
+X, Y = values(3, 4), values(3, 4, seed=1)
+ROW, UP = values(1, 4, seed=2), values(3, 4, low=0.5)
+TIED = np.where(X > 0, X, Y)
+CONDITION = X > Y
+
+CASES = [
+    *(Case(name, [X], theirs) for name, theirs in UNARY.items()),
+    *(Case(name, [UP], theirs) for name, theirs in POSITIVE.items()),
+    Case("add", [X, ROW], torch.add),
+    Case("add", [X, 2.0], torch.add),
+    Case("subtract", [ROW, X], torch.sub),
+    Case("subtract", [1.0, X], lambda x, y: x - y),
+    Case("multiply", [X, ROW], torch.mul),
+    Case("multiply", [X, values(2, 3, 4)], torch.mul),
+    Case("divide", [ROW, UP], torch.div),
+    Case("divide", [1.0, UP], lambda x, y: x / y),
+    Case("remainder", [X, UP], torch.remainder),
+    Case("remainder", [X, 0.7], torch.remainder),
+    Case("pow", [UP, Y], torch.pow),
+    Case("pow", [X, 3], torch.pow),
+    Case("pow", [X, 2], torch.pow),
+    Case("pow", [X, 1], torch.pow),
+    Case("pow", [UP, 0.5], torch.pow),
+    Case("pow", [2.0, X], torch.pow),
+    Case("atan2", [X, UP], torch.atan2),
+    Case("logaddexp", [X, ROW], torch.logaddexp),
+    Case("maximum", [X, ROW], torch.maximum),
+    Case("minimum", [X, Y], torch.minimum),
+    Case("maximum", [X, 0.1], lambda x, y: torch.clamp(x, min=y)),
+    Case("where", [CONDITION, X, ROW], torch.where),
+    Case("where", [CONDITION, X, 0.5], torch.where),
+    Case("where", [CONDITION, 0.5, X], torch.where),
+    Case("clip", [X, -0.5, 0.5], torch.clamp),
+    Case("clip", [X, None, 0.5], torch.clamp),
+    Case("clip", [X, ROW, np.abs(Y) + 1], torch.clamp),
+]
+each_case = rule_oracle.each_of(CASES)
+
+
+@each_case
+def test_gradients_equal_torchs(case):
+    rule_oracle.check_against_torch(case)
+
+
+@each_case
+def test_gradients_equal_central_differences(case):
+    rule_oracle.check_central_differences(case)
+
+
+@each_case
+def test_second_derivatives_equal_torchs(case):
+    rule_oracle.check_second_order(case)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_function_of_steps_has_the_gradient_zero(name):
+    rule_oracle.check_against_torch(Case(name, [X], STEPS[name]))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_equal_numbers_share_the_gradient(name):
+    rule_oracle.check_against_torch(Case(name, [X, TIED], getattr(torch, name)))
+
+
+def test_a_power_with_the_exponent_zero_has_the_gradient_zero_at_zero_too():
+    rule_oracle.check_against_torch(Case("pow", [np.array([0.0, 2.0]), 0], torch.pow))
+
+
+def test_a_cast_gives_the_gradient_in_the_type_before():
+    x = rule_oracle.FIRST.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    grads = (x.astype("float64") * np.array([1.0, 3.0])).sum().backward()
+    assert grads.wrt(x).dtype == np.float32
+    assert grads.wrt(x).numpy().tolist() == [1.0, 3.0]
+
+
+def test_a_cast_to_whole_numbers_ends_the_gradient():
+    x = rule_oracle.FIRST.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    grads = (x.astype("int64").astype("float32") * x).sum().backward()
+    assert grads.wrt(x).numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_gradient_has_the_type_of_its_input_where_types_are_mixed():
+    x = rule_oracle.FIRST.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    grads = (x * np.array([1.0, 3.0])).sum().backward()
+    assert grads.wrt(x).dtype == np.float32

@@ -1,0 +1,77 @@
+"""The derivatives of functions that remove axes."""
+
+import numpy as np
+import pytest
+
+import rule_oracle
+from rule_oracle import Case, torch, values
+
+X = values(3, 4, 2)
+ZEROS = np.array([[1.0, 0.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
+
+
+def over(name, theirs, axes, x=X):
+    """A reduction over no axis, one and two, with and without the axes kept."""
+    for axis in axes:
+        for keepdims in (False, True):
+            options = {"axis": axis, "keepdims": keepdims}
+            yield Case(name, [x], _bound(theirs, axis, keepdims), options)
+
+
+def _bound(theirs, axis, keepdims):
+    wanted = tuple(range(3)) if axis is None else axis
+    return lambda x: theirs(x, wanted, keepdims)
+
+
+def prod(x, axis, keepdims):
+    for each in sorted((axis,) if isinstance(axis, int) else axis, reverse=True):
+        x = torch.prod(x, each, keepdim=True)
+    return x if keepdims else x.sum(axis)
+
+
+CASES = [
+    *over("sum", torch.sum, (None, 1, (0, -1))),
+    *over("mean", torch.mean, (None, 1, (0, -1))),
+    *over("max", torch.amax, (None, 1, (0, -1))),
+    *over("min", torch.amin, (None, 1, (0, 2))),
+    *over("prod", prod, (None, 1, (0, 2))),
+    *over("logsumexp", torch.logsumexp, (None, 1, (0, -1))),
+    Case("var", [X], lambda x: torch.var(x, 1, correction=0), {"axis": 1}),
+    Case(
+        "var",
+        [X],
+        lambda x: torch.var(x, (0, 2), correction=1, keepdim=True),
+        {"axis": (0, 2), "correction": 1.0, "keepdims": True},
+    ),
+    Case("prod", [ZEROS], lambda x: torch.prod(x, 1), {"axis": 1}),
+    Case("cumulative_sum", [X], lambda x: torch.cumsum(x, 1), {"axis": 1}),
+    Case(
+        "cumulative_sum",
+        [values(4)],
+        lambda x: torch.cat([torch.zeros(1), torch.cumsum(x, 0)]),
+        {"axis": 0, "include_initial": True},
+    ),
+]
+each_case = rule_oracle.each_of(CASES)
+
+
+@each_case
+def test_gradients_equal_torchs(case):
+    rule_oracle.check_against_torch(case)
+
+
+@each_case
+def test_gradients_equal_central_differences(case):
+    rule_oracle.check_central_differences(case)
+
+
+@each_case
+def test_second_derivatives_equal_torchs(case):
+    rule_oracle.check_second_order(case)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_equal_extremes_share_the_gradient(name):
+    x = np.array([[1.0, 3.0, 3.0], [1.0, 1.0, 2.0]])
+    theirs = torch.amax if name == "max" else torch.amin
+    rule_oracle.check_against_torch(Case(name, [x], lambda x: theirs(x, 1), {"axis": 1}))

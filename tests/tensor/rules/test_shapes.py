@@ -1,0 +1,139 @@
+"""The derivatives of functions that move numbers, read chosen places or write them."""
+
+import numpy as np
+import pytest
+
+import rule_oracle
+from rule_oracle import Case, torch, values
+
+X, Y = values(3, 4), values(3, 4, seed=1)
+PLACES = np.array([[0, 2, 2], [1, 0, 3], [3, 3, 3]])
+APART = np.array([[0, 2], [1, 0], [3, 1]])
+IDS = np.array([[2, 0], [2, 1]])
+
+
+def slice_update(x, _key, value):
+    out = x.clone()
+    out[1:, ::2] = value
+    return out
+
+
+def slice_add(x, _key, value):
+    return x.index_put((torch.tensor([2, 0, 2]),), value, accumulate=True)
+
+
+CASES = [
+    Case("reshape", [X, (2, 6)], torch.reshape),
+    Case("expand_dims", [X], lambda x: x[:, None], {"axis": 1}),
+    Case("squeeze", [values(3, 1, 2)], lambda x: x[:, 0], {"axis": 1}),
+    Case("permute_dims", [values(2, 3, 4), (2, 0, 1)], torch.permute),
+    Case("matrix_transpose", [X], lambda x: x.mT),
+    Case("broadcast_to", [values(4, 1), (2, 4, 3)], torch.broadcast_to),
+    Case("flip", [X], lambda x: x.flip(1), {"axis": 1}),
+    Case("flip", [X], lambda x: x.flip(0, 1), {}),
+    Case("roll", [X, 3], lambda x, s: x.roll(s, 1), {"axis": 1}),
+    Case("roll", [X, (1, -2)], lambda x, s: x.roll(s, (0, 1)), {"axis": (0, 1)}),
+    Case("roll", [X, 5], torch.roll),
+    Case("repeat", [X, 3], lambda x, n: x.repeat_interleave(n, 1), {"axis": 1}),
+    Case("repeat", [X, 2], torch.repeat_interleave),
+    Case(
+        "repeat",
+        [X, np.array([0, 2, 1])],
+        lambda x, n: x.repeat_interleave(n, 0),
+        {"axis": 0},
+    ),
+    Case("tile", [X, (2, 3)], torch.tile),
+    Case("tile", [values(3), (2, 2)], torch.tile),
+    Case("unstack", [X], lambda x: x.unbind(1)[2], {"axis": 1}, output=2),
+    Case(
+        "pad", [X, ((1, 0), (2, 3))], lambda x, _: torch.nn.functional.pad(x, (2, 3, 1, 0))
+    ),
+    Case("sort", [X], lambda x: x.sort(1).values, {"axis": 1}),
+    Case(
+        "sort",
+        [X],
+        lambda x: x.sort(0, descending=True).values,
+        {"axis": 0, "descending": True},
+    ),
+    Case("topk", [X, 2], lambda x, k: x.topk(k).values, {}, output=0),
+    Case("index", [X, (slice(0, 2), -1)], lambda x, key: x[key]),
+    Case("index", [X, np.array([1, 1, 2])], lambda x, key: x[key]),
+    Case("index", [X, X > 0], lambda x, key: x[key]),
+    Case(
+        "index", [X, (slice(None), None, np.array([0, 0]))], lambda x, _: x[:, None, [0, 0]]
+    ),
+    Case("take", [X, np.array([3, 0, 3])], lambda x, p: x[:, p], {"axis": 1}),
+    Case("take_along_axis", [X, PLACES], lambda x, p: x.gather(1, p), {"axis": 1}),
+    Case(
+        "scatter_add",
+        [X, PLACES, values(3, 3)],
+        lambda x, p, s: x.scatter_add(1, p, s),
+        {"axis": 1},
+    ),
+    Case(
+        "scatter_add",
+        [X, np.array([[0, 2], [2, 1]]), values(2, 2)],
+        lambda x, p, s: x.scatter_add(0, p, s),
+        {"axis": 0},
+    ),
+    Case(
+        "put_along_axis",
+        [X, APART, values(3, 2)],
+        lambda x, p, s: x.scatter(1, p, s),
+        {"axis": 1},
+    ),
+    Case(
+        "slice_update", [X, (slice(1, None), slice(0, None, 2)), values(2, 2)], slice_update
+    ),
+    Case("slice_update", [X, (slice(1, None), slice(0, None, 2)), 0.5], slice_update),
+    Case("slice_update", [X, (slice(1, None), slice(0, None, 2)), values(2)], slice_update),
+    Case("slice_add", [X, np.array([2, 0, 2]), values(3, 4, seed=2)], slice_add),
+    Case(
+        "scatter_index",
+        [values(2, 4), np.array([2, 2]), (3, 4)],
+        lambda v, key, shape: torch.zeros(shape).double().index_add(0, key, v),
+    ),
+    Case("embedding", [X, IDS], lambda w, ids: w[ids]),
+]
+each_case = rule_oracle.each_of(CASES)
+
+
+@each_case
+def test_gradients_equal_torchs(case):
+    rule_oracle.check_against_torch(case)
+
+
+@each_case
+def test_gradients_equal_central_differences(case):
+    rule_oracle.check_central_differences(case)
+
+
+@each_case
+def test_second_derivatives_equal_torchs(case):
+    rule_oracle.check_second_order(case)
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"), [("concat", 0), ("concat", 1), ("stack", 0), ("stack", 2)]
+)
+def test_pieces_put_together_get_their_own_part_of_the_gradient(name, axis):
+    x = rule_oracle.FIRST.tensor(X, requires_grad=True)
+    y = rule_oracle.FIRST.tensor(Y, requires_grad=True)
+    out = rule_oracle.apply(name, [x, y, rule_oracle.B.tensor(Y)], axis=axis)
+    weights = values(*out.shape)
+    grads = (out * weights).sum().backward()
+    joined = rule_oracle.apply(
+        name,
+        [rule_oracle.B.tensor(each) for each in (0 * X, 0 * X + 1, 0 * X + 2)],
+        axis=axis,
+    ).numpy()
+    assert grads.wrt(x).numpy().ravel().tolist() == weights[joined == 0].tolist()
+    assert grads.wrt(y).numpy().ravel().tolist() == weights[joined == 1].tolist()
+
+
+def test_flattened_pieces_get_their_own_part_of_the_gradient():
+    x = rule_oracle.FIRST.tensor(X, requires_grad=True)
+    out = rule_oracle.apply("concat", [rule_oracle.B.tensor(values(2)), x], axis=None)
+    weights = values(14)
+    grads = (out * weights).sum().backward()
+    assert grads.wrt(x).numpy().ravel().tolist() == weights[2:].tolist()

@@ -1,0 +1,38 @@
+"""The tables of cases cover the table of rules."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from seqloom.tensor._rules import RULES
+
+# Checked in tests of their own, or as the second derivative of another operation.
+ELSEWHERE = {
+    "attention_varlen",
+    "avg_pool1d_grad",
+    "avg_pool2d_grad",
+    "concat",
+    "conv1d_input_grad",
+    "conv1d_weight_grad",
+    "conv2d_input_grad",
+    "conv2d_weight_grad",
+    "dropout",
+    "embedding_grad",
+    "max_pool1d_grad",
+    "max_pool2d_grad",
+    "relu_grad",
+    "sigmoid_grad",
+    "stack",
+    "stop_gradient",
+    *("astype", "ceil", "floor", "round", "sign"),
+}
+FILES = [
+    path for path in Path(__file__).parent.glob("test_*.py") if path.name != "test_table.py"
+]
+
+
+def test_every_rule_has_a_case():
+    pytest.importorskip("torch")
+    cases = [case.name for path in FILES for case in runpy.run_path(str(path))["CASES"]]
+    assert set(RULES) - ELSEWHERE - set(cases) == set()
