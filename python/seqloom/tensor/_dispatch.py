@@ -74,9 +74,15 @@ def raw_of(arg: Any, backend: Backend) -> Any:
     if isinstance(arg, Held):
         return arg.raw
     if isinstance(arg, (list, tuple)):
-        raws = [raw_of(item, backend) for item in cast("list[Any]", arg)]
+        raws = [_part(item, backend) for item in cast("list[Any]", arg)]
         return raws if isinstance(arg, list) else tuple(raws)
     return backend.asarray(arg) if isinstance(arg, (np.ndarray, np.generic)) else arg
+
+
+def _part(item: Any, backend: Backend) -> Any:
+    """An array of several; a whole number among them is a size, an axis or a place."""
+    is_whole = isinstance(item, np.integer)
+    return item.item() if is_whole else raw_of(item, backend)
 
 
 def tensors_in(args: Any) -> list[Held]:

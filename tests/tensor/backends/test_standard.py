@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from backend_oracle import everywhere, found
+from seqloom.tensor import apply
 
 
 def numbers(b, x):
@@ -150,3 +151,11 @@ def test_half_precision_on_numpy_is_summed_in_float32():
     x = b.full((4096,), 1.0, dtype="bfloat16")
     assert float(b.sum(x)) == 4096
     assert float(b.mean(x)) == 1
+
+
+@everywhere
+def test_sizes_may_be_numpys_whole_numbers(name):
+    x, two = found(name).tensor([[1.0, 2.0]]), np.int64(2)
+    assert apply("pad", x, ((two, 0), (0, two))).shape == (3, 4)
+    assert apply("reshape", x, (two, 1)).shape == (2, 1)
+    assert x[np.int64(0), np.int64(1)].item() == 2
