@@ -60,6 +60,24 @@ def test_further_results_come_back_plain():
     assert (loss.backend, out.backend, grads.backend) == (B, B, B)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda weight: weight,
+        lambda weight: weight.reshape(-1),
+        lambda weight: sl.tensor.apply("stack", [weight[0]]),
+    ],
+    ids=["itself", "reshaped", "stacked"],
+)
+def test_a_result_in_a_parameters_memory_outlives_the_next_step(view):
+    model = layer()
+    step = sl.nn.value_and_grad(lambda m, x: (square(m, x), view(m.weight.value)))
+    _, kept, grads = step(model, B.tensor(X))
+    before = kept.numpy().copy()
+    sl.optim.AdamW().step(0.1, model, grads)
+    np.testing.assert_array_equal(kept.numpy(), before)
+
+
 def test_a_parameter_that_is_written_inside_is_named():
     def writing(model, x):
         model.weight.assign(model.weight.numpy() * 2)

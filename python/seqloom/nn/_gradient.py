@@ -17,6 +17,7 @@ from seqloom.tensor._derivatives._levels import (
     level_over,
     plain,
 )
+from seqloom.tensor._memory._buffer import owner_of
 from seqloom.tensor._memory._origin import here
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def value_and_grad(
             several = isinstance(result, tuple)
             loss, *others = cast("tuple[Any, ...]", result) if several else (result,)
             found = gradients_of(followed.level, loss)
-        values = (plain(followed.level, each) for each in (loss, *others))
+        values = [plain(followed.level, each) for each in (loss, *others)]
+        followed.lend_to(values)
         return (*values, followed.gradients(found, args))
 
     return call
@@ -140,6 +142,14 @@ class Followed:
                     f"{param.path} was changed inside the function whose gradients are "
                     f"taken at {here()}; step the optimiser after value_and_grad returned"
                 )
+
+    def lend_to(self, results: list[Any]) -> None:
+        """A result in a parameter's own memory keeps its values when that is written."""
+        tensors = [each for each in results if isinstance(each, Tensor)]
+        taken = {owner_of(each.raw, None)[0] for each in tensors}
+        for param, _ in self.versions:
+            if owner_of(param.storage(), None)[0] in taken:
+                param.lend()
 
     def gradients(self, found: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
         """The gradients by the id of each parameter, and by each argument."""

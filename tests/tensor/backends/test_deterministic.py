@@ -77,3 +77,12 @@ def _trained(name, threads, compiled):
     for number in range(2):
         move(model, optimizer, 1e-2, batch, sl.Key(7, number))
     return b"".join(each.tobytes() for each in model.to_record().values())
+
+
+def test_a_compiled_step_keeps_the_promise_of_the_backend_it_is_called_on():
+    x = normal(64, 300)
+    square = sl.tensor.compile(lambda x: x @ x.mT)
+    square(backend("numpy", num_threads=1).tensor(x))
+    found = square(promised(1).tensor(x)).numpy()
+    assert square.recompiles == 1
+    assert found.tobytes() == promised(1).matmul(x, x.T).tobytes()

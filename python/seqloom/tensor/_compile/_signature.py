@@ -41,11 +41,8 @@ class Signature:
         self.decorated = False
         self._places: dict[int, int] = {}
         static = self.take(arguments)
-        self.key = (static, self.backend and self.backend.name, self._threads())
-
-    def _threads(self) -> int:
-        """The threads of the backend: a program is made for one number of them."""
-        return 0 if self.backend is None else self.backend.threads
+        # The backend itself: two of one name may differ in threads or in what they promise.
+        self.key = (static, self.backend)
 
     def take(self, value: Any) -> Any:
         """Takes one argument apart; gives what of it decides the program."""
