@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,12 +12,10 @@ import pytest
 import torch
 
 from seqloom.tensor import backend
+from strict_example import strict_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-from strict_backend import StrictBackend
 
 NAMES = ["strict", "numpy", "torch", "jax"]
 DTYPES = ["float32", "float64"]
@@ -27,7 +23,7 @@ DTYPES = ["float32", "float64"]
 
 def found(name: str) -> Any:
     """A backend by name; the strict one is an example, and registered nowhere."""
-    return StrictBackend() if name == "strict" else backend(name, num_threads=1)
+    return strict_backend() if name == "strict" else backend(name, num_threads=1)
 
 
 @contextmanager

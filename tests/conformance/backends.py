@@ -1,17 +1,15 @@
 """The backends that the suite runs over; one that is not installed is skipped, by name."""
 
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import seqloom as sl
+from strict_example import strict_backend
 
 NAMES = ("numpy", "torch", "jax", "strict")
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def backend(name: str) -> sl.tensor.Backend:
@@ -25,12 +23,7 @@ def backend(name: str) -> sl.tensor.Backend:
 
 def _strict() -> sl.tensor.Backend:
     pytest.importorskip("array_api_strict")
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        from strict_backend import StrictBackend
-    finally:
-        sys.path.remove(str(EXAMPLES))
-    return StrictBackend()
+    return strict_backend()
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def test_a_pickle_is_the_same_dataset(data, way):
 def test_another_process_reads_the_same(data, start):
     whole = data(memory=0)
     with multiprocessing.get_context(start).Pool(1) as pool:
-        found = pool.apply(whole.batch, ([3, 4],))
+        found = pool.apply_async(whole.batch, ([3, 4],)).get(timeout=60)
     same(found, whole.batch([3, 4]))
 
 

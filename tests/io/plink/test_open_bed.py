@@ -237,7 +237,7 @@ def test_another_process_reads_the_same(path, how):
     bed.read()
     context = multiprocessing.get_context(how)
     with context.Pool(1) as pool:
-        assert pool.apply(read_whole, (bed,)) == VALUES
+        assert pool.apply_async(read_whole, (bed,)).get(timeout=60) == VALUES
 
 
 @pytest.mark.parametrize("table", ["iid", "sid"])

@@ -347,7 +347,9 @@ def test_other_processes_read_what_this_one_opened(server, large, method):
     bed = large_bed(server.put(path))
     some = [[3, 900], [1_100, 4, 4], [7]]
     with multiprocessing.get_context(method).Pool(2) as pool:
-        for index, found in zip(some, pool.map(bed.read, some), strict=True):
+        for index, found in zip(
+            some, pool.map_async(bed.read, some).get(timeout=60), strict=True
+        ):
             np.testing.assert_array_equal(np.nan_to_num(found, nan=-127), values[:, index])
 
 
@@ -357,7 +359,7 @@ def test_a_forked_process_says_what_went_wrong(server, url):
     server.objects.clear()
     pool = multiprocessing.get_context("fork").Pool(1)
     with pool, pytest.raises(MissingObjectError, match="not found"):
-        pool.apply(bed.read)
+        pool.apply_async(bed.read).get(timeout=60)
 
 
 def test_many_threads_read_one_object(server, large):
