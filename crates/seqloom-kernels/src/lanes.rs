@@ -37,6 +37,15 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(simd, T::load_part(simd, slice))
     }
 
+    /// Loads as many lanes as the slice is long, beside this vector; others are zero.
+    #[inline(always)]
+    pub fn load(self, slice: &[T]) -> Self {
+        match T::split::<S>(slice) {
+            ([vector], _) => self.with(*vector),
+            (_, rest) => Self::load_part(self.simd, rest),
+        }
+    }
+
     /// Stores fewer lanes than there are.
     #[inline(always)]
     pub fn store_part(self, slice: &mut [T]) {

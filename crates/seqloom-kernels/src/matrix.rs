@@ -3,9 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use gemm::Parallelism;
-
 use crate::Float;
+use crate::product::{self, Goal};
 
 /// A matrix to be read: a number every `steps.1`, a row every `steps.0`.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +39,17 @@ impl<'a, T: Float> Matrix<'a, T> {
             rows: self.columns,
             columns: self.rows,
             steps: (self.steps.1, self.steps.0),
+        }
+    }
+
+    /// Its rows, as lines of a product's factor.
+    fn lines(self) -> product::Matrix<'a, T> {
+        product::Matrix {
+            values: self.data,
+            lines: self.rows,
+            depth: self.columns,
+            line_step: self.steps.0,
+            depth_step: self.steps.1,
         }
     }
 
@@ -130,7 +140,44 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         rest.split(range.len()).0
     }
 
-    fn lend(&mut self) -> MatrixMut<'_, T> {
+    pub(crate) fn rows_count(&self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn columns_count(&self) -> usize {
+        self.columns
+    }
+
+    /// Some columns, for as long as this matrix is lent.
+    pub(crate) fn columns(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
+        assert!(range.end <= self.columns, "columns of the matrix");
+        let start = self.start.wrapping_add(range.start);
+        MatrixMut::from_start(start, self.rows, range.len(), self.step)
+    }
+
+    /// Cuts it into pieces of so many rows and columns, or fewer at its ends; each with
+    /// the row and the column at which it starts.
+    pub(crate) fn cut(self, rows: usize, columns: usize) -> Vec<(usize, usize, Self)> {
+        let bands = (0..self.rows).step_by(rows.max(1));
+        let piece = |row: usize, column: usize| {
+            let start = self.start.wrapping_add(row * self.step + column);
+            let (rows, columns) = (
+                rows.min(self.rows - row),
+                columns.min(self.columns - column),
+            );
+            (
+                row,
+                column,
+                Self::from_start(start, rows, columns, self.step),
+            )
+        };
+        let stripes = || (0..self.columns).step_by(columns.max(1));
+        bands
+            .flat_map(|row| stripes().map(move |column| piece(row, column)))
+            .collect()
+    }
+
+    pub(crate) fn lend(&mut self) -> MatrixMut<'_, T> {
         MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
     }
 
@@ -152,40 +199,12 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     pub(crate) fn product(&mut self, into: Into, factor: T, a: Matrix<'_, T>, b: Matrix<'_, T>) {
         let fits = (a.rows, a.columns, b.columns) == (self.rows, b.rows, self.columns);
         assert!(fits, "factors of the product's size");
-        let adds = matches!(into, Into::Added);
-        if a.columns == 0 && !adds {
-            self.fill(T::ZERO);
-        }
-        if a.columns == 0 || self.rows == 0 || self.columns == 0 {
-            return;
-        }
-        let kept = if adds { T::ONE } else { T::ZERO };
-        // SAFETY: each matrix's numbers lie in memory that it borrows, which was checked
-        // when it was made; the sizes fit, and what is written is this matrix's alone.
-        #[expect(unsafe_code, reason = "gemm takes pointers")]
-        unsafe {
-            gemm::gemm(
-                self.rows,
-                self.columns,
-                a.columns,
-                self.start,
-                1,
-                self.step.cast_signed(),
-                adds,
-                a.data.as_ptr(),
-                a.steps.1.cast_signed(),
-                a.steps.0.cast_signed(),
-                b.data.as_ptr(),
-                b.steps.1.cast_signed(),
-                b.steps.0.cast_signed(),
-                kept,
-                factor,
-                false,
-                false,
-                false,
-                Parallelism::None,
-            );
-        }
+        let goal = Goal {
+            factor,
+            adds: matches!(into, Into::Added),
+            bias: None,
+        };
+        product::fill(&a.lines(), &b.turned().lines(), self.lend(), goal, 1);
     }
 }
 

@@ -92,7 +92,7 @@ mod _native {
     #[pymodule_export]
     use super::kernels::norm::{normalise_rows, normalise_rows_grad};
     #[pymodule_export]
-    use super::kernels::product::products;
+    use super::kernels::product::{product, products};
     #[pymodule_export]
     use super::kernels::random::{
         bernoulli, place_bits, randint, shuffled, truncated_normal, uniform,

@@ -75,6 +75,7 @@ __all__ = [
     "permuted",
     "permuted_at",
     "place_bits",
+    "product",
     "products",
     "randint",
     "random_bits",
@@ -912,6 +913,12 @@ def permuted_at(n: builtins.int, key: tuple[builtins.int, builtins.int], indices
 def place_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> None:
     r"""
     Fills `out` with words of 32 random bits, each by its place.
+    """
+
+def product(factors: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> builtins.bool:
+    r"""
+    Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
+    does nothing, where a factor lies in memory with gaps.
     """
 
 def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], right: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from seqloom.nn._stored import Buffer, Param, Stored
 from seqloom.tensor._leaves import frozen
@@ -19,17 +19,16 @@ _PLAIN = frozenset({int, float, str, bool, type(None)})
 def static_of(module: Module, found: list[Leaf]) -> Any:
     """All of a module but its numbers; these are added to `found`."""
     fields = vars(module).items()
-    parts = [_static(field, found) for field in fields if field[0] != "training"]
+    parts = [(name, _static(each, found)) for name, each in fields if name != "training"]
     return (type(module), module.training, *parts)
 
 
-def _static(field: tuple[Any, Any], found: list[Leaf]) -> Any:
+def _static(value: Any, found: list[Leaf]) -> Any:
     """What of a field decides the program."""
-    name, value = field
-    kind = cast("Any", type(value))
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind in _PLAIN:
-        return (name, kind, value)
-    return (name, (_TAKERS.get(kind) or _taker(kind))(value, found))
+        return (kind, value)
+    return (_TAKERS.get(kind) or _taker(kind))(value, found)
 
 
 def _stored(value: Stored, found: list[Leaf]) -> Any:
@@ -47,12 +46,12 @@ def _holder(value: Any, found: list[Leaf]) -> Any:
 
 def _row(value: Any, found: list[Leaf]) -> Any:
     """A list or tuple."""
-    return (type(value), *(_static((None, each), found) for each in value))
+    return (type(value), *[_static(each, found) for each in value])
 
 
 def _named(value: dict[Any, Any], found: list[Leaf]) -> Any:
     """A dict, in its order."""
-    return (type(value), *(_static(field, found) for field in value.items()))
+    return (type(value), *[(name, _static(each, found)) for name, each in value.items()])
 
 
 def _other(value: Any, _found: list[Leaf]) -> Any:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import BackendError
-from seqloom.tensor._held import Held
+from seqloom.tensor._held import Held, hold, new
+from seqloom.tensor._memory._origin import caller
 from seqloom.tensor._native_error import translated
 from seqloom.tensor._watch import watchers
 
@@ -48,11 +49,16 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
         raise ours from error
     if watchers:
         tell(name, out, backend)
-    if isinstance(out, (tuple, list)):
-        make = type(tensors[0])
-        several = cast("list[Any]", out)
-        return tuple([None if each is None else make(each, backend) for each in several])
-    return type(tensors[0])(out, backend)
+    kind, frame = type(tensors[0]), caller(1)
+    if not isinstance(out, (tuple, list)):
+        return hold(new(kind), out, backend, frame)
+    several = cast("list[Any]", out)
+    return tuple(
+        [
+            None if each is None else hold(new(kind), each, backend, frame)
+            for each in several
+        ]
+    )
 
 
 def tell(name: str, out: Any, backend: Backend) -> None:

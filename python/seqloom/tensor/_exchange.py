@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class Exchange(Operators):
             >>> A.tensor([1.0], requires_grad=True).detach().backend
             numpy
         """
-        raw, backend = self.raw, cast("Any", self.backend)
+        raw, backend = self.raw, self.backend
         while (lower := getattr(backend, "lower", None)) is not None:
             raw, backend = lower(raw), backend.inner
         return type(self)(raw, backend)

@@ -12,36 +12,42 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.tensor._dispatch import apply, tell
-from seqloom.tensor._held import Held, enter
+from seqloom.tensor._followed import followed
+from seqloom.tensor._held import Held, hold, new
 from seqloom.tensor._memory._origin import caller
 from seqloom.tensor._native_error import translated
 from seqloom.tensor._watch import watchers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
-_new: Callable[[Any], Any] = object.__new__
 _NUMBERS = frozenset((bool, int, float, complex))
 _ARRAYS = (Held, np.ndarray, np.generic)
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
-    """The operator of two tensors, or of one on the left."""
+def _binary(name: str) -> Callable[..., Any]:
+    """The operator of two tensors, or of one on the left; a caller may give its own."""
 
-    def operate(self: Any, other: Any) -> Any:
-        backend = self.backend
+    def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
+        backend, frame = self.backend, frame or caller(1)
         if type(other) is not type(self) or other.backend is not backend or watchers:
-            return _mixed(name, self, other)
+            return _mixed(name, self, other, frame)
+        # What nothing follows is its own value, without asking for the array.
+        followed = self._node is not None or other._node is not None
+        left, right = (self.raw, other.raw) if followed else (self._value, other._value)
         try:
-            raw = getattr(backend, name)(self.raw, other.raw)
+            raw = getattr(backend, name)(left, right)
         except Exception as error:
             raise translated(error, name, (self, other), backend) from error
-        made = _new(self.__class__)
-        made.raw, made.backend = raw, backend
-        enter(made, caller(1))
-        return made
+        return hold(new(type(self)), raw, backend, frame)
 
     return operate
+
+
+def _differentiable(name: str) -> Callable[[Any, Any], Any]:
+    """The same, of what has a derivative."""
+    return followed(name, _binary(name))
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Any]:
@@ -49,7 +55,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
     def operate(self: Any, other: Any) -> Any:
         if type(other) in _NUMBERS:
-            return _computed(name, self, other, _beside(other, self))
+            return _computed(name, self, other, _beside(other, self), caller(1))
         return _by_door(name, other, other, self)
 
     return operate
@@ -64,14 +70,14 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return operate
 
 
-def _mixed(name: str, tensor: Any, other: Any) -> Any:
+def _mixed(name: str, tensor: Any, other: Any, frame: FrameType) -> Any:
     """The operator of a tensor and something that is not just like it."""
     if type(other) in _NUMBERS:
-        return _computed(name, tensor, _beside(other, tensor), other)
+        return _computed(name, tensor, _beside(other, tensor), other, frame)
     return _by_door(name, other, tensor, other)
 
 
-def _computed(name: str, tensor: Any, left: Any, right: Any) -> Any:
+def _computed(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) -> Any:
     """A new tensor of what the backend's function gives."""
     backend = tensor.backend
     try:
@@ -82,10 +88,7 @@ def _computed(name: str, tensor: Any, left: Any, right: Any) -> Any:
         raise ours from error
     if watchers:
         tell(name, raw, backend)
-    made = _new(tensor.__class__)
-    made.raw, made.backend = raw, backend
-    enter(made, caller(2))
-    return made
+    return hold(new(type(tensor)), raw, backend, frame)
 
 
 def _beside(number: Any, tensor: Any) -> Any:
@@ -111,14 +114,14 @@ class Operators(Held):
     # would drop what is followed without a word.
     __array_ufunc__ = None
 
-    __add__, __radd__ = _binary("add"), _reflected("add")
-    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
-    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
-    __truediv__, __rtruediv__ = _binary("divide"), _reflected("divide")
+    __add__, __radd__ = _differentiable("add"), _reflected("add")
+    __sub__, __rsub__ = _differentiable("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _differentiable("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _differentiable("divide"), _reflected("divide")
     __floordiv__, __rfloordiv__ = _binary("floor_divide"), _reflected("floor_divide")
     __mod__, __rmod__ = _binary("remainder"), _reflected("remainder")
-    __pow__, __rpow__ = _binary("pow"), _reflected("pow")
-    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
+    __pow__, __rpow__ = _differentiable("pow"), _reflected("pow")
+    __matmul__, __rmatmul__ = _differentiable("matmul"), _reflected("matmul")
     __and__, __rand__ = _binary("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _binary("bitwise_or"), _reflected("bitwise_or")
     __xor__, __rxor__ = _binary("bitwise_xor"), _reflected("bitwise_xor")

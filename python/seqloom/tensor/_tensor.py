@@ -51,22 +51,22 @@ class Tensor(Shaping):
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the axes."""
-        return tuple(self.raw.shape)
+        return tuple(self._value.shape)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.raw.shape)
+        return len(self._value.shape)
 
     @property
     def size(self) -> int:
         """The number of values."""
-        return math.prod(self.raw.shape)
+        return math.prod(self._value.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The element type, as NumPy's on every backend."""
-        return self.backend.dtype(self.raw)
+        return self.backend.dtype(self._value)
 
     @property
     def device(self) -> str:
@@ -79,9 +79,9 @@ class Tensor(Shaping):
         return At(self)
 
     def __len__(self) -> int:
-        if not self.raw.shape:
+        if not self._value.shape:
             raise ShapeError("a tensor without axes has no length")
-        return self.raw.shape[0]
+        return self._value.shape[0]
 
     def __iter__(self) -> Iterator[Self]:
         return (self[place] for place in range(len(self)))

@@ -1,7 +1,7 @@
 //! The convolution itself.
 
 use super::{Shape, shape::TOGETHER, windows::ByWindow};
-use crate::product::{Factor, Matrix, Panels, Take, Tile, pack_right, tiles};
+use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, conv1d, parallel};
 
 /// Fills `out` (batch, outputs, places) with the convolution of x (batch, channels,
@@ -112,7 +112,7 @@ struct Rows<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> Take<T> for Rows<'_, T> {
+impl<T: Float> TakeTile<T> for Rows<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let places = self.places;

@@ -6,7 +6,7 @@ use super::{
     shape::TOGETHER,
     windows::ByWindow,
 };
-use crate::product::{Factor, Matrix, Panels, Take, Tile, pack_right, tiles};
+use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, conv1d, parallel};
 
 /// Fills `out`, shaped as x, with the gradient of the input.
@@ -97,7 +97,7 @@ struct Places<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> Take<T> for Places<'_, T> {
+impl<T: Float> TakeTile<T> for Places<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let columns = tile.width.min(self.count - tile.column);

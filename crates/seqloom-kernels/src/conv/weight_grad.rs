@@ -1,7 +1,9 @@
 //! The gradients of a convolution's weights and bias.
 
 use super::{Shape, windows::ByTap};
-use crate::{Float, conv1d, parallel, product};
+use crate::matrix::MatrixMut;
+use crate::product::{self, Goal};
+use crate::{Float, conv1d, parallel};
 
 /// Fills `out`, shaped as the weights, and `out_bias` with the gradients of both.
 pub fn weight_grad<T: Float>(
@@ -31,7 +33,8 @@ pub fn weight_grad<T: Float>(
             image: shape.input(x, group),
             samples,
         };
-        product::fill(&left, &right, out, within);
+        let out = MatrixMut::new(out, shape.group_outputs(), shape.taps(), shape.taps());
+        product::fill(&left, &right, out, Goal::new(), within);
     });
     if let Some(out) = out_bias {
         bias_grad(shape, grad, out, threads);

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Lines, Matrix, Panels, Take, Tiles, blocks, panels::pack};
+use super::kernel::{InMemory, TakeTile, Tiles};
+use super::{Lines, Matrix, Panels, blocks};
 use crate::{Float, machine, parallel};
 
 /// A left factor, packed block by block of its depth.
@@ -70,7 +71,7 @@ fn pack_blocks<T: Float>(panels: &Panels, lines: &impl Lines<T>, out: &mut [T], 
             threads,
             |number, out| {
                 let first = number * SOME * panels.left;
-                pack(lines, first, (depth.clone(), panels.left), out);
+                lines.pack_panels(first, depth.clone(), panels.left, out);
             },
         );
     }
@@ -89,17 +90,17 @@ pub(crate) fn pack_right<T: Float>(
 ) {
     let count = panels.right_lines(lines.count());
     T::with_scratch(count * depth.len(), |right| {
-        pack(lines, 0, (depth, panels.right), right);
+        lines.pack_panels(0, depth, panels.right, right);
         work(right);
     });
 }
 
 /// Gives the tiles of one block's product away.
-pub(crate) fn tiles<T: Float>(depth: usize, left: &[T], right: &[T], take: impl Take<T>) {
+pub(crate) fn tiles<T: Float>(depth: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
     machine::dispatch(Tiles {
         depth,
         left,
         right,
-        take,
+        take: InMemory(take),
     });
 }

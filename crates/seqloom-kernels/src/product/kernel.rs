@@ -18,9 +18,47 @@ pub(crate) struct Tile<'a, T> {
 }
 
 /// What becomes of tiles. Implementations are inlined into the kernel.
-pub(crate) trait Take<T> {
+pub(crate) trait Take<T: Float> {
+    /// Is told where the next tile of `rows` lines belongs, before it is summed.
+    #[inline(always)]
+    fn expect(&mut self, _row: usize, _column: usize, _rows: usize) {}
+
+    /// Takes a tile in registers; `numbers` has room for it.
+    fn take_sums<S: Simd, const R: usize, const V: usize>(
+        &mut self,
+        place: (usize, usize),
+        sums: &[[Lanes<S, T>; V]; R],
+        numbers: &mut [T; TILE],
+    );
+}
+
+/// What becomes of tiles whose numbers stand in memory.
+pub(crate) trait TakeTile<T> {
     /// Takes one tile.
     fn take(&mut self, tile: Tile<'_, T>);
+}
+
+/// Writes the numbers of each tile down for one that takes them from memory.
+pub(super) struct InMemory<F>(pub(super) F);
+
+impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<F> {
+    #[inline(always)]
+    fn take_sums<S: Simd, const R: usize, const V: usize>(
+        &mut self,
+        (row, column): (usize, usize),
+        sums: &[[Lanes<S, T>; V]; R],
+        numbers: &mut [T; TILE],
+    ) {
+        let width = V * Lanes::<S, T>::COUNT;
+        let sums_in_memory = &mut numbers[..R * width];
+        store(sums, sums_in_memory);
+        self.0.take(Tile {
+            row,
+            column,
+            sums: sums_in_memory,
+            width,
+        });
+    }
 }
 
 /// Packed lines of both factors, and who takes the tiles of their product.
@@ -49,18 +87,18 @@ impl<T: Float, F: Take<T>> WithSimd for Tiles<'_, T, F> {
 }
 
 /// Numbers of the largest tile.
-const TILE: usize = EIGHT * WIDE * 16;
+pub(super) const TILE: usize = EIGHT * WIDE * 16;
 
 impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize>(mut self, simd: S) {
         let panel = (WIDE * Lanes::<S, T>::COUNT * self.depth).max(1);
-        let mut sums = [T::ZERO; TILE];
+        let mut numbers = [T::ZERO; TILE];
         for (number, block) in self.right.chunks(NEAR * panel).enumerate() {
             for (row, left) in self.left.chunks_exact(R * self.depth).enumerate() {
                 for (place, right) in block.chunks(panel).enumerate() {
                     let at = (row * R, number * NEAR + place);
-                    self.tile::<S, R>(simd, (left, right), at, &mut sums);
+                    self.tile::<S, R>(simd, (left, right), at, &mut numbers);
                 }
             }
         }
@@ -73,22 +111,22 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
         simd: S,
         (left, right): (&[T], &[T]),
         (row, panel): (usize, usize),
-        sums: &mut [T; TILE],
+        numbers: &mut [T; TILE],
     ) {
         let lanes = Lanes::<S, T>::COUNT;
-        let width = right.len() / self.depth;
-        let sums = &mut sums[..R * width];
-        match width / lanes {
-            1 => fill::<S, T, R, 1>(simd, left, right, sums),
-            2 => fill::<S, T, R, 2>(simd, left, right, sums),
-            _ => fill::<S, T, R, WIDE>(simd, left, right, sums),
+        let at = (row, panel * WIDE * lanes);
+        self.take.expect(row, at.1, R);
+        match right.len() / self.depth / lanes {
+            1 => self
+                .take
+                .take_sums(at, &sum::<S, T, R, 1>(simd, left, right), numbers),
+            2 => self
+                .take
+                .take_sums(at, &sum::<S, T, R, 2>(simd, left, right), numbers),
+            _ => self
+                .take
+                .take_sums(at, &sum::<S, T, R, WIDE>(simd, left, right), numbers),
         }
-        self.take.take(Tile {
-            row,
-            column: panel * WIDE * lanes,
-            sums,
-            width,
-        });
     }
 }
 
@@ -98,22 +136,7 @@ const NEAR: usize = 3;
 
 /// Sums a tile of `R` rows by `V` registers.
 #[inline(always)]
-fn fill<S: Simd, T: Float, const R: usize, const V: usize>(
-    simd: S,
-    left: &[T],
-    right: &[T],
-    out: &mut [T],
-) {
-    let (out, _) = T::split_mut::<S>(out);
-    let (out, _) = out.as_chunks_mut::<V>();
-    for (sums, out) in sums::<S, T, R, V>(simd, left, right).into_iter().zip(out) {
-        *out = sums.map(|sum| sum.vector);
-    }
-}
-
-/// The sums of a tile, which stay in registers.
-#[inline(always)]
-fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
+fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
     left: &[T],
     right: &[T],
@@ -123,13 +146,43 @@ fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
     let (right, _) = right.as_chunks::<V>();
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
     for (left, right) in left.iter().zip(right) {
-        let right: [Lanes<S, T>; V] = std::array::from_fn(|v| Lanes::new(simd, right[v]));
-        for (sums, &factor) in sums.iter_mut().zip(left) {
-            let factor = Lanes::splat(simd, factor);
-            for (sum, x) in sums.iter_mut().zip(right) {
-                *sum = factor.mul_add(x, *sum);
-            }
-        }
+        add_products(simd, |row| left[row], right, &mut sums);
     }
     sums
+}
+
+/// Adds the products of `R` numbers and `V` registers, and calls for the registers that
+/// are wanted some steps later: a panel streams from the second-level cache.
+#[inline(always)]
+pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
+    simd: S,
+    left: impl Fn(usize) -> T,
+    right: &[T::Vector<S>; V],
+    sums: &mut [[Lanes<S, T>; V]; R],
+) {
+    let ahead = right.as_ptr().wrapping_add(AHEAD * V);
+    (0..V).for_each(|v| machine::prefetch(ahead.wrapping_add(v)));
+    let right: [Lanes<S, T>; V] = std::array::from_fn(|v| Lanes::new(simd, right[v]));
+    for (row, sums) in sums.iter_mut().enumerate() {
+        let factor = Lanes::splat(simd, left(row));
+        for (sum, x) in sums.iter_mut().zip(right) {
+            *sum = factor.mul_add(x, *sum);
+        }
+    }
+}
+
+/// Steps of the depth that a panel is called for ahead of its use.
+const AHEAD: usize = 8;
+
+/// Writes a tile's sums, row by row.
+#[inline(always)]
+pub(super) fn store<S: Simd, T: Float, const R: usize, const V: usize>(
+    sums: &[[Lanes<S, T>; V]; R],
+    out: &mut [T],
+) {
+    let (out, _) = T::split_mut::<S>(out);
+    let (out, _) = out.as_chunks_mut::<V>();
+    for (sums, out) in sums.iter().zip(out) {
+        *out = sums.map(|sum| sum.vector);
+    }
 }

@@ -13,4 +13,17 @@ pub(crate) trait Lines<T>: Sync {
     /// Lays `out.len() / depth.len()` lines from the one numbered `first` side by side,
     /// place by place of this part of the depth; zeros where there is no line.
     fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]);
+
+    /// Lays lines out in panels of `width`, the last one as narrow as `out` ends.
+    fn pack_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
+        let panels = out.chunks_mut((width * depth.len()).max(1));
+        for (number, panel) in panels.enumerate() {
+            self.pack(first + number * width, depth.clone(), panel);
+        }
+    }
+
+    /// A line's numbers, where they stand side by side in memory.
+    fn line(&self, _number: usize) -> Option<&[T]> {
+        None
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::Lines;
-use crate::Float;
+use super::{Lines, turn::turn};
+use crate::{Float, machine};
 
 /// Lines of numbers that stand in steps from one another.
 #[derive(Clone, Copy, Debug)]
@@ -39,9 +39,33 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
         let values = self.values.get(start..).unwrap_or_default();
         if self.line_step == 1 {
             self.copy(values, count, width, out);
+        } else if self.depth_step == 1 {
+            turn(values, self.line_step, count, width, out);
         } else {
-            self.turn(values, count, width, out);
+            self.gather(values, count, width, out);
         }
+    }
+
+    fn pack_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
+        let size = (width * depth.len()).max(1);
+        let whole = self.whole_panels(first, width).min(out.len() / size);
+        let (panels, rest) = out.split_at_mut(whole * size);
+        for (number, out) in panels
+            .chunks_mut(TOGETHER.div_ceil(width) * size)
+            .enumerate()
+        {
+            let line = first + number * TOGETHER.div_ceil(width) * width;
+            self.copy_panels(line, depth.clone(), width, out);
+        }
+        for (number, panel) in rest.chunks_mut(size).enumerate() {
+            self.pack(first + (whole + number) * width, depth.clone(), panel);
+        }
+    }
+
+    fn line(&self, number: usize) -> Option<&[T]> {
+        let start = number * self.line_step;
+        let whole = self.depth_step == 1 && number < self.lines;
+        whole.then(|| &self.values[start..][..self.depth])
     }
 }
 
@@ -55,7 +79,33 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs lines that are neighbours.
+    /// How many panels of neighbouring lines there are from `first` on.
+    fn whole_panels(&self, first: usize, width: usize) -> usize {
+        if self.line_step == 1 {
+            self.lines.saturating_sub(first) / width.max(1)
+        } else {
+            0
+        }
+    }
+
+    /// Packs some panels of neighbouring lines, each place of the depth for all of them:
+    /// the places are far from one another in memory.
+    fn copy_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
+        let size = width * depth.len();
+        let count = out.len() / depth.len().max(1);
+        for (number, place) in depth.enumerate() {
+            let row = &self.values[place * self.depth_step + first..][..count];
+            let ahead = row.as_ptr().wrapping_add(AHEAD * self.depth_step);
+            let cache_lines = (0..count).step_by(16);
+            cache_lines.for_each(|line| machine::prefetch(ahead.wrapping_add(line)));
+            let outs = out.chunks_exact_mut(size);
+            for (lines, out) in row.chunks_exact(width).zip(outs) {
+                copy_few(lines, &mut out[number * width..][..width]);
+            }
+        }
+    }
+
+    /// Packs lines that are neighbours, of which there are fewer than a panel has.
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (place, out) in out.chunks_exact_mut(width).enumerate() {
             let row = &values[place * self.depth_step..][..count];
@@ -63,26 +113,42 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs lines along their depth, a few places of each at a time.
-    fn turn(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
-        for (number, out) in out.chunks_mut(width * SOME).enumerate() {
-            for line in 0..count {
-                let start = line * self.line_step + number * SOME * self.depth_step;
-                let values = values[start..].iter().step_by(self.depth_step.max(1));
-                let out = out[line..].iter_mut().step_by(width);
-                out.zip(values).for_each(|(out, &value)| *out = value);
-            }
+    /// Packs lines whose numbers have neighbours in neither direction.
+    fn gather(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
+        for (place, out) in out.chunks_exact_mut(width).enumerate() {
+            let row = values[place * self.depth_step..]
+                .iter()
+                .step_by(self.line_step);
+            out[..count]
+                .iter_mut()
+                .zip(row)
+                .for_each(|(out, &value)| *out = value);
         }
     }
 }
 
-/// Places that are packed at a time: a cache line of single floats.
-const SOME: usize = 16;
+/// Places of the depth that are called for ahead of their use.
+const AHEAD: usize = 8;
 
-/// Copies a few numbers, a cache line of single floats at a time.
+/// Lines that are packed together: some cache lines of each place.
+const TOGETHER: usize = 48;
+
+/// Copies as many numbers as a panel of the left factor has, or any others.
+#[inline(always)]
+fn copy_few<T: Float>(values: &[T], out: &mut [T]) {
+    match (
+        <&[T; 8]>::try_from(values),
+        <&mut [T; 8]>::try_from(&mut *out),
+    ) {
+        (Ok(values), Ok(out)) => *out = *values,
+        _ => out.copy_from_slice(values),
+    }
+}
+
+/// Copies a few numbers, eight at a time.
 pub(crate) fn copy_some<T: Float>(values: &[T], out: &mut [T]) {
-    let (lines, rest) = values.as_chunks::<16>();
-    let (outs, out_rest) = out.as_chunks_mut::<16>();
+    let (lines, rest) = values.as_chunks::<8>();
+    let (outs, out_rest) = out.as_chunks_mut::<8>();
     outs.iter_mut()
         .zip(lines)
         .for_each(|(out, line)| *out = *line);

@@ -9,19 +9,24 @@
 //! Every number of the output is summed in the order of the depth, block after block:
 //! which thread does it, and beside which others, changes no bit.
 
+mod direct;
 mod factor;
 mod fill;
+mod goal;
 mod kernel;
 mod lines;
 mod matrix;
 mod panels;
+mod rows;
 #[cfg(test)]
 pub(crate) mod tests;
+mod turn;
 
 pub(crate) use factor::{Factor, pack_right, tiles};
 pub(crate) use fill::fill;
-pub use fill::{product, products};
-pub(crate) use kernel::{Take, Tile, Tiles};
+pub use fill::products;
+pub(crate) use goal::Goal;
+pub(crate) use kernel::{TakeTile, Tile};
 pub(crate) use lines::Lines;
 pub use matrix::Matrix;
 pub(crate) use matrix::copy_some;

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::Lines;
 use crate::{Float, lanes::Lanes, machine};
 
 /// Lines of a panel. Those of the left factor are numbers that are multiplied one by one,
@@ -33,19 +32,6 @@ impl Panels {
     /// Lines that are packed of so many right ones: the last panel may be narrower.
     pub(crate) fn right_lines(&self, count: usize) -> usize {
         count.next_multiple_of(self.lanes)
-    }
-}
-
-/// Lays lines out in panels of `width`, the last one as narrow as `out` ends.
-pub(crate) fn pack<T: Float>(
-    lines: &impl Lines<T>,
-    first: usize,
-    (depth, width): (Range<usize>, usize),
-    out: &mut [T],
-) {
-    let panels = out.chunks_mut((width * depth.len()).max(1));
-    for (number, panel) in panels.enumerate() {
-        lines.pack(first + number * width, depth.clone(), panel);
     }
 }
 

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Matrix, product};
+use super::{Matrix, products};
 use crate::Float;
 use crate::machine::tests::on_every_machine;
 
@@ -45,7 +45,7 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
     let expected: Vec<f64> = expected.collect();
     on_every_machine(|_| {
         let mut out = vec![T::of(f64::NAN); lines * columns];
-        product(left, right, &mut out, 1);
+        products(left, right, None, &mut out, 1);
         for (found, expected) in out.iter().zip(&expected) {
             let error = (found.wide() - expected).abs();
             assert!(error <= tolerance, "{found:?} is not {expected}");
@@ -67,6 +67,55 @@ proptest! {
 }
 
 #[test]
+fn sizes_beyond_every_block_are_multiplied() {
+    for sizes in [[140, 1030, 8], [3, 400, 1100], [2, 1050, 1030]] {
+        for by_rows in [[true, true], [true, false], [false, true], [false, false]] {
+            check::<f32>(sizes, by_rows, 5e-3);
+        }
+    }
+}
+
+#[test]
+fn each_line_gets_the_bias() {
+    for (sizes, rows) in [
+        ([5, 40, 200], true),
+        ([5, 7, 20], true),
+        ([20, 9, 30], false),
+    ] {
+        let [lines, columns, depth] = sizes;
+        let (a, b) = (
+            numbers::<f64>(lines * depth, 1),
+            numbers(columns * depth, 2),
+        );
+        let (left, right) = (
+            matrix(&a, lines, depth, rows),
+            matrix(&b, columns, depth, rows),
+        );
+        let bias = numbers::<f64>(columns, 3);
+        let [mut plain, mut biased] = [vec![0.0; lines * columns], vec![0.0; lines * columns]];
+        products(left, right, None, &mut plain, 1);
+        products(left, right, Some(&bias), &mut biased, 1);
+        for (number, (plain, biased)) in plain.iter().zip(biased).enumerate() {
+            assert!((biased - (plain + bias[number % columns])).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_line_that_nothing_is_summed_for_is_the_bias() {
+    let mut out = vec![7.0_f32; 6];
+    let nothing = matrix(&[], 3, 0, true);
+    products(
+        nothing,
+        matrix(&[], 2, 0, true),
+        Some(&[1.0, 2.0]),
+        &mut out,
+        1,
+    );
+    assert_eq!(out, [1.0, 2.0].repeat(3));
+}
+
+#[test]
 fn threads_change_no_bit() {
     let (a, b) = (numbers::<f32>(100 * 700, 1), numbers(90 * 700, 2));
     let (left, right) = (matrix(&a, 100, 700, true), matrix(&b, 90, 700, false));
@@ -75,7 +124,7 @@ fn threads_change_no_bit() {
         let mut out = vec![0.0; 100 * 90];
         pool.build()
             .unwrap()
-            .install(|| product(left, right, &mut out, threads));
+            .install(|| products(left, right, None, &mut out, threads));
         out
     });
     assert_eq!(outs[0], outs[1]);

@@ -101,6 +101,26 @@ impl<'py> Floats<'py> {
             .map_err(|error| unusable(name, error))
     }
 
+    /// Whether columns, not rows, lie side by side in memory; None where neither do.
+    pub(super) fn is_turned(&self) -> Option<bool> {
+        if self.array.is_c_contiguous() {
+            return Some(false);
+        }
+        self.array.is_fortran_contiguous().then_some(true)
+    }
+
+    /// The numbers of an array of this shape, which may be turned in memory.
+    pub(super) fn turned<T: Element>(
+        &self,
+        name: &str,
+        shape: &[usize],
+    ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+        if self.array.shape() != shape {
+            return Err(misshapen(name, shape, self.array.shape()));
+        }
+        self.any(name)
+    }
+
     /// The numbers as they lie in memory, to be read.
     pub(super) fn any<T: Element>(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
         let typed = self.cast::<T>(name)?;
@@ -143,9 +163,7 @@ pub(super) fn check(
     shape: &[usize],
 ) -> PyResult<()> {
     if array.shape() != shape {
-        let found = array.shape();
-        let message = format!("{name}: expected shape {shape:?}, got {found:?}");
-        return Err(PyValueError::new_err(message));
+        return Err(misshapen(name, shape, array.shape()));
     }
     if !array.is_c_contiguous() {
         let message =
@@ -153,6 +171,12 @@ pub(super) fn check(
         return Err(PyValueError::new_err(message));
     }
     Ok(())
+}
+
+fn misshapen(name: &str, expected: &[usize], found: &[usize]) -> PyErr {
+    PyValueError::new_err(format!(
+        "{name}: expected shape {expected:?}, got {found:?}"
+    ))
 }
 
 pub(super) fn unusable(name: &str, error: impl std::fmt::Display) -> PyErr {

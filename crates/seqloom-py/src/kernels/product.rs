@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use seqloom_kernels::product::{self as kernel, Matrix};
 
-use super::floats::{Floats, by_dtype};
+use super::floats::{Floats, by_dtype, read_if, slice_if};
 use super::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
@@ -40,8 +40,42 @@ pub(crate) fn products(
         let left = matrix(left.as_slice()?, [rows, depth], left_turned);
         let right = matrix(right.as_slice()?, [columns, depth], !right_turned);
         let out = out.as_slice_mut()?;
-        pool::run(py, threads, || kernel::products(left, right, out, threads))
+        pool::run(py, threads, || kernel::products(left, right, None, out, threads))
     })
+}
+
+/// Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
+/// does nothing, where a factor lies in memory with gaps.
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn product(
+    py: Python<'_>,
+    factors: (Floats<'_>, Floats<'_>),
+    bias: Option<Floats<'_>>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<bool> {
+    let (left, right) = factors;
+    let (Some(left_turned), Some(right_turned)) = (left.is_turned(), right.is_turned()) else {
+        return Ok(false);
+    };
+    let [rows, columns] = out.axes("out")?;
+    let [_, depth] = left.axes("left")?;
+    let threads = seqloom_kernels::crew(threads, rows * columns * depth / 40);
+    by_dtype!(out, T => {
+        let left = left.turned::<T>("left", &[rows, depth])?;
+        let right = right.turned::<T>("right", &[depth, columns])?;
+        let bias = read_if::<T>(bias.as_ref(), "bias", &[columns])?;
+        let mut out = out.write::<T>("out", &[rows, columns])?;
+        let left = matrix(left.as_slice()?, [rows, depth], left_turned);
+        let right = matrix(right.as_slice()?, [columns, depth], !right_turned);
+        let (bias, out) = (slice_if(bias.as_ref())?, out.as_slice_mut()?);
+        pool::run(py, threads, || kernel::products(left, right, bias, out, threads))?;
+    });
+    Ok(true)
 }
 
 /// Lines that are rows of memory or, turned, its columns.

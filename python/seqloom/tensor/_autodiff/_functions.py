@@ -9,7 +9,7 @@ from seqloom.tensor._autodiff._node import (
     Traced,
     is_followable,
     node_of,
-    number,
+    numbers,
     record,
     traced,
 )
@@ -69,7 +69,7 @@ def _of_two(level: Autodiff, plain: Function, rule: Rule) -> Function:
 
 def _of_terms(level: Autodiff, plain: Function, rule: Rule) -> Function:
     """A function of two arrays that keeps only what they look like: sums cost least."""
-    of_arrays = getattr(plain, "of_arrays", plain)
+    shorter = of_arrays(plain)
 
     def call(left: Any, right: Any) -> Any:
         one = two = kept = also = None
@@ -84,15 +84,20 @@ def _of_terms(level: Autodiff, plain: Function, rule: Rule) -> Function:
             if one is two:
                 return out
         else:
-            out = of_arrays(left, right)
+            out = shorter(left, right)
         # What `node_of` and `traced` do, without two calls.
         node, made = Node(), Traced()
-        node.number, node.rule, node.parents = number(), rule, (one, two)
+        node.number, node.rule, node.parents = next(numbers), rule, (one, two)
         node.saved = kept, also
         made.value, made.node, made.level = out, node, level
         return made
 
     return call
+
+
+def of_arrays(plain: Function) -> Function:
+    """The shorter way to a function of two, where neither is a Python number."""
+    return getattr(plain, "of_arrays", plain)
 
 
 def _of_any(level: Autodiff, plain: Function, rule: Rule) -> Function:

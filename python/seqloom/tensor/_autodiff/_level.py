@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import GradientError
 from seqloom.tensor._autodiff._backward import pull_back
-from seqloom.tensor._autodiff._functions import function_of, unfollowed
+from seqloom.tensor._autodiff._functions import BINARY, function_of, of_arrays, unfollowed
 from seqloom.tensor._autodiff._node import Traced, is_followable, node_of, traced
 from seqloom.tensor._backend import Array, Backend
 from seqloom.tensor._rules import RULES
@@ -61,6 +61,7 @@ class Autodiff(Backend):
         for name in _SUPPORT:
             if hasattr(inner, name):
                 setattr(self, name, unfollowed(self, getattr(inner, name)))
+        self.of_two = {name: of_arrays(getattr(inner, name)) for name in BINARY}
         # What is already there may be followed: nothing is written into.
         self.accumulate = self.add
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._rules import Rule
 
 # Numbers only ever rise; passes in several threads draw from it without sharing more.
-number = count(1).__next__
+numbers = count(1)
 
 # What a node has kept once a backward pass has used it.
 CONSUMED: Any = type("Consumed", (), {"__slots__": ()})()
@@ -93,13 +93,13 @@ class Traced:
 
 def newest() -> int:
     """A number above those of all nodes made so far and below those made later."""
-    return number()
+    return next(numbers)
 
 
 def node_of(rule: Rule | None, parents: tuple[Node | None, ...], saved: Any) -> Node:
     """Makes a node."""
     node = Node()
-    node.number = number()
+    node.number = next(numbers)
     node.rule = rule
     node.parents = parents
     node.saved = saved
@@ -149,7 +149,7 @@ def record(
 def _output(node: Node, place: int, several: int) -> Output:
     """The node of one output of several."""
     made = Output()
-    made.number = number()
+    made.number = next(numbers)
     made.rule = None
     made.parents = (node,)
     made.saved = node, place, several

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._key import Key
+from seqloom.tensor._leaves import take_all
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._compile._graph import Graph
     from seqloom.tensor._compile._results import Build
     from seqloom.tensor._compile._signature import Signature
+    from seqloom.tensor._leaves import Leaf
 
 
 class Program:
@@ -44,17 +46,23 @@ class Program:
         backend: Any = given.backend
         leaves = given.leaves
         for leaf in leaves:
+            if leaf.lent or leaf.array is None or leaf.backend is not backend:
+                self._prepare(leaves, backend)
+                break
+        arrays = [leaf.array for leaf in leaves]
+        arrays += [as_array(each, backend) for each in given.inputs]
+        made = self._run(arrays)
+        take_all([leaves[place] for place in self._written], made)
+        return self._build(iter(made[len(self._written) :]), given, backend)
+
+    def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:
+        """Gives all leaves an array, and those that are written one of their own."""
+        for leaf in leaves:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)
         for place in self._written:
             if leaves[place].lent:
                 leaves[place].own()
-        arrays = [leaf.array for leaf in leaves]
-        arrays += [as_array(each, backend) for each in given.inputs]
-        made = self._run(arrays)
-        for place, array in zip(self._written, made, strict=False):
-            leaves[place].put(array)
-        return self._build(iter(made[len(self._written) :]), given, backend)
 
 
 def as_array(value: Any, backend: Backend) -> Array:

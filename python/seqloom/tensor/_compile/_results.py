@@ -50,7 +50,8 @@ class Results:
     def _tensor(self, value: Tensor) -> Build:
         """A tensor."""
         self.raws.append(_followed_by_none(value.raw))
-        return lambda arrays, _given, backend: _kept(next(arrays), backend)
+        # A result is a tensor that the scope of the call does not release.
+        return lambda arrays, _given, backend: Tensor(next(arrays), backend).keep()
 
     def _key(self, value: SymbolKey) -> Build:
         """A key."""
@@ -115,13 +116,6 @@ def _followed_by_none(raw: Any) -> Any:
     while hasattr(raw, "node"):
         raw = raw.value
     return raw
-
-
-def _kept(array: Array, backend: Backend) -> Tensor:
-    """A result as a tensor that no scope releases."""
-    made = Tensor(array, backend)
-    keep = getattr(made, "keep", None)
-    return made if keep is None else keep()
 
 
 def _key(arrays: Iterator[Array], _given: Signature, backend: Backend) -> Key:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -31,7 +30,7 @@ class Signature:
         decorated: Whether a tensor is on a backend over another one.
     """
 
-    __slots__ = ("_places", "backend", "decorated", "holders", "inputs", "key", "leaves")
+    __slots__ = ("_seen", "backend", "decorated", "holders", "inputs", "key", "leaves")
 
     def __init__(self, arguments: Any) -> None:
         self.leaves: list[Leaf] = []
@@ -39,14 +38,14 @@ class Signature:
         self.holders: list[Any] = []
         self.backend: Backend | None = None
         self.decorated = False
-        self._places: dict[int, int] = {}
+        self._seen: set[int] = set()  # the ids of the leaves
         static = self.take(arguments)
         # The backend itself: two of one name may differ in threads or in what they promise.
         self.key = (static, self.backend)
 
     def take(self, value: Any) -> Any:
         """Takes one argument apart; gives what of it decides the program."""
-        kind = cast("Any", type(value))
+        kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
         return (_TAKERS.get(kind) or _taker(value))(self, value)
 
     def take_other(self, value: Any) -> Any:
@@ -68,7 +67,7 @@ class Signature:
         """Its shape and type."""
         self._see(value.backend)
         self.inputs.append(value)
-        return (Tensor, value.shape, value.backend.dtype(value.raw))
+        return (Tensor, value.shape, value.dtype)
 
     def take_array(self, value: Any) -> Any:
         """Its shape and type."""
@@ -107,20 +106,24 @@ class Signature:
         """What its `leaves` says, and which leaves are shared."""
         static, leaves = value.leaves()
         self.holders.append(value)
-        self._see(next((leaf.backend for leaf in leaves if leaf.backend), None))
-        ids, known = list(map(id, leaves)), self._places
-        if len(set(ids)) == len(ids) and known.keys().isdisjoint(ids):
-            known.update(zip(ids, itertools.count(len(self.leaves)), strict=False))
-            self.leaves += leaves
-            return static
-        return (static, tuple(map(self._place, leaves)))
+        for leaf in leaves:
+            if leaf.backend is not None:
+                self._see(leaf.backend)
+                break
+        seen, before = self._seen, len(self._seen)
+        seen.update(map(id, leaves))
+        if len(seen) - before < len(leaves):
+            return (static, self._places(leaves))
+        self.leaves += leaves
+        return static
 
-    def _place(self, leaf: Leaf) -> int:
-        """Where a leaf stands among all; new ones at the end."""
-        place = self._places.setdefault(id(leaf), len(self.leaves))
-        if place == len(self.leaves):
-            self.leaves.append(leaf)
-        return place
+    def _places(self, leaves: list[Leaf]) -> tuple[int, ...]:
+        """Where leaves stand among all, some of which are known; new ones at the end."""
+        places = {id(leaf): place for place, leaf in enumerate(self.leaves)}
+        for leaf in leaves:
+            if places.setdefault(id(leaf), len(self.leaves)) == len(self.leaves):
+                self.leaves.append(leaf)
+        return tuple(places[id(leaf)] for leaf in leaves)
 
     def _see(self, backend: Backend | None) -> None:
         """Notes the backend."""

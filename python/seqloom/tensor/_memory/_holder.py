@@ -7,7 +7,7 @@ import sys
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._memory._origin import caller, inside
+from seqloom.tensor._memory._origin import caller, is_machinery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _variable(thing: Any) -> str | None:
     frame: FrameType | None = caller(1)
     while frame is not None:
         code = frame.f_code
-        users = not inside[code.co_filename] and is_function(code)
+        users = not is_machinery(code.co_filename) and is_function(code)
         for name, value in _locals(frame) if users else ():
             if value is thing:
                 return f"the variable {name!r} of {code.co_name}"

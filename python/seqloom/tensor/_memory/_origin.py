@@ -24,22 +24,27 @@ _MACHINERY = (
 )
 
 
-class _Inside(dict[str, bool]):
-    """Whether a file belongs to the machinery; each is looked at once."""
-
-    def __missing__(self, filename: str) -> bool:
-        verdict = self[filename] = filename.startswith(_MACHINERY)
-        return verdict
-
-
-inside = _Inside()
+# The files of the user's frames and of the machinery's; each is looked at once.
+outside: set[str] = set()
+_inside: set[str] = set()
 
 
 def users(frame: FrameType) -> FrameType:
     """The first frame of the user's code, from one on outwards."""
-    while inside[frame.f_code.co_filename] and (outer := frame.f_back) is not None:
+    while (filename := frame.f_code.co_filename) not in outside:
+        if filename not in _inside and not is_machinery(filename):
+            return frame
+        if (outer := frame.f_back) is None:
+            return frame
         frame = outer
     return frame
+
+
+def is_machinery(filename: str) -> bool:
+    """Whether a file belongs to the machinery."""
+    verdict = filename.startswith(_MACHINERY)
+    (_inside if verdict else outside).add(filename)
+    return verdict
 
 
 def line_of(tensor: Any) -> str:

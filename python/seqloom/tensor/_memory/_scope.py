@@ -116,7 +116,7 @@ def release(ended: Scope) -> None:
     for reference in ended.made:
         tensor = reference()
         if tensor is not None:
-            tensor.raw = Released(line_of(tensor))
+            tensor._put(Released(line_of(tensor)))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     ended.made.clear()
 
 

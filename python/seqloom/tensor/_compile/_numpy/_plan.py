@@ -9,11 +9,7 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._folding import straightened_folds
 from seqloom.tensor._compile._numpy._layout import Layout
-from seqloom.tensor._compile._numpy._rewrite import (
-    split_biases,
-    split_unstacks,
-    split_updates,
-)
+from seqloom.tensor._compile._numpy._rewrite import split_unstacks, split_updates
 from seqloom.tensor._compile._numpy._views import viewed
 from seqloom.tensor._compile._numpy._writer import Writer
 from seqloom.tensor._memory._reserve import reserves
@@ -76,7 +72,7 @@ class Plan:
     """
 
     def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
-        for rewritten in (split_biases, split_unstacks, split_updates, straightened_folds):
+        for rewritten in (split_unstacks, split_updates, straightened_folds):
             graph = rewritten(graph)
         self._layout = Layout(graph, backend)
 

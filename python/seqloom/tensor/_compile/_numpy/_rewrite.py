@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import count
 from math import prod
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
+from seqloom.tensor._compile._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_BIASED = 3  # arguments of a linear map with a bias
-
-
-def split_biases(graph: Graph) -> Graph:
-    """Adds the bias of each linear map in an operation of its own, which can be fused."""
-    fresh = count(1 + _largest(graph))
-    operations = [each for old in graph.operations for each in _split(old, fresh)]
-    return Graph(graph.inputs, graph.constants, operations, graph.outputs, graph.donated)
-
-
-def _largest(graph: Graph) -> int:
-    """The largest number of a value, those within loops included."""
-    numbers = [value.number for value in (*graph.inputs, *graph.outputs)] + [
-        *graph.constants
-    ]
-    for operation in graph.operations:
-        numbers += [
-            value.number for value in (*operation.outputs, *values_in(operation.args))
-        ]
-        if operation.name == "scan":
-            numbers.append(_largest(operation.options["body"]))
-    return max(numbers, default=0)
-
-
-def _split(operation: Operation, fresh: Iterator[int]) -> Iterator[Operation]:
-    """A linear map and its bias, or the operation as it is."""
-    args, where = operation.args, operation.where
-    if operation.name != "linear" or len(args) < _BIASED or not isinstance(args[2], Value):
-        yield operation
-        return
-    out = operation.outputs[0]
-    product = Value(next(fresh), out.shape, out.dtype)
-    yield Operation("linear", args[:2], {}, (product,), where)
-    yield Operation("add", (product, args[2]), {}, (out,), where)
 
 
 def split_updates(graph: Graph) -> Graph:

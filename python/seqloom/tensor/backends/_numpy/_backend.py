@@ -49,9 +49,10 @@ class NumPyBackend(
 ):
     """NumPy's arrays on the CPU, with Rust kernels where NumPy has none.
 
-    Functions that BLAS does (``matmul``, ``linear``) are NumPy's; convolution, attention,
-    norms, activations, losses, dropout and updates are fused kernels in float32 and
-    float64. Half precision is stored through ml_dtypes and computed in float32.
+    Products of matrices, convolution, attention, norms, activations, losses, dropout and
+    updates are kernels of Rust in float32 and float64, on one pool of threads; machines
+    other than x86 leave large products to NumPy's BLAS. Half precision is stored through
+    ml_dtypes and computed in float32.
 
     Args:
         device: ``"cpu"``, or nothing.

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -27,18 +29,27 @@ class Blocks:
 
     As much is kept as was once in use at a time, and no more: what does not fit any more
     is let go before new memory is taken.
-
-    Attributes:
-        live: Bytes that are lent.
-        idle: Bytes that wait to be lent again.
     """
 
     def __init__(self) -> None:
-        self.live = 0
-        self.idle = 0
-        self._peak = 0
+        self._live = self._idle = self._peak = 0
         self._waiting: dict[int, list[_Block]] = {}
+        self._returned: deque[_Block] = deque()
         self._lock = Lock()
+
+    @property
+    def live(self) -> int:
+        """Bytes that are lent."""
+        with self._lock:
+            self._collect()
+            return self._live
+
+    @property
+    def idle(self) -> int:
+        """Bytes that wait to be lent again."""
+        with self._lock:
+            self._collect()
+            return self._idle
 
     def fresh(self, shape: tuple[int, ...] | int, dtype: Any) -> NDArray[Any]:
         """An array that holds anything, in memory that was used before where there is some.
@@ -63,47 +74,49 @@ class Blocks:
 
     def _taken(self, size: int) -> _Block:
         """A block of that size: one that waits, or a new one."""
-        # A lock that cannot be had at once may be one that a fork left closed.
-        if not self._lock.acquire(timeout=0.01):
-            return _Block(size)
-        try:
+        with self._lock:
+            self._collect()
             waiting = self._waiting.get(size)
             block = waiting.pop() if waiting else None
-            self.live += size
-            self._peak = max(self._peak, self.live)
-            self.idle -= size if block else 0
+            self._live += size
+            self._peak = max(self._peak, self._live)
+            self._idle -= size if block else 0
             self._let_go()
-        finally:
-            self._lock.release()
         return block or _Block(size)
+
+    def give_back(self, block: _Block) -> None:
+        """Keeps a block that nobody uses any more."""
+        # Called whenever an array dies, in the midst of `_taken` too: it may not wait.
+        self._returned.append(block)
+
+    def _collect(self) -> None:
+        """Sorts what came back, by its size."""
+        while self._returned:
+            block = self._returned.popleft()
+            self._live -= block.size
+            self._idle += block.size
+            self._waiting.setdefault(block.size, []).append(block)
 
     def _let_go(self) -> None:
         """Drops blocks that wait, oldest sizes first, while more is kept than was used."""
         for size in list(self._waiting):
             waiting = self._waiting[size]
-            while waiting and self.live + self.idle > self._peak:
+            while waiting and self._live + self._idle > self._peak:
                 waiting.pop()
-                self.idle -= size
+                self._idle -= size
             if not waiting:
                 del self._waiting[size]
-
-    def give_back(self, block: _Block) -> None:
-        """Keeps a block that nobody uses any more; drops it where that would wait."""
-        if not self._lock.acquire(blocking=False):
-            self.live -= block.size
-            return
-        try:
-            self.live -= block.size
-            self.idle += block.size
-            self._waiting.setdefault(block.size, []).append(block)
-        finally:
-            self._lock.release()
 
     def drain(self) -> None:
         """Lets go of all that waits."""
         with self._lock:
+            self._collect()
             self._waiting.clear()
-            self.idle, self._peak = 0, self.live
+            self._idle, self._peak = 0, self._live
+
+    def unlock(self) -> None:
+        """Opens a lock that another thread held when this process was forked."""
+        self._lock = Lock()
 
 
 class _Block:
@@ -143,5 +156,6 @@ def _rounded(nbytes: int) -> int:
 
 
 BLOCKS = Blocks()
+os.register_at_fork(after_in_child=BLOCKS.unlock)
 reserves.append(lambda: BLOCKS.idle)
 fresh = BLOCKS.fresh

@@ -65,10 +65,15 @@ def _of_two(ufunc: np.ufunc) -> Callable[..., Floats]:
             out = _room(x, y)
         return ufunc(x, y) if out is None else ufunc(x, y, out=out)
 
-    return _known(call, ufunc)
+    def of_arrays(x: Any, y: Any) -> Floats:
+        return ufunc(x, y) if x.size < _LARGE else call(x, y)
+
+    known = _known(call, ufunc)
+    known.of_arrays = _known(of_arrays, ufunc)
+    return known
 
 
-def _known(call: Any, ufunc: np.ufunc) -> Callable[..., Floats]:
+def _known(call: Any, ufunc: np.ufunc) -> Any:
     """The function, with NumPy's own noted on it."""
     call.ufunc = ufunc
     return call

@@ -27,7 +27,8 @@ def weakly(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(x, y) if out is None else function(x, y, out)
 
     known = cast("Any", call)
-    known.of_arrays = function  # the shorter way, where neither is a Python number
+    # The shorter way, where neither is a Python number.
+    known.of_arrays = getattr(function, "of_arrays", function)
     return known
 
 
@@ -50,7 +51,7 @@ def _are_narrow(args: Any) -> bool:
     """Whether an array is of half precision; a list answers by its first."""
     for arg in args:
         if isinstance(arg, _ARRAY):
-            if arg.dtype.itemsize == 2 and arg.dtype in NARROW:  # noqa: PLR2004
+            if arg.itemsize == 2 and arg.dtype in NARROW:  # noqa: PLR2004
                 return True
         elif type(arg) is list and _are_narrow(cast("list[Any]", arg)[:1]):
             return True

@@ -1,8 +1,9 @@
-"""Products of matrices: NumPy's BLAS, or Rust where its threads would be in the way."""
+"""Products of matrices: Rust's, or NumPy's BLAS where that is the quicker one."""
 
 from __future__ import annotations
 
 import math
+import platform
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,17 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._blocks import fresh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[Any]
 
-# A pair of matrices with fewer products is not worth waking BLAS's threads for.
+# Rust's products are written for the vectors of these machines, where they are as quick
+# as a BLAS and share our threads: a pool of BLAS's own would spin while ours works.
+_OURS = platform.machine() in {"x86_64", "AMD64"}
+# Elsewhere NumPy's BLAS multiplies, but for pairs too small to wake its threads for.
 _SMALL = 1 << 21
 
 
@@ -28,19 +33,7 @@ class Products(Backend):
 
     def matmul(self, x: Floats, y: Floats, *, out: Floats | None = None) -> Floats:
         """The product of matrices, of as many pairs as there are."""
-        if self.deterministic and not _are_stacks(x, y):
-            return filled(_as_matrices(self, x, y), out)
-        if not _suits_rust(self, x, y):
-            return np.matmul(x, y, out=out)
-        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        if out is None:
-            out = np.empty((*batch, x.shape[-2], y.shape[-1]), x.dtype)
-        elif not out.flags.c_contiguous:
-            return filled(self.matmul(x, y), out)
-        pairs = (math.prod(batch), *out.shape[-2:])
-        left, right = _stacked(x, batch), _stacked(y, batch)
-        _native.products(left, right, out.reshape(pairs), self.threads)
-        return out
+        return self._product(x, y, None, out)
 
     def linear(
         self,
@@ -54,14 +47,24 @@ class Products(Backend):
         shape = (*x.shape[:-1], weight.shape[0])
         count = math.prod(shape[:-1])  # no -1: an axis may be of length 0
         into = None if out is None else out.reshape(count, shape[-1])
-        rows = self.matmul(x.reshape(count, x.shape[-1]), weight.T, out=into)
-        if bias is not None:
-            np.add(rows, bias, out=rows)
-        return rows.reshape(shape)
+        rows = x.reshape(count, x.shape[-1])
+        return self._product(rows, weight.T, bias, into).reshape(shape)
+
+    def _product(
+        self, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+    ) -> Floats:
+        """``x @ y + bias``, by whom it suits."""
+        if _suits_rust(self, x, y) and (bias is None or bias.dtype == x.dtype):
+            return _by_rust(self, x, y, bias, out)
+        if _is_for_matrices(self, x, y):
+            found = filled(_as_matrices(self, x, y), out)
+        else:
+            found = np.matmul(x, y, out=out)
+        return found if bias is None else np.add(found, bias, out=found)
 
     def tensordot(self, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
         """The sum of products over several axes."""
-        if not self.deterministic:
+        if not (_OURS or self.deterministic) or x.dtype.kind != "f":
             return np.tensordot(x, y, axes=axes)
         if isinstance(axes, int):
             axes = range(x.ndim - axes, x.ndim), range(axes)
@@ -75,11 +78,49 @@ class Products(Backend):
         return self.einsum("{},{}->{}".format(*names), x, y)
 
 
-def _are_stacks(x: Floats, y: Floats) -> bool:
-    """Whether both are matrices of one type, or have nothing that BLAS would multiply."""
-    if x.dtype.kind != "f" or y.dtype.kind != "f":
+def _suits_rust(b: Products, x: Floats, y: Floats) -> bool:
+    """Whether both are matrices of one type that Rust knows, and it may multiply them."""
+    if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
+        return False
+    if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
+        return False
+    if _OURS or b.deterministic:
         return True
-    return x.ndim > 1 and y.ndim > 1 and x.dtype == y.dtype
+    is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
+    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _SMALL
+
+
+def _by_rust(
+    b: Products, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+) -> Floats:
+    """``x @ y + bias`` for a pair of matrices, or for as many as there are."""
+    if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
+        found = _many(b, x, y, out)
+        return found if bias is None else np.add(found, bias, out=found)
+    shape = (x.shape[0], y.shape[1])
+    into = fresh(shape, x.dtype) if out is None or not out.flags.c_contiguous else out
+    if not _native.product((x, y), bias, into, b.threads):
+        x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
+        _native.product((x, y), bias, into, b.threads)
+    return into if out is None or out is into else filled(into, out)
+
+
+def _many(b: Products, x: Floats, y: Floats, out: Floats | None) -> Floats:
+    """``x @ y`` for each pair of matrices."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape = (*batch, x.shape[-2], y.shape[-1])
+    into = fresh(shape, x.dtype) if out is None or not out.flags.c_contiguous else out
+    pairs = into.reshape(math.prod(batch), *shape[-2:])
+    _native.products(_stacked(x, batch), _stacked(y, batch), pairs, b.threads)
+    return into if out is None or out is into else filled(into, out)
+
+
+def _is_for_matrices(b: Products, x: Floats, y: Floats) -> bool:
+    """Whether BLAS would multiply vectors or two float types, where it must not."""
+    are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
+    if not are_floats or not (_OURS or b.deterministic):
+        return False
+    return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
 
 
 def _as_matrices(b: Products, x: Floats, y: Floats) -> Floats:
@@ -100,22 +141,12 @@ def filled(found: Floats, out: Floats | None) -> Floats:
     return out
 
 
-def _suits_rust(b: Products, x: Floats, y: Floats) -> bool:
-    """Whether a product is Rust's: many small ones, or all where bits must not change."""
-    if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.kind != "f":  # noqa: PLR2004 - matrices
-        return False
-    if x.dtype.itemsize < 4 or x.shape[-1] != y.shape[-2] or not x.size or not y.size:  # noqa: PLR2004 - float32
-        return False
-    if b.deterministic:
-        return True
-    is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
-    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _SMALL
-
-
 def _stacked(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
-    """The pairs in one row, and whether each matrix stands turned in memory."""
+    """The matrices in one row, and whether each stands turned in memory."""
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(-1, *x.shape[-2:])
-    turned = x.swapaxes(-1, -2)
-    if turned.flags.c_contiguous and not x.flags.c_contiguous:
+    if x.flags.c_contiguous:
+        return x, False
+    turned = x.mT
+    if turned.flags.c_contiguous:
         return turned, True
     return np.ascontiguousarray(x), False

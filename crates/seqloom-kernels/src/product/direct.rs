@@ -1,0 +1,346 @@
+//! Products of which one factor is read where it stands.
+//!
+//! Lines whose numbers are neighbours need no packing: a tile takes one number of each of
+//! some lines at a time. The other factor is packed, as many lines as stay near. So are a
+//! layer's inputs multiplied with its weights, and, turned, a small batch with large
+//! weights, whose packing would cost a third of the product.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::kernel::{add_products, store};
+use super::turn::turn;
+use super::{Goal, Lines};
+use crate::lanes::Lanes;
+use crate::matrix::MatrixMut;
+use crate::{Float, machine, parallel};
+
+/// Fills `out` (left lines, right lines) if a factor's lines can be read; else gives it
+/// back.
+pub(super) fn fill<'a, T: Float>(
+    left: &impl Lines<T>,
+    right: &impl Lines<T>,
+    mut out: MatrixMut<'a, T>,
+    goal: Goal<'_, T>,
+    threads: usize,
+) -> Option<MatrixMut<'a, T>> {
+    if suits_turned(left, right) {
+        Product::<_, _, T, true>::new(left, 0..left.count(), right).fill(&mut out, goal, threads);
+        return None;
+    }
+    if left.line(0).is_none() {
+        return Some(out);
+    }
+    let slabs = right.count().div_ceil(SLAB).max(1);
+    let slab = right.count().div_ceil(slabs);
+    for start in (0..right.count()).step_by(slab.max(1)) {
+        let columns = start..right.count().min(start + slab);
+        let goal = goal.of(start, true);
+        let out = &mut out.columns(columns.clone());
+        Product::<_, _, T, false>::new(right, columns, left).fill(out, goal, threads);
+    }
+    None
+}
+
+/// Whether the left factor is that much smaller that it is the one to be packed.
+fn suits_turned<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
+    let are_few = left.count() <= FEW && right.count() >= 2 * left.count();
+    are_few && left.depth() >= LONG && right.line(0).is_some()
+}
+
+/// Lines that are packed at a time.
+const SLAB: usize = 384;
+
+/// Left lines that are few, where there are more right ones.
+const FEW: usize = 128;
+
+/// A depth that is worth turning each tile at its end.
+const LONG: usize = 192;
+
+/// A multiple of the rows of all tiles.
+const STRIPE: usize = 48;
+
+/// Some lines of a factor that are packed, and one whose lines are read: `TURNED` where
+/// the latter is the right one.
+struct Product<'a, A, B, T, const TURNED: bool> {
+    packed: &'a A,
+    some: Range<usize>,
+    read: &'a B,
+    panels: Panels,
+    of: PhantomData<T>,
+}
+
+impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, B, T, TURNED> {
+    fn new(packed: &'a A, some: Range<usize>, read: &'a B) -> Self {
+        let (count, of) = (some.len(), PhantomData::<T>);
+        let panels = machine::dispatch(Split { count, of });
+        Self {
+            packed,
+            some,
+            read,
+            panels,
+            of,
+        }
+    }
+
+    fn fill(&self, out: &mut MatrixMut<'_, T>, goal: Goal<'_, T>, threads: usize) {
+        let lines = self.panels.count * self.panels.width;
+        T::with_scratch(lines * self.read.depth(), |packed| {
+            self.pack(packed, threads);
+            let pieces = pieces::<_, TURNED>(out, threads);
+            parallel::each(pieces, threads, |piece| {
+                self.fill_piece(piece, packed, goal);
+            });
+        });
+    }
+
+    /// Adds the products of one piece of the output, a part of the depth at a time.
+    fn fill_piece(
+        &self,
+        (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
+        packed: &[T],
+        goal: Goal<'_, T>,
+    ) {
+        let lines = self.panels.count * self.panels.width;
+        let first = if TURNED { column } else { row };
+        for depth in self.blocks() {
+            machine::dispatch(Block::<_, T, TURNED> {
+                panels: self.panels,
+                packed: &packed[depth.start * lines..depth.end * lines],
+                read: self.read,
+                first,
+                goal: goal.of(column, depth.start == 0),
+                depth,
+                out: out.lend(),
+            });
+        }
+    }
+
+    /// Packs the lines, block after block of the depth.
+    fn pack(&self, out: &mut [T], threads: usize) {
+        let Panels { count, width } = self.panels;
+        for depth in self.blocks() {
+            let block = &mut out[depth.start * count * width..depth.end * count * width];
+            let size = if threads <= 1 { count } else { 1 } * width * depth.len();
+            parallel::chunks(block, size, threads, |number, out| {
+                let first = self.some.start + number * width;
+                self.packed.pack_panels(first, depth.clone(), width, out);
+            });
+        }
+    }
+
+    /// The parts of the depth: as long as such a part of all panels stays near.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TURNED> {
+        let longest = NEAR / (self.panels.count * self.panels.width).max(1);
+        let longest = longest.clamp(SHORTEST, LONGEST);
+        let depth = self.read.depth();
+        let size = depth.div_ceil(depth.div_ceil(longest).max(1)).max(1);
+        (0..depth)
+            .step_by(size)
+            .map(move |start| start..depth.min(start + size))
+    }
+}
+
+/// Cuts an output along the lines that are read.
+fn pieces<'a, T: Float, const TURNED: bool>(
+    out: &'a mut MatrixMut<'_, T>,
+    threads: usize,
+) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
+    let (rows, columns) = (out.rows_count(), out.columns_count());
+    let some = |count: usize| match threads {
+        0 | 1 => count,
+        _ => count.div_ceil(4 * threads).next_multiple_of(STRIPE),
+    };
+    if TURNED {
+        out.lend().cut(rows, some(columns))
+    } else {
+        out.lend().cut(some(rows), columns)
+    }
+}
+
+/// Numbers that stay in a second-level cache, beside others.
+const NEAR: usize = 1 << 17;
+/// Limits of a part of the depth.
+const SHORTEST: usize = 128;
+const LONGEST: usize = 1024;
+
+/// Panels of equal width, which hold all packed lines.
+#[derive(Clone, Copy)]
+struct Panels {
+    count: usize,
+    width: usize,
+}
+
+/// Cuts lines into panels for this machine's registers.
+struct Split<T> {
+    count: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Float> WithSimd for Split<T> {
+    type Output = Panels;
+
+    fn with_simd<S: Simd>(self, _: S) -> Panels {
+        let registers = self.count.div_ceil(Lanes::<S, T>::COUNT).max(1);
+        let widest = if machine::has_many_registers::<S>() {
+            4
+        } else {
+            3
+        };
+        let count = registers.div_ceil(widest);
+        Panels {
+            count,
+            width: registers.div_ceil(count) * Lanes::<S, T>::COUNT,
+        }
+    }
+}
+
+/// Packed panels along a part of the depth, and the lines that are read.
+struct Block<'a, 'b, B, T, const TURNED: bool> {
+    panels: Panels,
+    packed: &'a [T],
+    read: &'a B,
+    /// The line that belongs to the output's first row or, turned, column.
+    first: usize,
+    depth: Range<usize>,
+    goal: Goal<'a, T>,
+    out: MatrixMut<'b, T>,
+}
+
+impl<T: Float, B: Lines<T>, const TURNED: bool> WithSimd for Block<'_, '_, B, T, TURNED> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let registers = self.panels.width / Lanes::<S, T>::COUNT;
+        match (machine::has_many_registers::<S>(), registers) {
+            (_, 1) => self.tiles::<S, 8, 1>(simd),
+            (true, 2) => self.tiles::<S, 8, 2>(simd),
+            (true, 3) => self.tiles::<S, 8, 3>(simd),
+            (true, _) => self.tiles::<S, 6, 4>(simd),
+            (false, 2) => self.tiles::<S, 6, 2>(simd),
+            (false, _) => self.tiles::<S, 4, 3>(simd),
+        }
+    }
+}
+
+/// Numbers of the largest tile, whose rows are turned eight at a time.
+const TILE: usize = 8 * 4 * 16;
+
+impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> {
+    #[inline(always)]
+    fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
+        let mut numbers = [[T::ZERO; TILE]; 2];
+        let panel = (self.panels.width * self.depth.len()).max(1);
+        for line in (0..self.count()).step_by(R) {
+            let Some(lines) = self.lines::<R>(line) else {
+                return;
+            };
+            for (number, panel) in self.packed.chunks_exact(panel).enumerate() {
+                let place = (line, number * self.panels.width);
+                self.expect::<R>(place);
+                let sums = sum::<S, T, R, V>(simd, lines, panel);
+                if TURNED {
+                    self.put_turned::<S, R, V>(simd, place, &sums, &mut numbers);
+                } else {
+                    self.put::<S, R, V>(place, &sums);
+                }
+            }
+        }
+    }
+
+    /// How many lines are read.
+    #[inline(always)]
+    fn count(&self) -> usize {
+        if TURNED {
+            self.out.columns_count()
+        } else {
+            self.out.rows_count()
+        }
+    }
+
+    /// The numbers of some lines; beyond the last, that one again.
+    #[inline(always)]
+    fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
+        let last = self.count() - 1;
+        let mut lines = [&[][..]; R];
+        for (number, cut) in lines.iter_mut().enumerate() {
+            let whole = self.read.line(self.first + (line + number).min(last))?;
+            *cut = &whole[self.depth.clone()];
+        }
+        Some(lines)
+    }
+
+    /// Calls for the places of a tile.
+    #[inline(always)]
+    fn expect<const R: usize>(&mut self, (line, packed): (usize, usize)) {
+        let (row, column, rows) = if TURNED {
+            (packed, line, self.panels.width)
+        } else {
+            (line, packed, R)
+        };
+        for row in row..self.out.rows_count().min(row + rows) {
+            let place = self.out.row(row)[column..].as_ptr();
+            let lines = if TURNED { 1 } else { 4 };
+            (0..lines).for_each(|line| machine::prefetch(place.wrapping_byte_add(64 * line)));
+        }
+    }
+
+    /// Puts a tile into the output.
+    #[inline(always)]
+    fn put<S: Simd, const R: usize, const V: usize>(
+        &mut self,
+        (line, packed): (usize, usize),
+        sums: &[[Lanes<S, T>; V]; R],
+    ) {
+        for (row, sums) in (line..self.out.rows_count()).zip(sums) {
+            self.goal.put_lanes(packed, sums, self.out.row(row));
+        }
+    }
+
+    /// Puts a tile into the output, turned.
+    #[inline(always)]
+    fn put_turned<S: Simd, const R: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        (line, packed): (usize, usize),
+        sums: &[[Lanes<S, T>; V]; R],
+        [numbers, turned]: &mut [[T; TILE]; 2],
+    ) {
+        let (width, lines) = (self.panels.width, R.next_multiple_of(8));
+        store(sums, numbers);
+        turn(numbers, width, lines, lines, &mut turned[..width * lines]);
+        let count = R.min(self.out.columns_count() - line);
+        let rows = packed..self.out.rows_count();
+        for (row, sums) in rows.zip(turned[..width * lines].chunks_exact(lines)) {
+            let out = &mut self.out.row(row)[..line + count];
+            self.goal.put(simd, line, sums, out);
+        }
+    }
+}
+
+/// Sums a tile of `R` lines by `V` registers of packed ones.
+#[inline(always)]
+fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
+    simd: S,
+    lines: [&[T]; R],
+    panel: &[T],
+) -> [[Lanes<S, T>; V]; R] {
+    let (panel, _) = T::split::<S>(panel);
+    let (panel, _) = panel.as_chunks::<V>();
+    let lines = lines.map(|line| &line[..panel.len()]);
+    let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
+    for (place, packed) in panel.iter().enumerate() {
+        let number = |line: usize| {
+            // SAFETY: each line was cut to as many places as the panel has.
+            #[expect(unsafe_code, reason = "the checks are a fifth of the loop's work")]
+            unsafe {
+                *lines[line].get_unchecked(place)
+            }
+        };
+        add_products(simd, number, packed, &mut sums);
+    }
+    sums
+}

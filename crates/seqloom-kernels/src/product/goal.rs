@@ -1,0 +1,82 @@
+//! What becomes of a product.
+
+use pulp::Simd;
+
+use crate::Float;
+use crate::lanes::Lanes;
+use crate::matrix::MatrixMut;
+
+/// Each sum of products times `factor`, plus what stands in its place or plus a bias.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal<'a, T> {
+    /// Multiplies each sum.
+    pub(crate) factor: T,
+    /// Whether sums are added to what stands there.
+    pub(crate) adds: bool,
+    /// A number for each column.
+    pub(crate) bias: Option<&'a [T]>,
+}
+
+impl<T: Float> Goal<'_, T> {
+    /// The sums themselves.
+    pub(crate) fn new() -> Self {
+        Self {
+            factor: T::ONE,
+            adds: false,
+            bias: None,
+        }
+    }
+
+    /// The goal of the columns from `start` on, and of the first sums or of later ones.
+    pub(super) fn of(self, start: usize, is_first: bool) -> Self {
+        Self {
+            adds: self.adds || !is_first,
+            bias: self.bias.filter(|_| is_first).map(|bias| &bias[start..]),
+            ..self
+        }
+    }
+
+    /// What is left of it where there is nothing to sum.
+    pub(super) fn fill(self, out: &mut MatrixMut<'_, T>) {
+        for row in 0..out.rows_count() {
+            let row = out.row(row);
+            if !self.adds {
+                row.fill(T::ZERO);
+            }
+            let bias = self.bias.unwrap_or_default();
+            row.iter_mut()
+                .zip(bias)
+                .for_each(|(out, &bias)| *out += bias);
+        }
+    }
+
+    /// Turns registers of sums into numbers of a row of the output, from `column` on.
+    #[inline(always)]
+    pub(super) fn put_lanes<S: Simd, const V: usize>(
+        self,
+        column: usize,
+        sums: &[Lanes<S, T>; V],
+        row: &mut [T],
+    ) {
+        let places = row[column..].chunks_mut(Lanes::<S, T>::COUNT);
+        for (v, (sum, out)) in sums.iter().zip(places).enumerate() {
+            let term = match self.bias {
+                _ if self.adds => sum.load(out),
+                Some(bias) => sum.load(&bias[column + v * Lanes::<S, T>::COUNT..][..out.len()]),
+                None => sum.like(T::ZERO),
+            };
+            sum.mul_add(sum.like(self.factor), term).store(out);
+        }
+    }
+
+    /// Turns some sums into numbers of a row of the output, from `column` to its end.
+    #[inline(always)]
+    pub(super) fn put<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
+        let lanes = Lanes::<S, T>::COUNT;
+        let count = row.len() - column;
+        let zero = Lanes::splat(simd, T::ZERO);
+        for (number, sums) in sums[..count].chunks(lanes).enumerate() {
+            self.put_lanes(column + number * lanes, &[zero.load(sums)], row);
+        }
+    }
+}

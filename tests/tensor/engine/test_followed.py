@@ -1,0 +1,103 @@
+"""Operators of followed tensors, which are computed, recorded and held in one function."""
+
+import copy
+import weakref
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+B = sl.tensor.backend("numpy", num_threads=1)
+A = sl.tensor.Autodiff(B)
+
+OPERATORS = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "pow": lambda x, y: x**y,
+    "matmul": lambda x, y: x @ y,
+}
+
+
+class Watched(np.ndarray):
+    """An array that a weak reference can watch."""
+
+
+def leaf(*numbers):
+    return A.tensor(list(numbers), requires_grad=True)
+
+
+def lines_of_this_file():
+    """Those that made tensors which are alive."""
+    found = [line.rpartition(":") for line in sl.tensor.memory().by_line]
+    return {int(line) for name, _, line in found if name == __file__ and line.isdigit()}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_gives_and_records_what_the_level_does(name):
+    x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
+    one, two = OPERATORS[name](x, y), sl.tensor.apply(name, x, y)
+    assert one.tolist() == two.tolist()
+    first, second = one.sum().backward(), two.sum().backward()
+    assert first.wrt(x).tolist() == second.wrt(x).tolist()
+    assert first.wrt(y).tolist() == second.wrt(y).tolist()
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_takes_an_operators_result(name):
+    x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
+    grads = OPERATORS[name](x * y, x + y).sum().backward()
+    wanted = sl.tensor.apply(
+        name, sl.tensor.apply("multiply", x, y), sl.tensor.apply("add", x, y)
+    )
+    assert grads.wrt(x).tolist() == wanted.sum().backward().wrt(x).tolist()
+
+
+def test_the_array_of_a_result_is_one_array():
+    total = leaf(1.0) + leaf(2.0)
+    assert total.raw is total.raw
+    assert total.raw.level is A
+
+
+def test_a_followed_tensor_meets_one_that_nothing_follows():
+    x = leaf(1.0, 2.0)
+    assert (x * A.tensor([3.0, 4.0])).sum().backward().wrt(x).tolist() == [3, 4]
+
+
+def test_tensors_of_two_levels_meet_on_the_outer_one():
+    outer = sl.tensor.Autodiff(A)
+    x = outer.tensor(leaf(2.0).raw, requires_grad=True)
+    y = A.tensor([5.0], requires_grad=True)
+    slope = (x * y).sum().backward().wrt(x)
+    assert slope.sum().backward().wrt(y).tolist() == [1]
+
+
+def test_lines_are_told_apart_where_an_operator_is_used_in_turn():
+    x = leaf(1.0)
+    held = []
+    for _ in range(2):
+        held += [x * x]
+        held += [x * x]
+        # Within, its last step is a product of two tensors.
+        held += [sl.nn.functional.gelu(x, approximate="tanh")]
+    code = test_lines_are_told_apart_where_an_operator_is_used_in_turn.__code__
+    assert {code.co_firstlineno + n for n in (4, 5, 7)} <= lines_of_this_file()
+
+
+def test_a_released_result_lets_go_of_its_array():
+    level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
+    array = np.ones(3, "f4").view(Watched)
+    with sl.tensor.scope():
+        held = level.tensor(array, requires_grad=True)
+        held = held * held
+        watched = weakref.ref(array)
+        del array
+    assert watched() is None
+
+
+def test_a_copy_of_a_result_is_followed():
+    x = leaf(3.0)
+    squared = copy.copy(x * x)
+    assert squared.sum().backward().wrt(x).tolist() == [6]
