@@ -35,11 +35,22 @@ class Pooling(Backend):
 
     def max_pool1d_grad(self, grad: Tensor, places: Tensor, shape: Sequence[int]) -> Tensor:
         """The derivative of ``max_pool1d`` by its input, which had `shape`."""
-        zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
-        flat = zeros.scatter_add(-1, places.flatten(2), grad.flatten(2))
-        return flat.reshape(tuple(shape))
+        plane = (*shape[:2], 1, shape[2])
+        return self.max_pool2d_grad(grad[:, :, None], places[:, :, None], plane)[:, :, 0]
 
-    max_pool2d_grad = max_pool1d_grad
+    def max_pool2d_grad(self, grad: Tensor, places: Tensor, shape: Sequence[int]) -> Tensor:
+        """The derivative of ``max_pool2d`` by its input, which had `shape`."""
+        kernel = [
+            size - count + 1 for size, count in zip(shape[2:], grad.shape[2:], strict=True)
+        ]
+        if grad.is_cuda or min(kernel) < 1:
+            return _scattered(grad, places, shape)
+        # On a CPU the kernel goes by the places; that many windows fit is all it asks of
+        # their size.
+        x = grad.new_empty(1).expand(tuple(shape))
+        return aten.max_pool2d_with_indices_backward(
+            grad, x, kernel, [1, 1], [0, 0], [1, 1], False, places
+        )
 
     def avg_pool1d(
         self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
@@ -85,6 +96,13 @@ class Pooling(Backend):
         sizes = (_pair(each) for each in (kernel, stride, padding))
         x = grad.new_empty(1).expand(tuple(shape))
         return aten.avg_pool2d_backward(grad, x, *sizes, False, True, None)
+
+
+def _scattered(grad: Tensor, places: Tensor, shape: Sequence[int]) -> Tensor:
+    """Each derivative, added at its place in the plane."""
+    zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
+    flat = zeros.scatter_add(-1, places.flatten(2), grad.flatten(2))
+    return flat.reshape(tuple(shape))
 
 
 def _one(size: Size) -> tuple[int, ...]:
