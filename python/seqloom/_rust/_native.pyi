@@ -918,7 +918,7 @@ def place_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray
 def product(factors: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> builtins.bool:
     r"""
     Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
-    does nothing, where a factor lies in memory with gaps.
+    does nothing, where one of them lies in memory with gaps or askew.
     """
 
 def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], right: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes  # noqa: F401 - names bfloat16
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -10,6 +11,7 @@ from kernel_oracle import normal
 from seqloom._rust import _native
 from seqloom.tensor import backend
 
+NUMPY = backend("numpy", num_threads=1)
 SIZES = st.integers(1, 70)
 
 
@@ -73,3 +75,33 @@ def test_matmul_and_linear_fill_an_array_that_they_are_given():
     np.testing.assert_allclose(out, x @ weight.T, atol=1e-12)
     b.linear(x, weight, bias, out=out)
     np.testing.assert_allclose(out, x @ weight.T + bias, atol=1e-12)
+
+
+def test_arrays_that_lie_askew_in_memory_are_multiplied_and_added():
+    x, y, bias = (normal(shape, np.float32) for shape in ((5, 7), (6, 7), (6,)))
+    found = NUMPY.linear(*map(as_askew, (x, y, bias)))
+    np.testing.assert_allclose(found, x @ y.T + bias, rtol=1e-5)
+
+
+def as_askew(x):
+    """The same numbers at an odd address."""
+    memory = bytearray(x.nbytes + 1)
+    copy = np.frombuffer(memory, x.dtype, x.size, offset=1).reshape(x.shape)
+    copy[...] = x
+    assert not copy.flags.aligned
+    return copy
+
+
+def test_a_bias_with_gaps_is_added():
+    x, y = normal((5, 7), np.float32), normal((6, 7), np.float32, 1)
+    bias = normal((12,), np.float32)[::2]
+    np.testing.assert_allclose(NUMPY.linear(x, y, bias), x @ y.T + bias, rtol=1e-5)
+
+
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+def test_half_precision_beside_single_is_promoted(narrow):
+    x, y = normal((5, 7), np.float32), normal((7, 3), np.float32, 1).astype(narrow)
+    expected = x @ y.astype(np.float32)
+    for found in (NUMPY.matmul(x, y), NUMPY.matmul(y.T, x.T).T):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -1,9 +1,11 @@
 //! The border of `seqloom_kernels::product`.
 
+use numpy::Element;
 use pyo3::prelude::*;
+use seqloom_kernels::Float;
 use seqloom_kernels::product::{self as kernel, Matrix};
 
-use super::floats::{Floats, by_dtype, read_if, slice_if};
+use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
@@ -45,7 +47,7 @@ pub(crate) fn products(
 }
 
 /// Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
-/// does nothing, where a factor lies in memory with gaps.
+/// does nothing, where one of them lies in memory with gaps or askew.
 #[cfg_attr(
     feature = "stubs",
     pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
@@ -58,24 +60,37 @@ pub(crate) fn product(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<bool> {
-    let (left, right) = factors;
-    let (Some(left_turned), Some(right_turned)) = (left.is_turned(), right.is_turned()) else {
-        return Ok(false);
-    };
+    by_dtype!(out, T => { multiply::<T>(py, factors, bias, &out, threads) })
+}
+
+fn multiply<T: Float + Element>(
+    py: Python<'_>,
+    (left, right): (Floats<'_>, Floats<'_>),
+    bias: Option<Floats<'_>>,
+    out: &Floats<'_>,
+    threads: usize,
+) -> PyResult<bool> {
     let [rows, columns] = out.axes("out")?;
     let [_, depth] = left.axes("left")?;
     let threads = seqloom_kernels::crew(threads, rows * columns * depth / 40);
-    by_dtype!(out, T => {
-        let left = left.turned::<T>("left", &[rows, depth])?;
-        let right = right.turned::<T>("right", &[depth, columns])?;
-        let bias = read_if::<T>(bias.as_ref(), "bias", &[columns])?;
-        let mut out = out.write::<T>("out", &[rows, columns])?;
-        let left = matrix(left.as_slice()?, [rows, depth], left_turned);
-        let right = matrix(right.as_slice()?, [columns, depth], !right_turned);
-        let (bias, out) = (slice_if(bias.as_ref())?, out.as_slice_mut()?);
-        pool::run(py, threads, || kernel::products(left, right, bias, out, threads))?;
-    });
-    Ok(true)
+    let are_turned = (
+        left.is_turned() == Some(true),
+        right.is_turned() != Some(true),
+    );
+    let left = left.turned::<T>("left", &[rows, depth])?;
+    let right = right.turned::<T>("right", &[depth, columns])?;
+    let bias = bias.map(|bias| bias.turned::<T>("bias", &[columns]));
+    let bias = bias.transpose()?;
+    let bias = bias.as_ref().map(|bias| bias.as_slice()).transpose();
+    let (Ok(left), Ok(right), Ok(bias)) = (left.as_slice(), right.as_slice(), bias) else {
+        return Ok(false);
+    };
+    let left = matrix(left, [rows, depth], are_turned.0);
+    let right = matrix(right, [columns, depth], are_turned.1);
+    let mut out = out.write::<T>("out", &[rows, columns])?;
+    let out = out.as_slice_mut()?;
+    let work = || kernel::products(left, right, bias, out, threads);
+    pool::run(py, threads, work).map(|()| true)
 }
 
 /// Lines that are rows of memory or, turned, its columns.

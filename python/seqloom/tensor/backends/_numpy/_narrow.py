@@ -40,8 +40,9 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
         if not _are_narrow(args):
             return function(*args, **options)
         out = options.pop("out", None)
-        name = next(_names(args))
-        found = _each(_narrowed, function(*_each(_wide, args), **options), name)
+        found = function(*_each(_wide, args), **options)
+        if narrow := _narrow_type(function.__name__, [*_float_types(args)]):
+            found = _each(_narrowed, found, narrow)
         return found if out is None else _each(_copied, found, out)
 
     return call
@@ -58,12 +59,24 @@ def _are_narrow(args: Any) -> bool:
     return False
 
 
-def _names(args: Any) -> Any:
-    """The narrow types among the arguments."""
+# Whose arrays have one rank: the standard promotes them. Elsewhere the first decides, the
+# others being its weights, its mask and the like.
+_PROMOTING = frozenset({"matmul", "tensordot"})
+
+
+def _narrow_type(name: str, types: list[Any]) -> Any:
+    """The type of half precision of a function's result; None where it is a wider one."""
+    deciding = types if name in _PROMOTING else types[:1]
+    is_narrow = types[0] in NARROW and all(each == types[0] for each in deciding)
+    return types[0] if is_narrow else None
+
+
+def _float_types(args: Any) -> Any:
+    """The float types among the arguments."""
     for arg in args:
         if isinstance(arg, (list, tuple)):
-            yield from _names(arg)
-        elif isinstance(arg, _ARRAY) and arg.dtype in NARROW:
+            yield from _float_types(arg)
+        elif isinstance(arg, _ARRAY) and (arg.dtype.kind == "f" or arg.dtype in NARROW):
             yield arg.dtype
 
 

@@ -98,10 +98,10 @@ def _by_rust(
         found = _many(b, x, y, out)
         return found if bias is None else np.add(found, bias, out=found)
     shape = (x.shape[0], y.shape[1])
-    into = fresh(shape, x.dtype) if out is None or not out.flags.c_contiguous else out
+    into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
     if not _native.product((x, y), bias, into, b.threads):
-        x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-        _native.product((x, y), bias, into, b.threads)
+        bias = None if bias is None else _regular(bias)
+        _native.product((_regular(x), _regular(y)), bias, into, b.threads)
     return into if out is None or out is into else filled(into, out)
 
 
@@ -109,7 +109,7 @@ def _many(b: Products, x: Floats, y: Floats, out: Floats | None) -> Floats:
     """``x @ y`` for each pair of matrices."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     shape = (*batch, x.shape[-2], y.shape[-1])
-    into = fresh(shape, x.dtype) if out is None or not out.flags.c_contiguous else out
+    into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
     pairs = into.reshape(math.prod(batch), *shape[-2:])
     _native.products(_stacked(x, batch), _stacked(y, batch), pairs, b.threads)
     return into if out is None or out is into else filled(into, out)
@@ -143,10 +143,14 @@ def filled(found: Floats, out: Floats | None) -> Floats:
 
 def _stacked(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
     """The matrices in one row, and whether each stands turned in memory."""
-    x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(-1, *x.shape[-2:])
-    if x.flags.c_contiguous:
-        return x, False
+    count = math.prod(batch)
+    x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])
     turned = x.mT
-    if turned.flags.c_contiguous:
+    if turned.flags.c_contiguous and turned.flags.aligned:
         return turned, True
-    return np.ascontiguousarray(x), False
+    return _regular(x), False
+
+
+def _regular(x: Floats) -> Floats:
+    """The array, or a copy without gaps at an address that its type allows."""
+    return np.require(x, requirements=["C", "A"])

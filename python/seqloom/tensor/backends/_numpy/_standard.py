@@ -46,6 +46,8 @@ class Standard(Backend):
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Floats:
         """An array of the data; Python's floats become `float_dtype`."""
         array = np.asarray(data, dtype=dtype, copy=copy)
+        if not array.flags.aligned and copy is not False:
+            array = array.copy()  # numbers of a packed record: kernels read whole words
         if (
             dtype is None
             and array.dtype == np.float64
