@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import ml_dtypes  # noqa: F401 - names bfloat16
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -98,7 +98,7 @@ def test_a_bias_with_gaps_is_added():
     np.testing.assert_allclose(NUMPY.linear(x, y, bias), x @ y.T + bias, rtol=1e-5)
 
 
-@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+@pytest.mark.parametrize("narrow", [np.float16, ml_dtypes.bfloat16])
 def test_half_precision_beside_single_is_promoted(narrow):
     x, y = normal((5, 7), np.float32), normal((7, 3), np.float32, 1).astype(narrow)
     expected = x @ y.astype(np.float32)
