@@ -109,8 +109,8 @@ class AdamW(Optimizer):
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a path is one of those that are meant; mostly none is."""
-    return bool(patterns) and any(fnmatchcase(path, each) for each in patterns)
+    """Whether a path is one of those that are meant."""
+    return any(fnmatchcase(path, each) for each in patterns)
 
 
 def _blend(b: Backend, old: Array, new: Array, *, share: float) -> Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from seqloom.tensor._backend import Array, Backend
 
@@ -85,14 +85,6 @@ class Leaf:
         before = dict(vars(self))
         self.array, self.backend, self.lent = array, backend, False
         return lambda: vars(self).update(before)
-
-
-def take_all(leaves: list[Leaf], arrays: Iterable[Array]) -> None:
-    """Each leaf takes its new array, as `Leaf.put` does."""
-    for leaf, array in zip(leaves, arrays, strict=False):
-        leaf.array = array
-        leaf.lent = False
-        leaf.version += 1
 
 
 class Counter(Leaf):

@@ -101,6 +101,6 @@ pub(crate) fn tiles<T: Float>(depth: usize, left: &[T], right: &[T], take: impl 
         depth,
         left,
         right,
-        take: InMemory(take),
+        take: InMemory::new(take),
     });
 }

@@ -18,6 +18,10 @@ pub fn products<T: Float>(
     threads: usize,
 ) {
     let (rows, columns) = (left.lines, right.lines);
+    let goal = Goal {
+        bias,
+        ..Goal::new()
+    };
     // A single pair is shared by the threads; of several, each thread takes some.
     let (between, within) = if out.len() > rows * columns {
         (threads, 1)
@@ -27,16 +31,7 @@ pub fn products<T: Float>(
     parallel::chunks(out, rows * columns, between, |number, out| {
         let (left, right) = (left.nth(number), right.nth(number));
         let out = MatrixMut::new(out, rows, columns, columns);
-        fill(
-            &left,
-            &right,
-            out,
-            Goal {
-                bias,
-                ..Goal::new()
-            },
-            within,
-        );
+        fill(&left, &right, out, goal, within);
     });
 }
 

@@ -23,12 +23,11 @@ pub(crate) trait Take<T: Float> {
     #[inline(always)]
     fn expect(&mut self, _row: usize, _column: usize, _rows: usize) {}
 
-    /// Takes a tile in registers; `numbers` has room for it.
+    /// Takes a tile in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         place: (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
-        numbers: &mut [T; TILE],
     );
 }
 
@@ -39,23 +38,32 @@ pub(crate) trait TakeTile<T> {
 }
 
 /// Writes the numbers of each tile down for one that takes them from memory.
-pub(super) struct InMemory<F>(pub(super) F);
+pub(super) struct InMemory<T, F> {
+    take: F,
+    numbers: [T; TILE],
+}
 
-impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<F> {
+impl<T: Float, F> InMemory<T, F> {
+    pub(super) fn new(take: F) -> Self {
+        let numbers = [T::ZERO; TILE];
+        Self { take, numbers }
+    }
+}
+
+impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<T, F> {
     #[inline(always)]
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         (row, column): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
-        numbers: &mut [T; TILE],
     ) {
         let width = V * Lanes::<S, T>::COUNT;
-        let sums_in_memory = &mut numbers[..R * width];
-        store(sums, sums_in_memory);
-        self.0.take(Tile {
+        let numbers = &mut self.numbers[..R * width];
+        store(sums, numbers);
+        self.take.take(Tile {
             row,
             column,
-            sums: sums_in_memory,
+            sums: numbers,
             width,
         });
     }
@@ -87,18 +95,17 @@ impl<T: Float, F: Take<T>> WithSimd for Tiles<'_, T, F> {
 }
 
 /// Numbers of the largest tile.
-pub(super) const TILE: usize = EIGHT * WIDE * 16;
+const TILE: usize = EIGHT * WIDE * 16;
 
 impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize>(mut self, simd: S) {
         let panel = (WIDE * Lanes::<S, T>::COUNT * self.depth).max(1);
-        let mut numbers = [T::ZERO; TILE];
         for (number, block) in self.right.chunks(NEAR * panel).enumerate() {
             for (row, left) in self.left.chunks_exact(R * self.depth).enumerate() {
                 for (place, right) in block.chunks(panel).enumerate() {
                     let at = (row * R, number * NEAR + place);
-                    self.tile::<S, R>(simd, (left, right), at, &mut numbers);
+                    self.tile::<S, R>(simd, (left, right), at);
                 }
             }
         }
@@ -111,7 +118,6 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
         simd: S,
         (left, right): (&[T], &[T]),
         (row, panel): (usize, usize),
-        numbers: &mut [T; TILE],
     ) {
         let lanes = Lanes::<S, T>::COUNT;
         let at = (row, panel * WIDE * lanes);
@@ -119,13 +125,13 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
         match right.len() / self.depth / lanes {
             1 => self
                 .take
-                .take_sums(at, &sum::<S, T, R, 1>(simd, left, right), numbers),
+                .take_sums(at, &sum::<S, T, R, 1>(simd, left, right)),
             2 => self
                 .take
-                .take_sums(at, &sum::<S, T, R, 2>(simd, left, right), numbers),
+                .take_sums(at, &sum::<S, T, R, 2>(simd, left, right)),
             _ => self
                 .take
-                .take_sums(at, &sum::<S, T, R, WIDE>(simd, left, right), numbers),
+                .take_sums(at, &sum::<S, T, R, WIDE>(simd, left, right)),
         }
     }
 }

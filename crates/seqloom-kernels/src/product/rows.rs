@@ -3,7 +3,7 @@
 use pulp::Simd;
 
 use super::Goal;
-use super::kernel::{TILE, Take};
+use super::kernel::Take;
 use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine};
@@ -28,7 +28,6 @@ impl<T: Float> Take<T> for Rows<'_, T> {
         &mut self,
         (row, column): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
-        _numbers: &mut [T; TILE],
     ) {
         for (row, sums) in (row..self.out.rows_count()).zip(sums) {
             self.goal.put_lanes(column, sums, self.out.row(row));

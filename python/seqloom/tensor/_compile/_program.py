@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.tensor._leaves import take_all
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -52,7 +51,8 @@ class Program:
         arrays = [leaf.array for leaf in leaves]
         arrays += [as_array(each, backend) for each in given.inputs]
         made = self._run(arrays)
-        take_all([leaves[place] for place in self._written], made)
+        for place, array in zip(self._written, made, strict=False):
+            leaves[place].put(array)
         return self._build(iter(made[len(self._written) :]), given, backend)
 
     def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:

@@ -1,4 +1,4 @@
-"""Rewrites a graph so that more of it can be fused."""
+"""Rewrites operations as smaller ones, whose results are views or die sooner."""
 
 from __future__ import annotations
 

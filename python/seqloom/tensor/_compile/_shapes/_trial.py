@@ -43,15 +43,9 @@ def tried(
 
 def flat(made: Any) -> list[Array]:
     """A result's arrays, one after the other."""
-    if not isinstance(made, (list, tuple)):
-        return [made]
-    found: list[Array] = []
-    for part in cast("list[Any]", made):
-        if isinstance(part, (list, tuple)):
-            found += flat(part)
-        else:
-            found.append(part)
-    return found
+    if isinstance(made, (list, tuple)):
+        return [each for part in cast("list[Any]", made) for each in flat(part)]
+    return [made]
 
 
 def _first(made: Any) -> Array:
