@@ -81,6 +81,7 @@ class States:
         kinds = tuple(
             (path, tuple((name, tuple(leaf.array.shape)) for name, leaf in state.items()))
             for path, state in self._leaves.items()
+            if state  # of a rule without any, a first step changes nothing
         )
         rows = [leaf for state in self._leaves.values() for leaf in state.values()]
         self._flat = kinds, rows

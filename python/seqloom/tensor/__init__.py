@@ -13,11 +13,31 @@ from seqloom.tensor._derivatives import (
     stop_gradient,
     value_and_grad,
 )
+from seqloom.tensor._elementwise import (
+    clip,
+    cos,
+    exp,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    sin,
+    sqrt,
+    where,
+)
 from seqloom.tensor._from_dlpack import from_dlpack
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._memory import Memory, memory, scope
 from seqloom.tensor._profile import Profile
 from seqloom.tensor._registry import backend
+from seqloom.tensor._several import (
+    concat,
+    einsum,
+    sort,
+    stack,
+    take_along_axis,
+    topk,
+)
 from seqloom.tensor._tensor import Tensor, apply
 from seqloom.tensor._torch_autograd import TorchAutograd
 
@@ -33,14 +53,30 @@ __all__ = [
     "backend",
     "check_finite",
     "checkpoint",
+    "clip",
     "compile",
+    "concat",
+    "cos",
     "custom_gradient",
+    "einsum",
+    "exp",
     "from_dlpack",
     "grad",
     "hvp",
     "jacobian",
+    "log",
+    "log1p",
+    "maximum",
     "memory",
+    "minimum",
     "scope",
+    "sin",
+    "sort",
+    "sqrt",
+    "stack",
     "stop_gradient",
+    "take_along_axis",
+    "topk",
     "value_and_grad",
+    "where",
 ]

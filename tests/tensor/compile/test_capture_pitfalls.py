@@ -357,3 +357,14 @@ def test_threads_with_models_of_their_own_may_run_at_once():
     assert all(
         each == pytest.approx(eager_losses(5), rel=1e-6) for each in results.values()
     )
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+def test_a_key_made_within_the_step_is_a_constant(library):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(np.ones((4, 8), np.float32))
+
+    def drop(x):
+        return sl.nn.functional.dropout(x, 0.5, key=sl.Key(3))
+
+    np.testing.assert_array_equal(sl.tensor.compile(drop)(x).numpy(), drop(x).numpy())

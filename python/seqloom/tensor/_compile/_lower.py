@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from seqloom._key import Key
 from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
 from seqloom.tensor._compile._shapes._trial import flat
 
@@ -98,6 +99,8 @@ class _Writer:
             return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
         if arg is None or type(arg) in (int, bool, str):
             return repr(arg)
+        if isinstance(arg, Key):  # as a constant array: compilers know no keys
+            arg = self._backend.key_words(arg)
         return self._named(arg, "plain")
 
     def _named(self, thing: Any, kind: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from seqloom._key import Key
 from seqloom.tensor._tensor import Tensor
 
@@ -72,5 +70,5 @@ def as_array(value: Any, backend: Backend) -> Array:
     if type(value) is float:
         return value
     if isinstance(value, Key):
-        return backend.asarray(np.array(value.words, np.uint32))
+        return backend.key_words(value)
     return backend.asarray(value)

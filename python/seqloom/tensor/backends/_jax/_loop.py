@@ -6,6 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer
 
@@ -45,13 +46,35 @@ class Loops(Backend):
         """One layer of long short-term memory."""
         return _program(self, "lstm")(*args, **biases)
 
-    def adamw(self, *args: Any, decays: Sequence[float], **options: Any) -> Any:
+    def adamw(
+        self,
+        params: Arrays,
+        grads: Arrays,
+        first: Arrays,
+        second: Arrays,
+        lr: Any,
+        step: Any,
+        *,
+        decays: Sequence[float],
+        **options: Any,
+    ) -> tuple[Arrays, Arrays, Arrays]:
         """AdamW; the arrays are new ones."""
-        return _program(self, "adamw", decays=tuple(decays), **options)(*args)
+        update = _program(self, "adamw", decays=tuple(decays), **options)
+        return update(params, grads, first, second, _after(grads, lr), step)
 
-    def sgd(self, *args: Any, decays: Sequence[float], **options: Any) -> Any:
+    def sgd(
+        self,
+        params: Arrays,
+        grads: Arrays,
+        momenta: Arrays,
+        lr: Any,
+        *,
+        decays: Sequence[float],
+        **options: Any,
+    ) -> tuple[Arrays, Arrays]:
         """Gradient descent with momentum; the arrays are new ones."""
-        return _program(self, "sgd", decays=tuple(decays), **options)(*args)
+        update = _program(self, "sgd", decays=tuple(decays), **options)
+        return update(params, grads, momenta, _after(grads, lr))
 
     def clip_by_global_norm(self, grads: Arrays, max_norm: Any) -> tuple[Arrays, Array]:
         """Scales all gradients down so that their common norm is at most `max_norm`."""
@@ -62,3 +85,16 @@ class Loops(Backend):
 def _program(backend: Backend, name: str, **options: Any) -> Callable[..., Any]:
     """The default body of a function, compiled as a whole."""
     return jax.jit(partial(getattr(Backend, name), backend, **options))
+
+
+def _after(grads: Arrays, lr: Any) -> Any:
+    """The rate, which in a program is there only once all gradients are."""
+    # XLA may then write into the memory of the old parameters. Without that order it copies
+    # each of them, as a gradient might still read it. A barrier is gone before it decides.
+    if not isinstance(lr, Tracer):
+        return lr
+    for grad in filter(jnp.size, grads):
+        bits = lax.bitcast_convert_type(grad.ravel()[0].astype("float32"), "uint32")
+        nothing = lax.shift_right_logical(bits, jnp.uint32(32))
+        lr = lr + nothing.astype(lr.dtype)
+    return lr

@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._native import native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +121,7 @@ def checked(dtype: Any) -> np.dtype[Any]:
 
 def _numbers(data: Any, float_dtype: str) -> Any:
     """Data as NumPy's array; Python's own numbers in the types that jax gives them."""
-    array = np.asarray(data)
+    array = native(np.asarray(data))
     if isinstance(data, (np.ndarray, np.generic)):
         return array
     if array.dtype == np.float64:

@@ -68,6 +68,23 @@ class Convolutions(Backend):
     conv2d_input_grad = conv1d_input_grad
     conv2d_weight_grad = conv1d_weight_grad
 
+    def conv_grads(
+        self,
+        grad: Tensor,
+        x: Tensor,
+        weight: Tensor | Sequence[int],
+        *,
+        wanted: Sequence[bool],
+        **geometry: Any,
+    ) -> Any:
+        """Those derivatives by input, weight and bias that are wanted, in one call."""
+        # Of the weight its shape is enough where none by the input is wanted.
+        if not isinstance(weight, Tensor):
+            x, weight = seen(x, grad, weight, **geometry), _outline(grad, weight)
+        every = _backward(grad, x, weight, wanted, **geometry)
+        made = [each for each, is_wanted in zip(every, wanted, strict=True) if is_wanted]
+        return made if len(made) > 1 else made[0]
+
     def conv_transpose1d(
         self, x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
     ) -> Tensor:
@@ -90,7 +107,7 @@ def _backward(
     grad: Tensor,
     x: Tensor,
     weight: Tensor,
-    wanted: tuple[bool, bool, bool],
+    wanted: Sequence[bool],
     *,
     stride: Size = 1,
     padding: Size = 0,

@@ -25,13 +25,19 @@ class Pooling(Backend):
         self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
     ) -> tuple[Tensor, Tensor]:
         """The largest of each window of ``(n, c, l)``, and its place in the row."""
-        return functional.max_pool1d(x, kernel, stride, padding, return_indices=True)
+        out, places = functional.max_pool1d(
+            _stored(x), kernel, stride, padding, return_indices=True
+        )
+        return out, _stored(places)
 
     def max_pool2d(
         self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
     ) -> tuple[Tensor, Tensor]:
         """The largest of each window of ``(n, c, h, w)``, and its place in the plane."""
-        return functional.max_pool2d(x, kernel, stride, padding, return_indices=True)
+        out, places = functional.max_pool2d(
+            _stored(x), kernel, stride, padding, return_indices=True
+        )
+        return out, _stored(places)
 
     def max_pool1d_grad(self, grad: Tensor, places: Tensor, shape: Sequence[int]) -> Tensor:
         """The derivative of ``max_pool1d`` by its input, which had `shape`."""
@@ -103,6 +109,15 @@ def _scattered(grad: Tensor, places: Tensor, shape: Sequence[int]) -> Tensor:
     zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
     flat = zeros.scatter_add(-1, places.flatten(2), grad.flatten(2))
     return flat.reshape(tuple(shape))
+
+
+def _stored(x: Tensor) -> Tensor:
+    """The same array, which torch.compile puts into memory."""
+    # It would compute what is pooled anew for each window, and once more backward for the
+    # places. A view by strides is what makes it store.
+    if not torch.compiler.is_compiling() or x.device.type != "cpu":
+        return x
+    return x.as_strided(x.shape, x.stride())
 
 
 def _one(size: Size) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import torch
 
 from seqloom.tensor._compile._lower import lowered
 from seqloom.tensor._compile._numbers import cast_numbers
+from seqloom.tensor.backends._torch._joined import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ class Programs:
         """
         cuda = self.device.startswith("cuda")
         function = torch.compile(
-            lowered(cast_numbers(graph), self),  # pyright: ignore[reportArgumentType]
+            lowered(joined(cast_numbers(graph)), self),  # pyright: ignore[reportArgumentType]
             fullgraph=True,
             dynamic=False,
             mode="reduce-overhead" if cuda else None,

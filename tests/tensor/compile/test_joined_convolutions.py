@@ -1,0 +1,54 @@
+"""On torch, a compiled step takes a convolution's derivatives in one call."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.nn import functional as F
+
+torch = pytest.importorskip("torch")
+
+
+class Two(nn.Module):
+    """Two convolutions, of which only the second needs a derivative by its input."""
+
+    first: nn.Conv1d
+    second: nn.Conv1d
+
+    def __init__(self):
+        self.first = nn.Conv1d(4, 6, 3, padding=1, bias=False)
+        self.second = nn.Conv1d(6, 5, 5, padding=2, stride=2)
+
+    def loss(self, x):
+        return (self.second(F.gelu(self.first(x))) ** 2).sum()
+
+
+def step(model, x):
+    return nn.value_and_grad(lambda model: model.loss(x))(model)[1]
+
+
+def gradients(step, backend):
+    model = Two().bind(backend, sl.Key(3))
+    x = np.random.default_rng(1).normal(size=(3, 4, 17)).astype(np.float32)
+    found = step(model, model.backend.tensor(x))
+    return {path: found.wrt(param).numpy() for path, param in model.parameters()}
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return sl.tensor.compile(step)
+
+
+def test_each_convolution_is_followed_back_by_one_call(compiled):
+    gradients(compiled, "torch")
+    with torch.profiler.profile() as profile:
+        gradients(compiled, "torch")
+    calls = {each.key: each.count for each in profile.key_averages()}
+    assert calls["aten::convolution_backward"] == 2
+
+
+def test_the_gradients_are_those_of_numpy(compiled):
+    expected = gradients(step, "numpy")
+    for path, found in gradients(compiled, "torch").items():
+        np.testing.assert_allclose(found, expected[path], rtol=2e-5, atol=1e-5)
