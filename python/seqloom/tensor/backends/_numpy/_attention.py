@@ -109,7 +109,7 @@ class Attention(Backend):
         """
         del max_seqlen
         q, k, v = (_laid(_by_head(each)) for each in (q, k, v))
-        made = np.empty((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
+        made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
         lse = _sums(q.shape[1:3], q.dtype, out and out[1])
         rule = cu_seqlens.tolist(), _scale(q, scale), causal
         _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, self.threads)
@@ -134,9 +134,9 @@ class Attention(Backend):
         """The derivatives of ``attention_varlen`` by q, k and v."""
         del max_seqlen
         made = (
-            np.empty(q.shape, q.dtype),
-            np.empty(k.shape, q.dtype),
-            np.empty(v.shape, q.dtype),
+            fresh(q.shape, q.dtype),
+            fresh(k.shape, q.dtype),
+            fresh(v.shape, q.dtype),
         )
         arrays: Any = [_laid(_by_head(each)) for each in (grad, q, k, v)]
         result = _laid(_by_head(output)), packed(lse)

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 _LINE = 64  # bytes: a line of the cache
 _LARGE = 262_144  # bytes from which on memory is kept
 _STEPS = 8  # sizes between two powers of two
+# Of what was in use at a time. Forward and backward use other sizes: with less room than
+# this a step would take new memory each time, and be resident no less.
+_KEPT = 1.5
 
 
 class Blocks:
     """Pieces of memory that are lent as arrays, and lent again.
 
-    As much is kept as was once in use at a time, and no more: what does not fit any more
-    is let go before new memory is taken.
+    Half as much again is kept as was once in use at a time, and no more: what does not fit
+    any more is let go before new memory is taken.
     """
 
     def __init__(self) -> None:
@@ -98,10 +101,11 @@ class Blocks:
             self._waiting.setdefault(block.size, []).append(block)
 
     def _let_go(self) -> None:
-        """Drops blocks that wait, oldest sizes first, while more is kept than was used."""
+        """Drops blocks that wait, oldest sizes first, while too much is kept."""
+        most = self._peak * _KEPT
         for size in list(self._waiting):
             waiting = self._waiting[size]
-            while waiting and self._live + self._idle > self._peak:
+            while waiting and self._live + self._idle > most:
                 waiting.pop()
                 self._idle -= size
             if not waiting:

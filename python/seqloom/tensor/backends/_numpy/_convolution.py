@@ -8,6 +8,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._product import filled
 from seqloom.tensor.backends._numpy._window import Geometry, flat, pair
 
@@ -24,52 +25,100 @@ class Convolutions(Backend):
     """Cross-correlation along one axis or two; one axis is a height of one."""
 
     def conv1d(
-        self, x: Floats, weight: Floats, bias: Floats | None = None, **options: Any
+        self,
+        x: Floats,
+        weight: Floats,
+        bias: Floats | None = None,
+        *,
+        out: Floats | None = None,
+        **options: Any,
     ) -> Floats:
         """Cross-correlation: ``(n, c, l)``, ``(o, c / groups, k)`` to ``(n, o, l')``."""
-        return _convolve(self, x, weight, bias, **options)
+        return _convolve(self, x, weight, bias, out=out, **options)
 
     def conv2d(
-        self, x: Floats, weight: Floats, bias: Floats | None = None, **options: Any
+        self,
+        x: Floats,
+        weight: Floats,
+        bias: Floats | None = None,
+        *,
+        out: Floats | None = None,
+        **options: Any,
     ) -> Floats:
         """The same along two axes: ``(n, c, h, w)`` to ``(n, o, h', w')``."""
-        return _convolve(self, x, weight, bias, **options)
+        return _convolve(self, x, weight, bias, out=out, **options)
 
     def conv1d_input_grad(
-        self, grad: Floats, weight: Floats, shape: Sequence[int], **options: Any
+        self,
+        grad: Floats,
+        weight: Floats,
+        shape: Sequence[int],
+        *,
+        out: Floats | None = None,
+        **options: Any,
     ) -> Floats:
         """The derivative of ``conv1d`` by its input, which had `shape`."""
-        return _input_grad(self, grad, weight, shape, **options)
+        return _input_grad(self, grad, weight, shape, out=out, **options)
 
     def conv2d_input_grad(
-        self, grad: Floats, weight: Floats, shape: Sequence[int], **options: Any
+        self,
+        grad: Floats,
+        weight: Floats,
+        shape: Sequence[int],
+        *,
+        out: Floats | None = None,
+        **options: Any,
     ) -> Floats:
         """The derivative of ``conv2d`` by its input, which had `shape`."""
-        return _input_grad(self, grad, weight, shape, **options)
+        return _input_grad(self, grad, weight, shape, out=out, **options)
 
     def conv1d_weight_grad(
-        self, x: Floats, grad: Floats, shape: Sequence[int], **options: Any
+        self,
+        x: Floats,
+        grad: Floats,
+        shape: Sequence[int],
+        *,
+        out: tuple[Floats, Floats] | None = None,
+        **options: Any,
     ) -> tuple[Floats, Floats]:
         """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
-        return _weight_grad(self, x, grad, shape, **options)
+        return _weight_grad(self, x, grad, shape, out=out, **options)
 
     def conv2d_weight_grad(
-        self, x: Floats, grad: Floats, shape: Sequence[int], **options: Any
+        self,
+        x: Floats,
+        grad: Floats,
+        shape: Sequence[int],
+        *,
+        out: tuple[Floats, Floats] | None = None,
+        **options: Any,
     ) -> tuple[Floats, Floats]:
         """The derivatives of ``conv2d`` by its weight, of `shape`, and by its bias."""
-        return _weight_grad(self, x, grad, shape, **options)
+        return _weight_grad(self, x, grad, shape, out=out, **options)
 
     def conv_transpose1d(
-        self, x: Floats, weight: Floats, bias: Floats | None = None, **options: Any
+        self,
+        x: Floats,
+        weight: Floats,
+        bias: Floats | None = None,
+        *,
+        out: Floats | None = None,
+        **options: Any,
     ) -> Floats:
         """Torch's ``conv_transpose1d``: weight ``(c, o / groups, k)``."""
-        return _transposed(self, x, weight, bias, **options)
+        return _transposed(self, x, weight, bias, out=out, **options)
 
     def conv_transpose2d(
-        self, x: Floats, weight: Floats, bias: Floats | None = None, **options: Any
+        self,
+        x: Floats,
+        weight: Floats,
+        bias: Floats | None = None,
+        *,
+        out: Floats | None = None,
+        **options: Any,
     ) -> Floats:
         """Torch's ``conv_transpose2d``: weight ``(c, o / groups, kh, kw)``."""
-        return _transposed(self, x, weight, bias, **options)
+        return _transposed(self, x, weight, bias, out=out, **options)
 
 
 def _convolve(
@@ -86,7 +135,7 @@ def _convolve(
     geometry = Geometry.of(x.ndim - 2, **steps)
     if out is None:
         places = geometry.windows(x.shape[2:], weight.shape[2:])
-        out = np.empty((x.shape[0], weight.shape[0], *places), x.dtype)
+        out = fresh((x.shape[0], weight.shape[0], *places), x.dtype)
     args = flat(x), flat(weight), bias, flat(out), geometry.steps, groups
     _native.conv2d(*args, b.threads)
     return out
@@ -104,7 +153,7 @@ def _input_grad(
 ) -> Floats:
     """Adds each window's gradient where the window stands."""
     geometry = Geometry.of(grad.ndim - 2, **steps)
-    out = np.empty(shape, grad.dtype) if out is None else out
+    out = fresh(tuple(shape), grad.dtype) if out is None else out
     args = flat(grad), flat(weight), flat(out), geometry.steps, groups
     _native.conv2d_input_grad(*args, b.threads)
     return out
@@ -123,7 +172,7 @@ def _weight_grad(
     """Sums over samples and windows."""
     geometry = Geometry.of(grad.ndim - 2, **steps)
     if out is None:
-        out = np.empty(shape, grad.dtype), np.empty(shape[0], grad.dtype)
+        out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
     args = flat(x), flat(grad), flat(out[0]), out[1], geometry.steps, groups
     _native.conv2d_weight_grad(*args, b.threads)
     return out

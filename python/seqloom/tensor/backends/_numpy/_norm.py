@@ -8,6 +8,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import packed, placed, room
 
 if TYPE_CHECKING:
@@ -106,17 +107,18 @@ class Norms(Backend):
         mask: Floats | None = None,
         *,
         eps: float,
-    ) -> tuple[Floats, Floats, Floats]:
+        out: Triple | None = None,
+    ) -> Triple:
         """Normalises ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
 
         Returns:
             The output, 0 at masked places; the means and the biased variances ``(c,)``.
         """
         x = np.ascontiguousarray(x)
-        out = np.empty_like(x)
-        mean, variance = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
-        _native.batch_norm(x, mask, weight, bias, eps, out, mean, variance, self.threads)
-        return out, mean, variance
+        mean, variance = np.empty((2, x.shape[1]), x.dtype)
+        outs = out or (fresh(x.shape, x.dtype), mean, variance)
+        _native.batch_norm(x, mask, weight, bias, eps, *outs, self.threads)
+        return outs
 
     def batch_norm_grad(
         self,
@@ -128,21 +130,29 @@ class Norms(Backend):
         variance: Floats,
         *,
         eps: float,
-    ) -> tuple[Floats, Floats, Floats]:
+        out: Triple | None = None,
+    ) -> Triple:
         """The derivatives of ``batch_norm`` by its input, weight and bias."""
         x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
-        out = np.empty_like(x), np.empty_like(weight), np.empty_like(weight)
+        by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
+        outs = out or (fresh(x.shape, x.dtype), by_weight, by_bias)
         _native.batch_norm_grad(
-            x, grad, mask, weight, mean, variance, eps, *out, self.threads
+            x, grad, mask, weight, mean, variance, eps, *outs, self.threads
         )
-        return out
+        return outs
 
     def scale_shift(
-        self, x: Floats, scale: Floats, shift: Floats, mask: Floats | None = None
+        self,
+        x: Floats,
+        scale: Floats,
+        shift: Floats,
+        mask: Floats | None = None,
+        *,
+        out: Floats | None = None,
     ) -> Floats:
         """``x * scale + shift`` by channel, 0 where the mask ``(n, l)`` is 0."""
         x = np.ascontiguousarray(x)
-        out = np.empty_like(x)
+        out = fresh(x.shape, x.dtype) if out is None else out
         _native.scale_shift(x, mask, scale, shift, out, self.threads)
         return out
 

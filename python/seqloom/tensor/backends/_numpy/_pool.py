@@ -8,6 +8,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._window import Geometry, Size, pair
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Pooling(Backend):
         (size,) = pair(kernel, 1)
         geometry = Geometry.of(1, stride=stride, padding=padding)
         shape = (*x.shape[:2], *geometry.windows(x.shape[2:], (size,)))
-        out = out or (np.empty(shape, x.dtype), np.empty(shape, np.int64))
+        out = out or (fresh(shape, x.dtype), fresh(shape, np.int64))
         steps = geometry.stride[0], geometry.padding[0]
         _native.max_pool1d(x, size, *steps, *out, self.threads)
         return out
@@ -49,7 +50,7 @@ class Pooling(Backend):
         out: Floats | None = None,
     ) -> Floats:
         """The derivative of ``max_pool1d`` by its input, which had `shape`."""
-        out = np.empty(shape, grad.dtype) if out is None else out
+        out = fresh(tuple(shape), grad.dtype) if out is None else out
         grad, places = np.ascontiguousarray(grad), np.ascontiguousarray(places)
         _native.max_pool1d_grad(grad, places, out, self.threads)
         return out
