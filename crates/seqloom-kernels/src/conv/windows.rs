@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::image::{Image, Run, Tap};
 use crate::Float;
-use crate::product::{Lines, copy_some};
+use crate::product::{Lines, copy_some, turn};
 
 /// A line for each window, from the one numbered `first`; its taps are the depth.
 pub(super) struct ByWindow<'a, T> {
@@ -99,6 +99,10 @@ const SOME: usize = 64;
 impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees at some taps, a row of `width` for each window.
     fn turn_all(&self, run: Run, taps: &[Tap], width: usize, out: &mut [T]) {
+        if let Some(from) = self.one_by_one(run, taps) {
+            let plane = self.size[0] * self.size[1];
+            return turn(&self.values[from..], plane, taps.len(), width, out);
+        }
         let mut line = 0;
         for taps in taps.chunk_by(|tap, next| self.are_neighbours(*tap, *next)) {
             let out = &mut out[line..];
@@ -112,6 +116,14 @@ impl<T: Float> Image<'_, T> {
                 }
             }
         }
+    }
+
+    /// Where the numbers of the first tap start, if each channel has one tap and each
+    /// place of it a window.
+    fn one_by_one(&self, run: Run, taps: &[Tap]) -> Option<usize> {
+        let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
+        self.seen(run, *taps.first().filter(|_| one)?)
+            .map(|seen| seen.from)
     }
 
     /// Whether one tap's number stands behind the other's in memory.

@@ -31,3 +31,4 @@ pub(crate) use lines::Lines;
 pub use matrix::Matrix;
 pub(crate) use matrix::copy_some;
 pub(crate) use panels::{Panels, blocks};
+pub(crate) use turn::turn;

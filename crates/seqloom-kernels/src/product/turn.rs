@@ -4,7 +4,7 @@ use crate::Float;
 
 /// Lays `count` lines, one every `step`, side by side: their numbers of one place of the
 /// depth in a row of `width`, for as many places as `out` has rows.
-pub(super) fn turn<T: Float>(values: &[T], step: usize, count: usize, width: usize, out: &mut [T]) {
+pub(crate) fn turn<T: Float>(values: &[T], step: usize, count: usize, width: usize, out: &mut [T]) {
     let depth = out.len() / width.max(1);
     assert!(count <= width, "lines of a panel");
     assert!(
