@@ -16,9 +16,12 @@ from seqloom.tensor._compile._key import SymbolKey
 from seqloom.tensor._compile._recorded import NUMBERS_ALONE, grouped, has_symbol, is_array
 from seqloom.tensor._compile._scan import capture_scan
 from seqloom.tensor._compile._shapes import kinds
+from seqloom.tensor._compile._standing import stand_in
 from seqloom.tensor._compile._symbol import Symbol, refuse
+from seqloom.tensor._compile._unsized import INDEXING, check_sized, without_masks
 from seqloom.tensor._memory._origin import here
 from seqloom.tensor._memory._scope import unscoped
+from seqloom.tensor._native_error import translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -75,12 +78,12 @@ class Capture(Backend):
         return Symbol(self.graph.inputs[-1])
 
     def admit(self, leaf: Leaf) -> Leaf:
-        """Lets a symbol stand in for a leaf until `restore`; it is an input from now on."""
+        """A symbol stands for a leaf until `restore`: it is an input from now on."""
         array = leaf.on(self.target)
         value = self.new_value(array.shape, self.target.dtype(array))
         self._root.inputs.append(value)
         self.admitted[id(leaf)] = (leaf, value)
-        self._undo.append(leaf.stand_in(Symbol(value), self))
+        self._undo.append(stand_in(leaf, Symbol(value), self))
         return leaf
 
     @contextmanager
@@ -105,12 +108,25 @@ class Capture(Backend):
             raise CaptureError(f"{here()}: {name} takes its tensors by position")
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
+        check_sized(name, args)
+        if name in INDEXING:
+            args = (args[0], without_masks(self.target, args[1]), *args[2:])
         given = tuple(self.plain(each) for each in args)
         if name not in NUMBERS_ALONE and all(each.weak for each in values_in(given)):
             given = tuple(self._strong(each) for each in given)
-        found, several = kinds(self.target, name, given, options)
+        found, several = self._kinds(name, given, options)
         outputs = self.write(name, given, options, found)
         return grouped(name, given, outputs) if several else outputs[0]
+
+    def _kinds(self, name: str, given: Any, options: Any) -> tuple[list[Any], bool]:
+        """What a call will give; a fault that shows already here names its line."""
+        try:
+            return kinds(self.target, name, given, options)
+        except Exception as error:
+            ours = translated(error, name, given, self.target)
+            if ours is error:
+                raise
+            raise type(ours)(f"{here()}: {ours}") from error
 
     def write(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._differences import difference
+from seqloom.tensor._compile._locks import renewed
 from seqloom.tensor._compile._signature import Signature
 from seqloom.tensor._compile._trace import traced
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # From so many programs on, somebody should know what makes them differ.
 _MANY = 8
+# So many are kept; each may hold memory.
+_MOST = 64
 
 
 @overload
@@ -37,7 +40,10 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     ``torch.compile`` or ``jax.jit``. Tensors, NumPy arrays, Python floats and keys are
     inputs: their values may differ at each call. Modules and optimisers are state, read
     before and written after. Ints, bools, strings, modes and shapes decide which program it
-    is: new ones make another one.
+    is: new ones make another one. What the function reads from around it (globals, what it
+    closes over) is fixed at the first call. A result may share memory with a tensor that
+    was given, never with an array of NumPy. At most 64 programs are kept, those in use
+    first.
 
     The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere.
 
@@ -92,8 +98,10 @@ class Compiled:
         self.enabled = enabled
         self._function = function
         self._programs: dict[Any, Program] = {}
-        self._made: list[Any] = []
-        self._lock = threading.RLock()
+        self._made = 0
+        self._last: Any = None  # the key of the newest program
+        self.renew_lock()
+        renewed.add(self)
         self._parameters = inspect.signature(function)
         self._arity = _arity(self._parameters)
         update_wrapper(cast("Any", self), function)
@@ -101,7 +109,11 @@ class Compiled:
     @property
     def recompiles(self) -> int:
         """How many programs were made after the first."""
-        return max(len(self._made) - 1, 0)
+        return max(self._made - 1, 0)
+
+    def renew_lock(self) -> None:
+        """A new lock: a forked process has no thread that would free the old one."""
+        self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A method of an instance is the step with that instance first."""
@@ -134,27 +146,46 @@ class Compiled:
     def _make(self, arguments: Any, given: Signature) -> Callable[[Signature], Any]:
         """The program of arguments that were not met before."""
         with self._lock:
+            given = Signature(arguments)  # the thread before may have made states
             if given.key in self._programs:
-                return self._programs[given.key]
-            program, after = traced(self._function, arguments, given, self._programs)
-            if after.key not in self._programs:
-                self._programs[after.key] = program
-                self._made.append(after.key)
-                self._warn()
+                program, after = self._programs[given.key], given
+            else:
+                program, after = traced(self._function, arguments, given, self._programs)
+                self._keep(after.key, program)
         return lambda _: program(after)
 
-    def _warn(self) -> None:
+    def _keep(self, key: Any, program: Program) -> None:
+        """Takes a program up; one that was not called lately makes room."""
+        if key in self._programs:
+            return
+        if len(self._programs) >= _MOST:
+            self._drop_one()
+        self._programs[key] = program
+        before, self._last, self._made = self._last, key, self._made + 1
+        if self._made == _MANY:
+            self._warn(before, key)
+
+    def _drop_one(self) -> None:
+        """Drops the oldest program that was not called since this was last asked."""
+        for key, program in list(self._programs.items()):
+            del self._programs[key]
+            if not program.called:
+                return
+            program.called = False
+            self._programs[key] = program
+        del self._programs[next(iter(self._programs))]
+
+    def _warn(self, before: Any, last: Any) -> None:
         """Says once that the programs are many, and what made the last one differ."""
-        if len(self._made) == _MANY:
-            name = getattr(self._function, "__name__", "a step")
-            warnings.warn(
-                f"{name} was compiled {_MANY} times; the last time because of "
-                f"{difference(self._made[-2], self._made[-1])}. Shapes, ints, bools and "
-                "strings decide which program a step is; pass what changes as a float or a "
-                "tensor, and pad batches to few shapes",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+        name = getattr(self._function, "__name__", "a step")
+        warnings.warn(
+            f"{name} was compiled {_MANY} times; the last time because of "
+            f"{difference(before, last)}. Shapes, ints, bools and strings decide which "
+            "program a step is; pass what changes as a float or a tensor, and pad batches "
+            "to few shapes",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 class _Bound:

@@ -37,34 +37,35 @@ VIEWS = frozenset(
 WRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 
 
-def separated(graph: Graph, leaves: int, written: int, new: Callable[..., Value]) -> Graph:
+def separated(
+    graph: Graph, kept: set[int], written: int, new: Callable[..., Value]
+) -> Graph:
     """The graph with a copy wherever memory would be shared or written too early.
 
     Args:
-        graph: Its first `leaves` inputs are state, its first `written` outputs the new
-            state.
-        leaves: How many inputs are state.
+        graph: Its first `written` outputs are the new state.
+        kept: Numbers of the inputs that somebody may write later: state, and the arrays of
+            NumPy that the call was given.
         written: How many outputs are state.
         new: Makes a value from a shape and an element type.
 
     Returns:
         A new graph.
     """
-    apart = _outputs_apart(graph, leaves, written, new)
+    apart = _outputs_apart(graph, kept, written, new)
     return _writes_apart(apart, new)
 
 
 def _outputs_apart(
-    graph: Graph, leaves: int, written: int, new: Callable[..., Value]
+    graph: Graph, kept: set[int], written: int, new: Callable[..., Value]
 ) -> Graph:
-    """No output shares memory with state, nor the new state with anything."""
+    """No output shares memory with what is kept, nor the new state with anything."""
     roots = _roots(graph.operations)
-    state = {value.number for value in graph.inputs[:leaves]}
     fixed = {value.number for value in graph.inputs} | set(graph.constants)
     taken, copies, outputs = set[int](), list[Operation](), list[Value]()
     for place, value in enumerate(graph.outputs):
         root = roots.get(value.number, value.number)
-        foreign = fixed if place < written else state
+        foreign = fixed if place < written else kept
         if root in foreign or root in taken:
             copies.append(_copy(value, new))
             value = copies[-1].outputs[0]  # noqa: PLW2901

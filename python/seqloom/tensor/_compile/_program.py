@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom._key import Key
+from seqloom.tensor._compile._failure import failure
+from seqloom.tensor._compile._locks import lock_of
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ class Program:
 
     Attributes:
         graph: The step as one program.
+        called: Whether it ran since this was last asked.
     """
 
     def __init__(
@@ -37,9 +40,19 @@ class Program:
         self._run = run
         self._written = written
         self._build = build
+        self.called = False
 
     def __call__(self, given: Signature) -> Any:
         """Runs it: reads the leaves, writes them, and gives the results."""
+        self.called = True
+        if not self._written:
+            return self._result(given)
+        # Two calls may not write the same leaves at a time.
+        with lock_of(given.leaves[self._written[0]]):
+            return self._result(given)
+
+    def _result(self, given: Signature) -> Any:
+        """What the call gives; the leaves that it writes are nobody else's meanwhile."""
         backend: Any = given.backend
         leaves = given.leaves
         for leaf in leaves:
@@ -48,7 +61,13 @@ class Program:
                 break
         arrays = [leaf.array for leaf in leaves]
         arrays += [as_array(each, backend) for each in given.inputs]
-        made = self._run(arrays)
+        try:
+            made = self._run(arrays)
+        except Exception as error:
+            ours = failure(error, self.graph, arrays, backend)
+            if ours is error:
+                raise
+            raise ours from error
         for place, array in zip(self._written, made, strict=False):
             leaves[place].put(array)
         return self._build(iter(made[len(self._written) :]), given, backend)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._key import Key
 from seqloom.errors import CaptureError
+from seqloom.tensor._compile._constants import constant, kind_of
 from seqloom.tensor._compile._key import SymbolKey
+from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves
 from seqloom.tensor._tensor import Tensor
@@ -45,11 +47,15 @@ class Results:
         for kind, make in makers:
             if isinstance(value, kind):
                 return make(value)
-        return lambda _arrays, _given, _backend: value
+        give = constant(value)
+        return lambda _arrays, _given, _backend: give()
 
     def _tensor(self, value: Tensor) -> Build:
-        """A tensor."""
-        self.raws.append(_followed_by_none(value.raw))
+        """A tensor; a Python number of the call stays one."""
+        raw = _followed_by_none(value.raw)
+        self.raws.append(raw)
+        if isinstance(raw, Symbol) and raw.value.weak:
+            return lambda arrays, _given, _backend: float(next(arrays))
         # A result is a tensor that the scope of the call does not release.
         return lambda arrays, _given, backend: Tensor(next(arrays), backend).keep()
 
@@ -69,9 +75,10 @@ class Results:
             named = {
                 key: self.plan(each) for key, each in cast("dict[Any, Any]", value).items()
             }
-            return lambda arrays, given, backend: {
-                key: part(arrays, given, backend) for key, part in named.items()
-            }
+            make_dict = kind_of(cast("Any", value))
+            return lambda arrays, given, backend: make_dict(
+                {key: part(arrays, given, backend) for key, part in named.items()}
+            )
         parts = [self.plan(each) for each in value]
         kind = cast("Any", type(value))
         make: Callable[[list[Any]], Any] = getattr(kind, "_make", kind)

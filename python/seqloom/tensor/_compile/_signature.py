@@ -8,6 +8,7 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
+from seqloom.tensor._compile._constants import kind_of
 from seqloom.tensor._compile._key import SymbolKey
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves, Leaf, frozen
@@ -193,7 +194,8 @@ def _replaced_within(value: Any, given: Iterator[Any], backend: Backend) -> Any:
     """A container with replaced arguments in it; anything else as it is."""
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
-        return {key: replaced(each, given, backend) for key, each in items}
+        made = {key: replaced(each, given, backend) for key, each in items}
+        return kind_of(cast("Any", value))(made)
     if isinstance(value, (list, tuple)):
         parts = [replaced(each, given, backend) for each in cast("list[Any]", value)]
         return _like(cast("Any", value), parts)

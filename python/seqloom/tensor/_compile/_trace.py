@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seqloom._key import Key
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._capture import Capture
@@ -16,7 +18,7 @@ from seqloom.tensor._compile._simplify import simplified
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from seqloom.tensor._compile._graph import Graph, Value
 
@@ -64,7 +66,7 @@ def _run(
         args, options = replaced(arguments, iter(symbols), capture)
         with capture.running():
             result = function(*args, **options)
-        new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
+            new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # whatever happens, the leaves hold their own arrays again
         capture.restore()
     return [_value(each) for each in symbols], result, new
@@ -101,8 +103,16 @@ def _closed(
     graph.outputs += [capture.plain(each) for each in results]
     graph.donated = {place: output for output, place in enumerate(written)}
     _check_kinds(after, state, made)
-    apart = separated(simplified(graph), len(state), len(written), capture.new_value)
+    kept = {value.number for value in (*state, *_arrays(after, inputs))}
+    apart = separated(simplified(graph), kept, len(written), capture.new_value)
     return apart, written
+
+
+def _arrays(given: Signature, inputs: list[Value]) -> Iterator[Value]:
+    """The inputs that come as arrays of NumPy, whose owner may write them later."""
+    for each, value in zip(given.inputs, inputs, strict=True):
+        if isinstance(each, np.ndarray):
+            yield value
 
 
 def _check_kinds(after: Signature, state: list[Value], made: list[Value]) -> None:

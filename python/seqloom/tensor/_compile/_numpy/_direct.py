@@ -20,7 +20,7 @@ _HALF = 2  # bytes
 
 
 def direct(backend: Backend, operation: Operation) -> Callable[..., Any]:
-    """The function that an operation calls, without what looks for half precision.
+    """The function that an operation calls, without what looks at types where it can.
 
     Args:
         backend: Whose function.
@@ -33,7 +33,8 @@ def direct(backend: Backend, operation: Operation) -> Callable[..., Any]:
         return _reshaped
     function: Any = getattr(backend, operation.name)
     values = (*operation.inputs(), *operation.outputs)
-    if any(v.dtype.itemsize == _HALF and v.dtype.kind in "fV" for v in values):
+    has_half = any(v.dtype.itemsize == _HALF and v.dtype.kind in "fV" for v in values)
+    if has_half or (hasattr(function, "ufunc") and _mixes_kinds(operation)):
         return function
     plain = getattr(function, "of_arrays", getattr(function, "__wrapped__", function))
     plain = getattr(plain, "ufunc", plain)
@@ -41,6 +42,13 @@ def direct(backend: Backend, operation: Operation) -> Callable[..., Any]:
         return function
     owner = getattr(function, "__self__", None)
     return plain if owner is None else MethodType(plain, owner)
+
+
+def _mixes_kinds(operation: Operation) -> bool:
+    """Whether whole numbers meet floats or become some, which NumPy's own would widen."""
+    are_whole = [v.dtype.kind in "biu" for v in operation.inputs()]
+    has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
+    return any(are_whole) and (has_floats or not all(are_whole))
 
 
 def _reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:

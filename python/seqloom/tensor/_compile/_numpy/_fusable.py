@@ -28,6 +28,7 @@ _FOLDS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "pro
           "any": "max", "all": "min"}
 # fmt: on
 _TYPES = ("float32", "float64")
+_FOLDABLE = frozenset({*_TYPES, "bool"})  # whole numbers of many digits are no floats
 _READABLE = frozenset({"float32", "float64", "int64", "int32", "uint32", "uint8", "bool"})
 
 # A fold may keep so many places where it does not run along the last axes.
@@ -39,7 +40,7 @@ def computed_in(operation: Operation) -> str | None:
     if operation.name not in _FLOATS | _TRUTHS or not _is_plain(operation):
         return None
     operands = [arg for arg in operation.args if isinstance(arg, Value)]
-    if any(value.dtype.name not in _READABLE for value in operands):
+    if not all(v.dtype.name in _READABLE and v.dtype.isnative for v in operands):
         return None
     if operation.name in _FLOATS:
         return _if_float(operation.outputs[0].dtype)
@@ -74,12 +75,19 @@ def folded_as(operation: Operation) -> str | None:
     """The fold that a reduction is, where a program can do it beside its values."""
     if operation.name not in _FOLDS or not set(operation.options) <= {"axis", "keepdims"}:
         return None
-    x, out = operation.args[0], operation.outputs[0]
+    x = operation.args[0]
     if not isinstance(x, Value) or len(operation.args) > 1 or 0 in x.shape:
         return None
-    if x.dtype != out.dtype or (x.dtype == np.bool_) != (operation.name in ("any", "all")):
-        return None
-    return _FOLDS[operation.name] if _is_cheap(operation) else None
+    foldable = _is_foldable(operation, x) and _is_cheap(operation)
+    return _FOLDS[operation.name] if foldable else None
+
+
+def _is_foldable(operation: Operation, x: Value) -> bool:
+    """Whether a program computes in the type of what is folded, and of the result."""
+    if x.dtype != operation.outputs[0].dtype or not x.dtype.isnative:
+        return False
+    is_truth = operation.name in ("any", "all")
+    return x.dtype.name in _FOLDABLE and (x.dtype == np.bool_) == is_truth
 
 
 def _is_cheap(operation: Operation) -> bool:
@@ -99,4 +107,5 @@ def folded_axes(operation: Operation) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     axes = cast("tuple[int, ...]", axis if isinstance(axis, (tuple, list)) else (axis,))
-    return tuple(sorted(each % rank for each in axes))
+    # A single number may be folded over the axis that it has not.
+    return tuple(sorted(each % rank for each in axes)) if rank else ()

@@ -37,7 +37,9 @@ class Layout:
         self._needed = self._needed_elsewhere()
         made = {value.number for unit in self.units for value in self.stored(unit)}
         self.leaving = Leaving(graph, self.memory, made)
-        self.spans = spans_of(self.units, self.memory, made - self.leaving.fresh)
+        self.spans = spans_of(
+            self.units, self.memory, made - self.leaving.fresh, graph.outputs
+        )
         self.nbytes = placed(self.spans)
 
     def _grouped(self) -> list[Unit]:

@@ -121,7 +121,9 @@ class Plan:
         memory = memory[-memory.ctypes.data % _LINE :]
         for number, span in self._layout.spans.items():
             value = self._layout.memory.values[number]
-            room = memory[span.offset : span.offset + span.nbytes]
+            # Kernels tell arrays apart by where they begin, empty ones too.
+            shared = memory if span.nbytes else np.empty(0, np.uint8)
+            room = shared[span.offset : span.offset + span.nbytes]
             scope[f"bytes{number}"] = room
             scope[f"v{number}"] = room.view(value.dtype).reshape(value.shape)
         for operation in self._views:

@@ -49,6 +49,14 @@ VIEWS: dict[str, Callable[..., Array]] = {
 
 def may_be_view(operation: Operation) -> bool:
     """Whether an operation gives a view where the memory's layout allows it."""
+    if not is_alias(operation):
+        return False
+    key = operation.args[-1]
+    return operation.name != "index" or not _steps_back(key)
+
+
+def is_alias(operation: Operation) -> bool:
+    """Whether an operation gives other sight of the memory of its first argument."""
     if operation.name not in VIEWS:
         return False
     first, rest = operation.args[0], operation.args[1:]
@@ -63,6 +71,13 @@ def _is_basic(key: Any) -> bool:
     """Whether an index is of numbers and slices alone, and leaves an array."""
     parts: tuple[Any, ...] = cast("Any", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
+
+
+def _steps_back(key: Any) -> bool:
+    """Whether an index turns an axis round: fused programs only go forward."""
+    parts: tuple[Any, ...] = cast("Any", key) if isinstance(key, tuple) else (key,)
+    slices = [cast("Any", part) for part in parts if isinstance(part, slice)]
+    return any((each.step or 1) < 0 for each in slices)
 
 
 def viewed(operation: Operation, x: Array) -> Array:

@@ -11,6 +11,7 @@ from seqloom.tensor._compile._numpy._direct import direct
 from seqloom.tensor._compile._numpy._program import fused
 from seqloom.tensor._compile._numpy._scan import Loop
 from seqloom.tensor._compile._numpy._source import Source
+from seqloom.tensor._compile._numpy._views import is_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _SMALL = 16_384  # numbers: for fewer, one ufunc of NumPy's is quicker than a program
-_ALIASING = frozenset({"flip", "astype", "matrix_transpose"})
+_ALIASING = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 _NESTED = frozenset({"adamw", "sgd", "clip_by_global_norm"})  # give lists of arrays
 
 
@@ -54,7 +55,7 @@ class Writer:
         graph = layout.graph
         given = {value.number for value in graph.inputs}
         self.source = Source(layout.memory, given, {*graph.constants, *layout.spans})
-        self.source.scope.update(threads=backend.threads, own=_own, copied=np.copy)
+        self.source.scope.update(threads=backend.threads, own=_own, copied=_own)
         self._poison = poison
         self._write()
 
@@ -76,9 +77,10 @@ class Writer:
         for place, value in enumerate(self._layout.graph.inputs):
             if place not in donated and not value.weak and len(value.shape) > 0:
                 name = f"v{value.number}"
-                self.source.write(
-                    f"if not {name}.flags.c_contiguous: {name} = copied({name})"
-                )
+                bent = f"not {name}.flags.c_contiguous"
+                if min(value.shape) <= 1:  # any step will do along such an axis
+                    bent = f"{name}.strides != {_strides(value)}"
+                self.source.write(f"if {bent}: {name} = copied({name})")
 
     def _unit(self, unit: Unit) -> None:
         """One line, after those that make what it needs."""
@@ -116,7 +118,8 @@ class Writer:
             source.write(source.call(function, operation, f"out={out}"))
             return
         call = source.call(function, operation)
-        call = f"own({call})" if operation.name in _ALIASING else call
+        shares = operation.name in _ALIASING or is_alias(operation)
+        call = f"own({call})" if shares else call
         self._assign(operation, call)
 
     def _assign(self, operation: Operation, call: str) -> None:
@@ -160,5 +163,10 @@ class Writer:
 
 
 def _own(array: Any) -> Any:
-    """An array that shares memory with no other."""
-    return np.copy(array)
+    """An array that shares memory with no other, its numbers in order."""
+    return np.copy(array, order="C")
+
+
+def _strides(value: Value) -> tuple[int, ...]:
+    """The steps in bytes of a new array of a value's shape."""
+    return np.empty(value.shape, value.dtype).strides

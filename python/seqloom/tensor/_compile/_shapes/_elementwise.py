@@ -43,6 +43,8 @@ def _as(
 
 def promoted_to(target: Backend, wanted: Any) -> np.dtype[Any]:
     """An element type as NumPy's, however it was named."""
+    if wanted in {float, int}:  # which a backend takes in its own way
+        return target.dtype(target.zeros((), dtype=wanted))
     try:
         return np.dtype(wanted)
     except TypeError:  # the library's own name for it

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from seqloom.tensor._compile._graph import Value
-from seqloom.tensor._compile._shapes._elementwise import like_first
 from seqloom.tensor._compile._shapes._trial import promoted
 
 if TYPE_CHECKING:
@@ -49,19 +49,29 @@ def _joined(
     if axis is None:
         shape = (sum(each.size for each in map(bare, shapes)),)
     else:
-        first = list(shapes[0])
-        first[axis] = sum(each[axis] for each in shapes)
-        shape = tuple(first)
+        place = normalize_axis_index(axis, len(shapes[0]))
+        lengths = sum(each[place] for each in _alike(shapes, place))
+        shape = (*shapes[0][:place], lengths, *shapes[0][place + 1 :])
     return shape, promoted(target, name, args, {"axis": axis})
+
+
+def _alike(shapes: list[Shape], place: int | None = None) -> list[Shape]:
+    """The shapes, which must be equal but for the length of one axis."""
+    rest = {
+        (len(each), *(n for at, n in enumerate(each) if at != place)) for each in shapes
+    }
+    if len(rest) > 1:
+        raise ValueError(f"shapes {', '.join(map(str, shapes))} do not go together")
+    return shapes
 
 
 def _stacked(
     target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Kind:
     """Arrays side by side along a new axis."""
-    shape = list(args[0][0].shape)
-    axis = options.get("axis", (*args, 0)[1])
-    shape.insert(axis % (len(shape) + 1), len(args[0]))
+    shape = list(_alike([each.shape for each in args[0]])[0])
+    axis = normalize_axis_index(options.get("axis", (*args, 0)[1]), len(shape) + 1)
+    shape.insert(axis, len(args[0]))
     return tuple(shape), promoted(target, name, args, {"axis": axis})
 
 
@@ -70,7 +80,8 @@ def _unstacked(
 ) -> list[Kind]:
     """The parts along an axis."""
     shape = list(args[0].shape)
-    count = shape.pop(options.get("axis", (*args, 0)[1]))
+    axis = options.get("axis", (*args, 0)[1])
+    count = shape.pop(normalize_axis_index(axis, len(shape)))
     return [(tuple(shape), args[0].dtype)] * count
 
 
@@ -82,6 +93,15 @@ def _padded(
     widths: Any = rest[0] if rest else options["widths"]
     sizes = zip(x.shape, widths, strict=True)
     return tuple(size + before + after for size, (before, after) in sizes), x.dtype
+
+
+def _turned(
+    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
+) -> Kind:
+    """As the first argument, which has the axes that are turned."""
+    if (axis := options.get("axis")) is not None:
+        normalize_axis_tuple(axis, len(args[0].shape), allow_duplicate=True)
+    return args[0].shape, args[0].dtype
 
 
 def indexed(
@@ -102,7 +122,7 @@ def _bare_key(key: Any) -> Any:
 
 RULES: dict[str, Rule] = {
     **{name: _by_numpy(name) for name in _BY_NUMPY.split()},
-    **dict.fromkeys(("flip", "roll"), like_first),
+    **dict.fromkeys(("flip", "roll"), _turned),
     "concat": _joined,
     "stack": _stacked,
     "unstack": _unstacked,

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
+from seqloom.tensor._compile._graph import values_in
 from seqloom.tensor._compile._shapes._elementwise import like_first
+from seqloom.tensor._compile._shapes._layout import bare, indexed
 from seqloom.tensor._compile._shapes._trial import promoted
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._compile._shapes._trial import Kind, Rule
 
-_LIKE_FIRST = "scatter_add slice_update slice_add put_along_axis sort"
+_LIKE_FIRST = "scatter_add put_along_axis"
 
 
 def _taken(
@@ -24,7 +27,7 @@ def _taken(
     axis = options.get("axis", args[2] if len(args) > 2 else None)  # noqa: PLR2004
     if axis is None:
         return indices.shape, x.dtype
-    place = axis % len(x.shape)
+    place = normalize_axis_index(axis, len(x.shape))
     return (*x.shape[:place], *indices.shape, *x.shape[place + 1 :]), x.dtype
 
 
@@ -33,7 +36,7 @@ def _taken_along(
 ) -> Kind:
     """The indices' length along the axis, broadcast along the others."""
     x, indices = args[:2]
-    place = options.get("axis", -1) % len(x.shape)
+    place = normalize_axis_index(options.get("axis", -1), len(x.shape))
     flat = [1 if axis == place else size for axis, size in enumerate(x.shape)]
     return np.broadcast_shapes(tuple(flat), indices.shape), x.dtype
 
@@ -41,8 +44,9 @@ def _taken_along(
 def _ordered(
     target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Kind:
-    """A place for each number."""
-    return args[0].shape, promoted(target, name, args, options)
+    """A number or a place for each number."""
+    normalize_axis_index(options.get("axis", -1), len(args[0].shape))
+    return args[0].shape, promoted(target, name, args, {**options, "axis": -1})
 
 
 def _searched(
@@ -57,7 +61,9 @@ def _highest(
 ) -> list[Kind]:
     """`k` values along the axis, and their places."""
     x, k = args
-    axis = options.get("axis", -1) % len(x.shape)
+    axis = normalize_axis_index(options.get("axis", -1), len(x.shape))
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"the size of the axis is {x.shape[axis]}, so there are no {k}")
     shape = tuple(k if place == axis else size for place, size in enumerate(x.shape))
     places = promoted(target, "argsort", (x,), {})
     return [(shape, x.dtype), (shape, places)]
@@ -70,6 +76,17 @@ def _one_hot(
     x, *rest = args
     classes: int = rest[0] if rest else options["num_classes"]
     return (*x.shape, classes), promoted(target, name, args, options)
+
+
+def _replaced(
+    target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
+) -> Kind:
+    """As the first argument; the values broadcast to the places."""
+    x, key, values = args
+    if hasattr(values, "shape") and not any(v.dtype == np.bool_ for v in values_in(key)):
+        places, _ = indexed(target, name, (x, key), options)
+        np.broadcast_to(bare(values.shape), places)
+    return x.shape, x.dtype
 
 
 def _scattered(
@@ -98,7 +115,8 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(_LIKE_FIRST.split(), like_first),
     "take": _taken,
     "take_along_axis": _taken_along,
-    "argsort": _ordered,
+    **dict.fromkeys(("sort", "argsort"), _ordered),
+    **dict.fromkeys(("slice_update", "slice_add"), _replaced),
     "searchsorted": _searched,
     "topk": _highest,
     "one_hot": _one_hot,

@@ -1,0 +1,105 @@
+"""A capture concerns its thread alone."""
+
+import copy
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from compiled_networks import batch_of, model_of, step
+
+B = sl.tensor.backend("numpy")
+KEY = sl.Key(7)
+
+
+def captured_until(free, begun):
+    """A compiled step whose capture begins, and goes on until it is set free."""
+
+    @sl.tensor.compile
+    def slow(model, x):
+        begun.set()
+        free.wait(20)
+        return model(x)
+
+    return slow
+
+
+def beside(function):
+    """What a function of a layer and an input gives while another thread captures them."""
+    free, begun = threading.Event(), threading.Event()
+    layer, x = sl.nn.Linear(2, 1).bind(B, sl.Key(0)), B.tensor([[1.0, 2.0]])
+    wanted, slow = layer(x).numpy(), captured_until(free, begun)
+    thread = threading.Thread(target=slow, args=(layer, x))
+    thread.start()
+    try:
+        begun.wait(20)
+        return function(layer, x), wanted, layer
+    finally:
+        free.set()
+        thread.join()
+
+
+def test_another_thread_uses_the_module_as_it_is():
+    found, wanted, layer = beside(lambda layer, x: layer(x).numpy())
+    assert np.array_equal(found, wanted)
+    assert type(layer.weight) is sl.nn.Param
+
+
+def test_another_thread_copies_the_module_as_it_is():
+    twin, wanted, _ = beside(lambda layer, _x: copy.deepcopy(layer))
+    assert np.array_equal(twin(B.tensor([[1.0, 2.0]])).numpy(), wanted)
+    assert type(twin.weight) is sl.nn.Param
+
+
+def test_what_another_thread_writes_meanwhile_stays():
+    _, _, layer = beside(lambda layer, _x: layer.bias.assign([5.0]))
+    assert layer.bias.numpy().tolist() == [5]
+
+
+def test_a_first_call_by_many_threads_makes_one_program():
+    traces, errors = [], []
+    compiled = sl.tensor.compile(lambda *given: traces.append(1) or step(*given))
+    (model, optimizer), batch = model_of("MLP", B), batch_of("MLP", B)
+
+    def work():
+        try:
+            for _ in range(5):
+                compiled(model, optimizer, 1e-2, batch, KEY)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails with it
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert errors == []
+    assert len(traces) == 1
+    assert optimizer.step_count == 30
+
+
+def in_a_child(function):
+    """Whether a function gives True in a forked process, within some seconds."""
+    if (child := os.fork()) == 0:
+        work = threading.Thread(target=lambda: os._exit(int(not function())))
+        work.start()
+        work.join(20)
+        os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_a_capture_of_its_parent():
+    free, begun = threading.Event(), threading.Event()
+    slow, layer = captured_until(free, begun), sl.nn.Linear(2, 1).bind(B, sl.Key(0))
+    thread = threading.Thread(target=slow, args=(layer, B.tensor([[1.0, 2.0]])))
+    thread.start()
+    begun.wait(20)
+    try:
+        x = B.tensor([[1.0, 2.0], [3.0, 4.0]])
+        assert in_a_child(lambda: free.set() or slow(layer, x).shape == (2, 1))
+    finally:
+        free.set()
+        thread.join()

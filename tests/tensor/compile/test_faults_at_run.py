@@ -1,0 +1,42 @@
+"""What fails while a compiled step runs is ours, and names the operation and its line."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+import seqloom.nn.functional as F
+from seqloom.errors import MemoryLimitError, OutOfRangeError
+
+B = sl.tensor.backend("numpy")
+
+
+def test_an_index_out_of_range_names_the_operation_and_its_line():
+    def take(x, places):
+        return x[places] * 2
+
+    line = take.__code__.co_firstlineno + 1
+    with pytest.raises(
+        OutOfRangeError, match=rf"test_faults_at_run.py:{line}: index\(float32\[2\].*7"
+    ):
+        sl.tensor.compile(take)(B.tensor([1.0, 2.0]), B.tensor([0, 7]))
+
+
+def test_an_embedding_of_a_row_that_is_not_there_is_named():
+    weight, ids = B.tensor(np.ones((3, 2), "f4")), B.tensor([0, 7])
+    compiled = sl.tensor.compile(lambda weight, ids: F.embedding(ids, weight) * 2)
+    with pytest.raises(OutOfRangeError, match=r"embedding\(float32\[3, 2\]"):
+        compiled(weight, ids)
+
+
+def test_a_step_runs_again_after_it_failed():
+    compiled = sl.tensor.compile(lambda x, places: x[places] * 2)
+    x = B.tensor([1.0, 2.0])
+    with pytest.raises(OutOfRangeError):
+        compiled(x, B.tensor([0, 7]))
+    assert compiled(x, B.tensor([0, 1])).tolist() == [2, 4]
+
+
+def test_too_large_a_result_is_a_memory_limit():
+    grow = sl.tensor.compile(lambda x: sl.tensor.apply("broadcast_to", x, (2**44, 3)) * 2)
+    with pytest.raises(MemoryLimitError):
+        grow(B.tensor([1.0, 2.0, 3.0]))

@@ -1,0 +1,101 @@
+"""What leaves a compiled step is as it would be without compiling, or an error."""
+
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import CaptureError
+
+B = sl.tensor.backend("numpy")
+compiled: Any = sl.tensor.compile
+
+
+@dataclass
+class Pair:
+    """Holds a tensor."""
+
+    first: object
+
+
+REFUSED = {
+    "set": lambda x: {1, 2} if x is not None else x,
+    "generator": lambda x: (x * n for n in range(3)),
+    "dataclass": lambda x: Pair(x * 2),
+    "function": lambda x: lambda: x,
+}
+
+
+@pytest.mark.parametrize("step", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_made_at_each_call_is_an_error_at_the_first(step):
+    with pytest.raises(CaptureError, match="it returns tensors, numbers"):
+        compiled(step)(B.tensor([1.0]))
+
+
+def test_a_number_of_the_call_comes_back_as_one():
+    compiled = sl.tensor.compile(lambda _x, rate: rate)
+    found = [compiled(B.tensor([1.0]), rate) for rate in (0.5, 0.25)]
+    assert found == [0.5, 0.25]
+    assert type(found[0]) is float
+
+
+@pytest.mark.parametrize("kind", [OrderedDict, lambda **d: defaultdict(list, d)])
+def test_a_dict_keeps_its_kind(kind):
+    given = kind(x=B.tensor([1.0]))
+    found = sl.tensor.compile(lambda named: {"is": type(named).__name__, "it": named})(
+        given
+    )
+    assert found["is"] == type(given).__name__
+    assert type(found["it"]) is type(given)
+
+
+def test_an_array_that_does_not_change_is_a_new_one_at_each_call():
+    kept = np.ones(2)
+    compiled = sl.tensor.compile(lambda x: (x, kept))
+    compiled(B.tensor([1.0]))[1][0] = 7
+    assert compiled(B.tensor([1.0]))[1].tolist() == [1, 1]
+
+
+VIEWS = {
+    "itself": lambda x: x,
+    "flat": lambda x: x.reshape(-1),
+    "turned": lambda x: x[::-1],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_view_of_an_array_argument_keeps_its_values_when_that_is_written(view):
+    array = np.array([1.0, 2.0], "f4")
+    wanted = view(array).copy()
+    found = sl.tensor.compile(lambda _t, x: view(x))(B.tensor([1.0]), array)
+    array[:] = 9
+    assert np.array_equal(found.numpy(), wanted)
+
+
+def test_a_view_of_what_is_kept_is_copied_before_its_memory_is_used_again():
+    def spread(x):
+        totals = x.sum(axis=-1, keepdims=True) * 2.0
+        other = sl.tensor.apply("cumulative_sum", x.astype("int64"), axis=-1)
+        wide = sl.tensor.apply("broadcast_to", totals, (2, *totals.shape))
+        return wide, other.max(axis=1)
+
+    x = B.tensor(np.arange(34, dtype="f4").reshape(17, 2))
+    compiled = sl.tensor.compile(spread)
+    wanted = spread(x)[0].numpy()
+    for _ in range(2):
+        assert np.array_equal(compiled(x)[0].numpy(), wanted)
+
+
+@pytest.mark.filterwarnings("ignore:.*compiled 8 times")
+def test_only_so_many_programs_are_kept_and_those_in_use_stay():
+    made = []
+    compiled = sl.tensor.compile(lambda x, n: made.append(n) or x + n)
+    x = B.tensor([1.0])
+    for n in range(100, 200):
+        assert compiled(x, n).item() == 1 + n
+        assert compiled(x, 3).item() == 4
+    assert made.count(3) == 1
+    assert compiled.recompiles == 100

@@ -1,0 +1,98 @@
+"""Plans take whatever arrays NumPy's functions take: no axis, no numbers, rare types."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+import seqloom.nn.functional as F
+
+B = sl.tensor.backend("numpy")
+apply = sl.tensor.apply
+compile_step: Any = sl.tensor.compile
+
+
+def agrees(step, *arrays):
+    """Whether a step gives the same compiled, at both of two calls."""
+    tensors = [B.tensor(each) for each in arrays]
+    wanted, compiled = step(*tensors).numpy(), compile_step(step)
+    found = [compiled(*tensors).numpy() for _ in range(2)]
+    kinds = {(each.shape, each.dtype) for each in (wanted, *found)}
+    return len(kinds) == 1 and all(np.allclose(each, wanted, rtol=1e-6) for each in found)
+
+
+OF_ONE = {
+    "cumulative sum": lambda x: apply("cumulative_sum", x),
+    "cumulative sum by axis": lambda x: apply("cumulative_sum", x * 2, axis=-1) + 1,
+    "cumulative sum from 0": lambda x: apply("cumulative_sum", x, include_initial=True),
+    "sum": lambda x: (x * 2).sum(axis=-1, keepdims=True),
+    "max": lambda x: x.max(axis=0),
+}
+
+
+@pytest.mark.parametrize("step", OF_ONE.values(), ids=OF_ONE)
+def test_a_single_number_may_be_reduced_along_an_axis(step):
+    assert agrees(step, np.float32(2))
+
+
+KINDS = ("f2", "f8", "i1", "u2", "i8", "u8", "c8", "c16", "g", ">f4")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reductions_of_any_type_agree(kind):
+    values = np.array([1, 3, 2]).astype(kind)
+    assert agrees(lambda x: (x * x).sum() + x.max() + x, values)
+
+
+def test_the_largest_of_whole_numbers_of_many_digits_is_exact():
+    largest = sl.tensor.compile(lambda x: (x + 0).max())
+    assert largest(B.tensor(np.array([2**53 + 1, 3]))).item() == 2**53 + 1
+
+
+EMPTY = {
+    "softmax": lambda x: F.softmax(x + 1, -1) * 2,
+    "sum": lambda x: (x * 2 + 1).sum(axis=0) * 2,
+    "sum of rows": lambda x: (x * 2 + 1).sum(axis=1),
+    "chain": lambda x: apply("erf", x[::-1] * 2) + apply("cumulative_sum", x, axis=0),
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0)])
+@pytest.mark.parametrize("step", EMPTY.values(), ids=EMPTY)
+def test_arrays_without_numbers_agree(step, shape):
+    assert agrees(step, np.zeros(shape, "f4"))
+
+
+TURNED = {
+    "index": lambda x: x[::-1] * 2 + 1,
+    "flip": lambda x: apply("flip", x) * 2 + 1,
+    "sort": lambda x: apply("sort", x, descending=True) * 2 + 1,
+}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("step", TURNED.values(), ids=TURNED)
+def test_what_is_turned_round_may_be_computed_with(step, size):
+    assert agrees(step, np.arange(size, dtype="f4"))
+
+
+LAYOUTS = {
+    "turned": np.ones((3, 1), "f4")[:, ::-1],
+    "one of a record": np.zeros(1, [("a", "f4"), ("b", "i2")])["a"],
+    "transposed": np.arange(6, dtype="f4").reshape(1, 6).T,
+    "every second": np.arange(6, dtype="f4")[::2],
+}
+
+
+@pytest.mark.parametrize("array", LAYOUTS.values(), ids=LAYOUTS)
+def test_inputs_may_lie_in_memory_as_they_like(array):
+    assert agrees(lambda x: x * 2 + 1, array)
+
+
+def test_a_fold_over_an_axis_of_one_number_is_not_written_over_what_it_reads():
+    values = np.array([[3], [1], [-1]], "i4")
+    assert agrees(
+        lambda x: apply("sin", apply("any", apply("equal", x, 1), axis=-1, keepdims=True)),
+        values,
+    )
