@@ -142,6 +142,16 @@ CASES = {
         lambda x: TF.normalize(x, 1.0),
         [X],
     ),
+    "normalize by the largest": (
+        lambda x: F.normalize(x, np.inf),
+        lambda x: TF.normalize(x, np.inf),
+        [X],
+    ),
+    "normalize by how many are not 0": (
+        lambda x: F.normalize(x, 0.0),
+        lambda x: TF.normalize(x, 0.0),
+        [X],
+    ),
     "cosine_similarity": (F.cosine_similarity, TF.cosine_similarity, [X, Y]),
     "embedding": (
         lambda w: F.embedding([[2, 0], [2, 1]], w),

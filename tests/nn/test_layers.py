@@ -104,3 +104,12 @@ def test_a_record_without_places_has_a_summary_of_zero(summary):
 def test_same_padding_needs_an_odd_kernel():
     with pytest.raises(ArgumentError, match="odd"):
         sl.nn.Conv1d(4, 4, 4, padding="same")
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_linear_layer_of_no_inputs_gives_its_bias(name):
+    pytest.importorskip(name)
+    layer = sl.nn.Linear(0, 2).bind(name, sl.Key(0))
+    x = sl.tensor.backend(name).tensor(np.zeros((3, 0), "f4"))
+    assert layer.weight.value.shape == (2, 0)
+    assert layer(x).tolist() == [[0, 0]] * 3

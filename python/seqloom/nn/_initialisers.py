@@ -54,7 +54,7 @@ class FanIn:
     fan_in: float
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        bound = self.fan_in**-0.5
+        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # nothing is summed
         return backend.subtract(
             backend.multiply(backend.uniform(key, shape), 2 * bound), bound
         )

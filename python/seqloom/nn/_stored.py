@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any, Self
@@ -58,7 +59,7 @@ class Stored(Leaf):
     @property
     def static(self) -> Any:
         """What of it decides the program of a step."""
-        return (type(self), self.path, self.shape, self.dtype)
+        return (self.purpose, self.path, self.shape, self.dtype)
 
     @property
     def value(self) -> Tensor:
@@ -145,8 +146,7 @@ class Stored(Leaf):
 
     def copy(self) -> Self:
         """Another one of the same numbers."""
-        twin = object.__new__(type(self))
-        twin.__setstate__(dict(vars(self)))
+        twin = copy.copy(self)
         if self.array is not None:
             twin.array, twin.lent = self.lend(), True
         return twin

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rule_oracle
+import seqloom as sl
 from rule_oracle import Case, torch, values
 
 X = values(3, 4, 2)
@@ -43,6 +44,13 @@ CASES = [
         lambda x: torch.var(x, (0, 2), correction=1, keepdim=True),
         {"axis": (0, 2), "correction": 1.0, "keepdims": True},
     ),
+    Case("std", [X], lambda x: torch.std(x, 1, correction=0), {"axis": 1}),
+    Case(
+        "std",
+        [X],
+        lambda x: torch.std(x, (0, 2), correction=1, keepdim=True),
+        {"axis": (0, 2), "correction": 1.0, "keepdims": True},
+    ),
     Case("prod", [ZEROS], lambda x: torch.prod(x, 1), {"axis": 1}),
     Case("cumulative_sum", [X], lambda x: torch.cumsum(x, 1), {"axis": 1}),
     Case(
@@ -75,3 +83,10 @@ def test_equal_extremes_share_the_gradient(name):
     x = np.array([[1.0, 3.0, 3.0], [1.0, 1.0, 2.0]])
     theirs = torch.amax if name == "max" else torch.amin
     rule_oracle.check_against_torch(Case(name, [x], lambda x: theirs(x, 1), {"axis": 1}))
+
+
+def test_the_deviation_of_equal_values_has_no_slope():
+    level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+    x = level.tensor(np.ones((2, 3)), requires_grad=True)
+    slope = sl.tensor.apply("std", x, axis=1).sum().backward().wrt(x)
+    assert slope.numpy().tolist() == [[0.0] * 3] * 2

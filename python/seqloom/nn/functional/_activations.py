@@ -65,8 +65,9 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
         >>> elu(sl.tensor.backend("numpy").tensor([-100.0, 2.0])).numpy().tolist()
         [-1.0, 2.0]
     """
-    below = apply("expm1", apply("minimum", x, 0.0)) * alpha
-    return apply("where", x > 0, x, below)
+    above = x > 0
+    below = apply("expm1", apply("where", above, 0.0, x)) * alpha
+    return apply("where", above, x, below)
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:

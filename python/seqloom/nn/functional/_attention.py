@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._operands import beside
+from seqloom.nn.functional._geometry import number
+from seqloom.nn.functional._operands import beside, on_host
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 _AXES = 4  # n, h, l, d
 
@@ -42,8 +47,8 @@ def scaled_dot_product_attention(
         ``(..., l, d)``; 0 for a query that may look nowhere.
 
     Raises:
-        ArgumentError: Weights are to be dropped and there is no key.
-        ShapeError: There are more than two axes before.
+        ArgumentError: Weights are to be dropped and there is no key, or the share is none.
+        ShapeError: The arrays do not go together, or there are more than two axes before.
 
     Examples:
         >>> import seqloom as sl
@@ -51,13 +56,14 @@ def scaled_dot_product_attention(
         >>> scaled_dot_product_attention(x, x, x, is_causal=True).numpy()[0].tolist()
         [1.0, 0.0]
     """
-    if dropout_p and key is None:
-        raise ArgumentError("dropout_p needs a key: pass key=sl.Key(seed, epoch, batch)")
-    mask = None if attn_mask is None else _mask(query, attn_mask)
+    if dropout_p:
+        _require_key(dropout_p, key)
+    q, k, v = _wide(query), _wide(keys), _wide(value)
+    _require_equal(q, k, v)
+    mask = None if attn_mask is None else _mask(q, k, attn_mask)
     out = apply(
         "attention",
-        *(_wide(each) for each in (query, keys, value)),
-        *(mask, key if dropout_p else None),
+        *(q, k, v, mask, key if dropout_p else None),
         scale=scale,
         causal=is_causal,
         dropout=dropout_p,
@@ -65,9 +71,36 @@ def scaled_dot_product_attention(
     return out if query.ndim == _AXES else apply("reshape", out, out.shape[-query.ndim :])
 
 
-def _mask(query: Tensor, mask: Any) -> Tensor:
+def _require_key(share: float, key: Any) -> None:
+    """Refuses a share of weights that cannot be dropped, and a missing key."""
+    if not 0 <= share < 1:
+        raise ArgumentError(f"dropout_p must lie in [0, 1), got {share}")
+    if key is None:
+        raise ArgumentError("dropout_p needs a key: pass key=sl.Key(seed, epoch, batch)")
+
+
+def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Refuses queries, keys and values that do not go together."""
+    rows, columns, values = q.shape, k.shape, v.shape
+    if rows == columns == values:
+        return
+    if columns[:-1] != values[:-1] or rows[:-2] != columns[:-2] or rows[-1] != columns[-1]:
+        raise ShapeError(
+            "attention: expected query (n, h, l, d), keys (n, h, s, d) and value "
+            f"(n, h, s, e), got {rows}, {columns} and {values}"
+        )
+
+
+def _mask(query: Tensor, keys: Tensor, mask: Any) -> Tensor:
     """A mask beside the query: booleans as they are, numbers in its type."""
     found = beside(query, mask)
+    pairs = (*query.shape[:-1], keys.shape[-2])
+    ends = zip(reversed(found.shape), reversed(pairs), strict=False)
+    if found.ndim > _AXES or any(size not in (1, whole) for size, whole in ends):
+        raise ShapeError(
+            f"attention: attn_mask must broadcast to {pairs}, (n, h, l, s); its shape is "
+            f"{found.shape}"
+        )
     return found if found.dtype.kind == "b" else beside(query, found, query.dtype)
 
 
@@ -75,8 +108,8 @@ def _wide(x: Tensor) -> Tensor:
     """The axes of a batch and of heads put in where they are missing."""
     if x.ndim == _AXES:
         return x
-    if x.ndim > _AXES:
-        raise ShapeError(f"attention takes at most {_AXES} axes, this has shape {x.shape}")
+    if not 1 < x.ndim < _AXES:
+        raise ShapeError(f"attention takes two to four axes, this has shape {x.shape}")
     return apply("reshape", x, (*(1,) * (_AXES - x.ndim), *x.shape))
 
 
@@ -103,12 +136,51 @@ def attention_varlen(
     Returns:
         ``(total, h, d)``.
 
+    Raises:
+        ArgumentError: `cu_seqlens` does not rise from 0 to the total in whole numbers, or
+            a sequence is longer than `max_seqlen`.
+        ShapeError: The arrays do not go together.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([[[1.0]], [[2.0]], [[5.0]]])
         >>> attention_varlen(x, x, x, [0, 2, 3], 2).numpy()[2].item()
         5.0
     """
+    _require_one_by_one(query, keys, value)
+    longest = number("max_seqlen", max_seqlen, 0)
+    _require_rising(cu_seqlens, query.shape[0], longest)
     offsets = beside(query, cu_seqlens, "int32")
-    options = {"max_seqlen": max_seqlen, "scale": scale, "causal": is_causal}
+    options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}
     return apply("attention_varlen", query, keys, value, offsets, **options)[0]
+
+
+def _require_one_by_one(query: Tensor, keys: Tensor, value: Tensor) -> None:
+    """Refuses packed queries, keys and values that are not of the same places."""
+    shape = query.shape
+    if len(shape) != _AXES - 1 or keys.shape != shape or value.shape[:-1] != shape[:-1]:
+        raise ShapeError(
+            "attention_varlen: expected query and keys (total, h, d) and value "
+            f"(total, h, e), got {shape}, {keys.shape} and {value.shape}"
+        )
+
+
+def _require_rising(cu_seqlens: Any, total: int, longest: int) -> None:
+    """Refuses offsets that are none; those that lie on a device are believed."""
+    offsets = on_host(cu_seqlens)
+    if offsets is None:
+        return
+    if offsets.dtype.kind not in "iu" or offsets.ndim != 1 or not _rises(offsets, total):
+        raise ArgumentError(
+            f"cu_seqlens: expected whole numbers that rise from 0 to the {total} places, "
+            f"got {offsets.tolist()}"
+        )
+    widest = max(np.diff(offsets), default=0)
+    if widest > longest:
+        raise ArgumentError(f"max_seqlen is {longest}, but a sequence has {widest} places")
+
+
+def _rises(offsets: NDArray[Any], total: int) -> bool:
+    """Whether numbers begin at 0, never fall, and end at the total."""
+    whole = bool(offsets.size) and offsets[0] == 0 and offsets[-1] == total
+    return bool(whole and (offsets[1:] >= offsets[:-1]).all())

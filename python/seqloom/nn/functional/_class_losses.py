@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import ArgumentError
-from seqloom.nn.functional._operands import beside, reduced
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._operands import beside, reduced, require_below
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def cross_entropy(
         A scalar; with ``"none"``, of the shape of the classes.
 
     Raises:
-        ArgumentError: The labels are not integers.
+        ArgumentError: The labels are not integers, or the share is not from 0 to 1.
+        ShapeError: `target` or `weight` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -46,8 +47,10 @@ def cross_entropy(
         >>> round(cross_entropy(logits, [1]).item(), 4)
         0.6931
     """
-    weights = None if weight is None else beside(x, weight, x.dtype)
+    if not 0 <= label_smoothing <= 1:
+        raise ArgumentError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
     rows = _rows(x)
+    weights = None if weight is None else _weights(rows, weight)
     if _is_of_probabilities(x, target):
         shares = _rows(beside(x, target, x.dtype))
         losses = _of_shares(rows, shares, weights, label_smoothing)
@@ -82,6 +85,8 @@ def nll_loss(
 
     Raises:
         ArgumentError: The labels are not integers.
+        OutOfRangeError: A label is below 0, or no class of `x`.
+        ShapeError: `target` or `weight` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -89,10 +94,11 @@ def nll_loss(
         >>> nll_loss(x, [1]).item()
         2.0
     """
-    weights = None if weight is None else beside(x, weight, x.dtype)
     rows = _rows(x)
+    weights = None if weight is None else _weights(rows, weight)
 
     def loss(labels: Tensor) -> Tensor:
+        require_below("labels", labels, rows.shape[-1])
         places = apply("expand_dims", labels, axis=1)
         found = apply("squeeze", apply("take_along_axis", rows, places, axis=1), axis=1)
         return (
@@ -143,11 +149,33 @@ def _labels(x: Tensor, target: Any, ignored: int) -> tuple[Tensor, Tensor | None
         all_count = False
     if target.dtype.kind not in "iu":
         raise ArgumentError(f"labels must be integers from 0 up, got {target.dtype}")
+    _require_one_each(x, tuple(target.shape))
     labels = beside(x, target.reshape(-1) if target.ndim != 1 else target)
     if all_count:
         return labels, None
     counted: Tensor = apply("not_equal", labels, ignored)
     return apply("where", counted, labels, 0), counted
+
+
+def _require_one_each(x: Tensor, found: tuple[int, ...]) -> None:
+    """Refuses labels that are not one for each row of classes."""
+    expected = (*x.shape[:1], *x.shape[2:]) if x.ndim > 1 else ()
+    if found != expected:
+        raise ShapeError(
+            f"labels: expected shape {expected}, one for each row of classes in {x.shape}, "
+            f"got {found}"
+        )
+
+
+def _weights(rows: Tensor, weight: Any) -> Tensor:
+    """One number for each class."""
+    weights = beside(rows, weight, rows.dtype)
+    if weights.shape != rows.shape[-1:]:
+        raise ShapeError(
+            f"weight: expected shape {rows.shape[-1:]}, one for each class, got "
+            f"{weights.shape}"
+        )
+    return weights
 
 
 def _smoothed(hard: Tensor, rows: Tensor, weights: Tensor | None, share: float) -> Tensor:
@@ -180,6 +208,8 @@ def _rows(x: Tensor) -> Tensor:
     """One row of classes for each label."""
     if x.ndim == 2:  # noqa: PLR2004
         return x
+    if not x.ndim:
+        raise ShapeError("a loss of classes needs an axis of classes, got a single number")
     if x.ndim > 1:
         order = (0, *range(2, x.ndim), 1)
         x = apply("permute_dims", x, order)

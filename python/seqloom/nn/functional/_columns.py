@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from seqloom.nn.functional._operands import pair
+from seqloom.errors import ShapeError
+from seqloom.nn.functional._geometry import pair, require_axes, too_long
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from seqloom.nn.functional._geometry import Size
     from seqloom.tensor import Tensor
-
-    Size = int | Sequence[int]
 
 
 def unfold(
@@ -30,13 +31,20 @@ def unfold(
     Returns:
         ``(n, c * kh * kw, windows)``.
 
+    Raises:
+        ArgumentError: A size is no whole number, or too small.
+        ShapeError: `x` has other axes, or the windows do not fit.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([[[[1.0, 2.0, 3.0]]]])
         >>> unfold(x, (1, 2)).numpy().tolist()
         [[[1.0, 2.0], [2.0, 3.0]]]
     """
-    return apply("unfold", x, **_geometry(kernel_size, dilation, padding, stride))
+    geometry = _geometry(kernel_size, dilation, padding, stride)
+    require_axes("unfold", 4, x)
+    _windows(x.shape[2:], geometry)
+    return apply("unfold", x, **geometry)
 
 
 def fold(
@@ -60,6 +68,10 @@ def fold(
     Returns:
         ``(n, c, h, w)``.
 
+    Raises:
+        ArgumentError: A size is no whole number, or too small.
+        ShapeError: `x` has other axes, or the windows do not fit.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([[[1.0, 2.0], [2.0, 3.0]]])
@@ -67,14 +79,30 @@ def fold(
         [[[[1.0, 4.0, 3.0]]]]
     """
     geometry = _geometry(kernel_size, dilation, padding, stride)
-    return apply("fold", x, shape=pair(output_size), **geometry)
+    shape = pair("output_size", output_size, 1)
+    count, area = _windows(shape, geometry), math.prod(geometry["kernel"])
+    if x.ndim != 3 or x.shape[1] % area or x.shape[2] != count:  # noqa: PLR2004
+        raise ShapeError(
+            f"fold into {list(shape)} needs (n, c * {area}, {count}) for this kernel, "
+            f"stride, padding and dilation, and got {x.shape}"
+        )
+    return apply("fold", x, shape=shape, **geometry)
 
 
 def _geometry(kernel: Size, dilation: Size, padding: Size, stride: Size) -> dict[str, Any]:
     """How windows lie, one number for each axis."""
     return {
-        "kernel": pair(kernel),
-        "stride": pair(stride),
-        "padding": pair(padding),
-        "dilation": pair(dilation),
+        "kernel": pair("kernel_size", kernel, 1),
+        "stride": pair("stride", stride, 1),
+        "padding": pair("padding", padding, 0),
+        "dilation": pair("dilation", dilation, 1),
     }
+
+
+def _windows(sizes: Sequence[int], geometry: dict[str, Any]) -> int:
+    """How many windows fit into an image."""
+    rows = zip(sizes, *geometry.values(), strict=True)
+    counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in rows]
+    if min(counts) < 1:
+        raise too_long("windows as columns", geometry["kernel"], sizes)
+    return math.prod(counts)

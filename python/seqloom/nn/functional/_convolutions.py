@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.nn.functional._operands import pair
+from seqloom.nn.functional._geometry import number, pair, require_axes
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from seqloom.nn.functional._geometry import Size
     from seqloom.tensor import Tensor
-
-    Size = int | Sequence[int]
 
 
 def conv1d(
@@ -41,7 +38,8 @@ def conv1d(
         ``(n, o, l')``.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride.
+        ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
+        ShapeError: The arrays have other axes, or do not go together.
 
     Examples:
         >>> import seqloom as sl
@@ -50,12 +48,14 @@ def conv1d(
         >>> conv1d(x, weight).numpy().tolist()
         [[[3.0, 5.0]]]
     """
-    x, around = _padded(x, weight, (stride,), padding, (dilation,))
-    options = {"groups": groups} if groups != 1 else {}
+    require_axes("conv1d", 3, x, weight)
+    step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
+    x, around = _padded(x, weight, (step,), padding, (apart,))
+    options = {"groups": number("groups", groups, 1)} if groups != 1 else {}
     return apply(
         "conv1d",
         *(x, weight, bias),
-        **{"stride": stride, "padding": around[0], "dilation": dilation, **options},
+        **{"stride": step, "padding": around[0], "dilation": apart, **options},
     )
 
 
@@ -83,7 +83,8 @@ def conv2d(
         ``(n, o, h', w')``.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride.
+        ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
+        ShapeError: The arrays have other axes, or do not go together.
 
     Examples:
         >>> import seqloom as sl
@@ -92,9 +93,11 @@ def conv2d(
         >>> conv2d(x, weight).numpy().tolist()
         [[[[3.0]]]]
     """
-    x, around = _padded(x, weight, pair(stride), padding, pair(dilation))
-    geometry = {"stride": pair(stride), "padding": around, "dilation": pair(dilation)}
-    return apply("conv2d", x, weight, bias, **geometry, groups=groups)
+    require_axes("conv2d", 4, x, weight)
+    step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
+    x, around = _padded(x, weight, step, padding, apart)
+    geometry = {"stride": step, "padding": around, "dilation": apart}
+    return apply("conv2d", x, weight, bias, **geometry, groups=number("groups", groups, 1))
 
 
 def _padded(
@@ -106,7 +109,10 @@ def _padded(
 ) -> tuple[Tensor, tuple[int, ...]]:
     """The input and the zeros around it; an odd zero is put behind it at once."""
     if not isinstance(padding, str):
-        return x, pair(padding) if len(stride) > 1 else (_number(padding),)
+        several = len(stride) > 1
+        return x, pair("padding", padding, 0) if several else (
+            number("padding", padding, 0),
+        )
     if padding == "valid":
         return x, (0,) * len(stride)
     sizes = weight.shape[2:]
@@ -117,11 +123,6 @@ def _padded(
         widths = ((0, 0), (0, 0), *((0, span % 2) for span in spans))
         x = apply("pad", x, widths)
     return x, tuple(span // 2 for span in spans)
-
-
-def _number(size: Size) -> int:
-    """A number, or the one of a sequence."""
-    return size if isinstance(size, int) else size[0]
 
 
 def _no_padding(padding: str, stride: Any, sizes: Any) -> ArgumentError:
@@ -168,6 +169,11 @@ def conv_transpose1d(
     Returns:
         ``(n, o, l')``.
 
+    Raises:
+        ArgumentError: A size is no whole number or too small; more places at the end than
+            a stride or a dilation makes room for.
+        ShapeError: The arrays have other axes, or do not go together.
+
     Examples:
         >>> import seqloom as sl
         >>> B = sl.tensor.backend("numpy")
@@ -175,15 +181,14 @@ def conv_transpose1d(
         >>> conv_transpose1d(x, weight, stride=2).numpy().tolist()
         [[[1.0, 1.0, 2.0, 2.0]]]
     """
-    return apply(
-        "conv_transpose1d",
-        *(x, weight, bias),
-        stride=stride,
-        padding=padding,
-        output_padding=output_padding,
-        dilation=dilation,
-        groups=groups,
-    )
+    require_axes("conv_transpose1d", 3, x, weight)
+    step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
+    extra = number("output_padding", output_padding, 0)
+    _require_room((extra,), (step,), (apart,))
+    geometry = {"stride": step, "padding": number("padding", padding, 0)}
+    geometry |= {"output_padding": extra, "dilation": apart}
+    geometry["groups"] = number("groups", groups, 1)
+    return apply("conv_transpose1d", x, weight, bias, **geometry)
 
 
 def conv_transpose2d(
@@ -211,6 +216,11 @@ def conv_transpose2d(
     Returns:
         ``(n, o, h', w')``.
 
+    Raises:
+        ArgumentError: A size is no whole number or too small; more places at the end than
+            a stride or a dilation makes room for.
+        ShapeError: The arrays have other axes, or do not go together.
+
     Examples:
         >>> import seqloom as sl
         >>> B = sl.tensor.backend("numpy")
@@ -218,12 +228,23 @@ def conv_transpose2d(
         >>> conv_transpose2d(x, weight).numpy().tolist()
         [[[[1.0, 2.0]]]]
     """
-    return apply(
-        "conv_transpose2d",
-        *(x, weight, bias),
-        stride=pair(stride),
-        padding=pair(padding),
-        output_padding=pair(output_padding),
-        dilation=pair(dilation),
-        groups=groups,
-    )
+    require_axes("conv_transpose2d", 4, x, weight)
+    step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
+    extra = pair("output_padding", output_padding, 0)
+    _require_room(extra, step, apart)
+    geometry = {"stride": step, "padding": pair("padding", padding, 0)}
+    geometry |= {"output_padding": extra, "dilation": apart}
+    count = number("groups", groups, 1)
+    return apply("conv_transpose2d", x, weight, bias, **geometry, groups=count)
+
+
+def _require_room(
+    extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
+) -> None:
+    """Refuses more places at the end than a window could have reached."""
+    for more, step, apart in zip(extra, stride, dilation, strict=True):
+        if more >= max(step, apart):
+            raise ArgumentError(
+                f"output_padding {more} must be below the stride {step} or the dilation "
+                f"{apart}: it only chooses among the lengths that one input has"
+            )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import ArgumentError
-from seqloom.nn.functional._operands import beside
+import numpy as np
+
+from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
+from seqloom.nn.functional._geometry import number
+from seqloom.nn.functional._operands import beside, require_below
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -23,6 +26,9 @@ def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     Returns:
         ``(..., d)``.
 
+    Raises:
+        OutOfRangeError: There is no such row.
+
     Examples:
         >>> import seqloom as sl
         >>> table = sl.tensor.backend("numpy").tensor([[1.0], [2.0], [3.0]])
@@ -33,7 +39,10 @@ def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     rows = apply("embedding", weight, ids)
     if padding_idx is None:
         return rows
-    padding = apply("expand_dims", ids == padding_idx % weight.shape[0], axis=-1)
+    count = weight.shape[0]
+    if not -count <= padding_idx < count:
+        raise OutOfRangeError(f"padding_idx {padding_idx} names none of {count} rows")
+    padding = apply("expand_dims", ids == padding_idx % count, axis=-1)
     return apply("where", padding, apply("stop_gradient", rows), rows)
 
 
@@ -47,13 +56,19 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     Returns:
         ``(..., num_classes)``, int64.
 
+    Raises:
+        ArgumentError: There is no class.
+        OutOfRangeError: A number names none of them.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([1, 0])
         >>> one_hot(x, 3).numpy().tolist()
         [[0, 1, 0], [1, 0, 0]]
     """
-    return apply("one_hot", x, num_classes, dtype="int64")
+    count = number("num_classes", num_classes, 1)
+    require_below("one_hot", x, count)
+    return apply("one_hot", x, count, dtype="int64")
 
 
 def pad(
@@ -73,6 +88,8 @@ def pad(
 
     Raises:
         ArgumentError: The mode is unknown, or `pad` has an odd length.
+        ShapeError: There are more pairs than axes, or an axis is too short to be mirrored,
+            repeated or cut so.
 
     Examples:
         >>> import seqloom as sl
@@ -88,14 +105,27 @@ def pad(
             "constant, reflect, replicate, circular"
         )
     pairs = [(pad[place], pad[place + 1]) for place in range(0, len(pad), 2)][::-1]
+    _require_room(x.shape, pairs, mode)
     if mode == "constant":
         widths = (*((0, 0),) * (x.ndim - len(pairs)), *pairs)
         return apply("pad", x, widths, value=value or 0)
     for axis, (before, after) in enumerate(pairs, x.ndim - len(pairs)):
         size = x.shape[axis]
         places = [_SOURCES[mode](at, size) for at in range(-before, size + after)]
-        x = apply("take", x, beside(x, places), axis=axis)
+        x = apply("take", x, beside(x, np.asarray(places, np.int32)), axis=axis)
     return x
+
+
+def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str) -> None:
+    """Refuses pairs without an axis, and axes without enough places."""
+    if len(pairs) > len(shape):
+        raise ShapeError(f"pad: {len(pairs)} pairs for the {len(shape)} axes of {shape}")
+    for size, widths in zip(reversed(shape), reversed(pairs), strict=False):
+        least = {"constant": 0, "reflect": max(widths) + 1}.get(mode, max(widths) > 0)
+        if size < least or size + min(widths) < 0 or size + sum(widths) < 0:
+            raise ShapeError(
+                f"pad: an axis of {size} cannot be widened by {widths}: {mode}"
+            )
 
 
 def _reflected(at: int, size: int) -> int:

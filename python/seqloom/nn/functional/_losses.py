@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._operands import beside, reduced
 from seqloom.tensor import apply
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 # As in torch: a logarithm is never lower, so that a wrong certainty costs a finite loss.
 _LEAST = -100.0
+# Of a probability from 0 and from 1, multiplied: torch divides by no less.
+_LEAST_SPREAD = 1e-12
+_HALF_STEEPNESS = 3e4  # what half precision can hold
 
 
 def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
@@ -66,11 +70,16 @@ def smooth_l1_loss(
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        ArgumentError: `beta` is below 0.
+
     Examples:
         >>> import seqloom as sl
         >>> smooth_l1_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
         1.5
     """
+    if beta < 0:
+        raise ArgumentError(f"beta must not be below 0, got {beta}")
     distance = abs(x - beside(x, target, x.dtype))
     if beta == 0:
         return reduced(distance, reduction)
@@ -99,13 +108,16 @@ def binary_cross_entropy_with_logits(
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        ShapeError: The target is of another shape.
+
     Examples:
         >>> import seqloom as sl
         >>> logits = sl.tensor.backend("numpy").tensor([[0.0]])
         >>> round(binary_cross_entropy_with_logits(logits, [[1.0]]).item(), 4)
         0.6931
     """
-    target = beside(x, target, x.dtype)
+    target = _of_shape(x, target)
     # log(1 + exp(-|x|)) never overflows; max(x, 0) - x y is what remains.
     tail = apply("log1p", apply("exp", -abs(x)))
     if pos_weight is None:
@@ -132,24 +144,50 @@ def binary_cross_entropy(
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        ShapeError: The target is of another shape.
+
     Examples:
         >>> import seqloom as sl
         >>> p = sl.tensor.backend("numpy").tensor([[0.5]])
         >>> round(binary_cross_entropy(p, [[1.0]]).item(), 4)
         0.6931
     """
-    target = beside(x, target, x.dtype)
-    losses = -(target * _log(x) + (1.0 - target) * _log(1.0 - x))
+    target = _of_shape(x, target)
+    # Near 0 and 1 the logarithms' own slopes are too steep to be of use.
+    near_end = (1.0 - x) * x < _LEAST_SPREAD
+    inside = apply("where", near_end, 0.5, x)
+    rest = (1.0 - target) * apply("log1p", -inside)
+    losses = -(target * apply("log", inside) + rest)
+    losses = apply("where", near_end, _at_the_ends(x, target, near_end), losses)
     if weight is not None:
         losses = losses * beside(x, weight, x.dtype)
     return reduced(losses, reduction)
 
 
+def _of_shape(x: Tensor, target: Any) -> Tensor:
+    """The target, one number for each of `x`."""
+    target = beside(x, target, x.dtype)
+    if target.shape != x.shape:
+        raise ShapeError(f"target: expected shape {x.shape}, got {target.shape}")
+    return target
+
+
+def _at_the_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
+    """The loss of probabilities near 0 and 1, of the slope ``(x - target) / 1e-12``."""
+    # It is that of a parabola, whose value is taken away again.
+    still = apply("stop_gradient", x)
+    value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
+    steepness = _HALF_STEEPNESS if x.dtype.name == "float16" else 0.5 / _LEAST_SPREAD
+    off = apply("where", near_end, x - apply("stop_gradient", target), 0.0)
+    parabola = off * off * steepness
+    return value + (parabola - apply("stop_gradient", parabola))
+
+
 def _log(x: Tensor) -> Tensor:
-    """The logarithm, at least -100; of 0 too, without an infinite slope."""
-    some = x > 0
-    found = apply("log", apply("where", some, x, 1.0))
-    return apply("maximum", apply("where", some, found, _LEAST), _LEAST)
+    """The logarithm, at least -100; of 0 too."""
+    found = apply("log", apply("where", x > 0, x, 1.0))
+    return apply("maximum", apply("where", x > 0, found, _LEAST), _LEAST)
 
 
 def kl_div(

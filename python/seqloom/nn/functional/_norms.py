@@ -128,7 +128,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
     Args:
         x: A tensor.
-        p: Which norm.
+        p: Which norm; infinity for the largest absolute value, 0 for how many are not 0.
         dim: The axis.
         eps: The least that is divided by.
 
@@ -172,6 +172,11 @@ def _norm(x: Tensor, p: float, dim: int) -> Tensor:
     """The norm along an axis, which stays; where it is 0, so is its gradient."""
     if p == 1:
         return abs(x).sum(axis=dim, keepdims=True)
+    if p == 0:
+        some = apply("not_equal", x, 0).astype(x.dtype)
+        return some.sum(axis=dim, keepdims=True)
+    if math.isinf(p):
+        return getattr(abs(x), "max" if p > 0 else "min")(axis=dim, keepdims=True)
     powers = apply("square", x) if p == 2 else abs(x) ** p  # noqa: PLR2004
     total = powers.sum(axis=dim, keepdims=True)
     some = total > 0

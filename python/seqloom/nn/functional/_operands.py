@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.errors import ArgumentError
+import numpy as np
+
+from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import NDArray
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -29,6 +31,23 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-def pair(size: int | Sequence[int]) -> tuple[int, int]:
-    """One number for both axes, or one for each."""
-    return (size, size) if isinstance(size, int) else (size[0], size[1])
+def on_host(data: Any) -> NDArray[Any] | None:
+    """Data that can be read without waiting for a device; None for what cannot."""
+    raw: Any = data.raw if isinstance(data, Tensor) else np.asarray(data)
+    if isinstance(raw, np.ndarray):
+        return cast("NDArray[Any]", raw)
+    is_torch = type(raw).__module__ == "torch" and data.backend.device == "cpu"
+    return raw.numpy() if is_torch else None
+
+
+def require_below(name: str, data: Any, count: int) -> None:
+    """Refuses whole numbers outside of 0 to `count`, where they lie on the host."""
+    values = on_host(data)
+    if values is None or not values.size:
+        return
+    least, most = values.min(), values.max()
+    if least < 0 or most >= count:
+        found = least if least < 0 else most
+        raise OutOfRangeError(
+            f"{name}: expected numbers from 0 to {count} (excluded), got {found}"
+        )

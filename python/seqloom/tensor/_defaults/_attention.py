@@ -146,6 +146,9 @@ class Attention(Activations, Randomness):
 
     def _weights(self, scores: Array) -> tuple[Array, Array]:
         """Softmax and log-sum-exp of each row; of a row without any score, zeros."""
+        if not scores.shape[-1]:
+            lowest = self.full(scores.shape[:-1], -math.inf, dtype=self.dtype(scores))
+            return scores, lowest
         peak = self.stop_gradient(self.max(scores, axis=-1, keepdims=True))
         peak = self.where(self.isfinite(peak), peak, 0.0)
         powers = self.exp(self.subtract(scores, peak))
@@ -174,4 +177,4 @@ class Attention(Activations, Randomness):
 
 def _scale(q: Array, scale: float | None) -> float:
     """What the scores are multiplied with: by default 1 / the root of the width."""
-    return 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
+    return 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import string
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -12,11 +15,12 @@ if TYPE_CHECKING:
     from seqloom.tensor._defaults._standard import Array, Standard
 
 Term = tuple[Any, str]
+_LETTERS = frozenset(string.ascii_letters)
 
 
 def einsum(b: Standard, equation: str, operands: Sequence[Array]) -> Array:
     """Contracts the operands one by one, from the left."""
-    labels, out = _parse(equation.replace(" ", ""), [len(x.shape) for x in operands])
+    labels, out = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
     terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
     current, *rest = terms
     for place, term in enumerate(rest):
@@ -27,8 +31,10 @@ def einsum(b: Standard, equation: str, operands: Sequence[Array]) -> Array:
     return b.permute_dims(x, order) if order != tuple(range(len(order))) else x
 
 
-def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+@lru_cache(maxsize=256)
+def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
     """The labels of each operand and of the result; an ellipsis has labels of its own."""
+    _require_terms(equation, ranks)
     left, arrow, out = equation.partition("->")
     free = [letter for letter in string.ascii_letters if letter not in equation]
     spans = {
@@ -48,6 +54,23 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
             sorted(label for label in set(every) - set(names) if every.count(label) == 1)
         )
     return labels, out.replace("...", names)
+
+
+def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
+    """Refuses an equation that does not name the axes of its operands."""
+    left, _, out = equation.partition("->")
+    terms = left.split(",")
+    fits = len(terms) == len(ranks) and len(set(out) - {"."}) == len(out.replace("...", ""))
+    for term, rank in zip(terms, ranks, strict=False):
+        labels = term.replace("...", "", 1)
+        fits = fits and set(labels) <= _LETTERS
+        fits = fits and (len(labels) <= rank if labels != term else len(labels) == rank)
+    if not fits or not set(out.replace("...", "", 1)) <= set(left) & _LETTERS:
+        raise ArgumentError(
+            f"einsum: {equation!r} does not fit operands of {list(ranks)} axes: give a "
+            "letter for each axis, commas between operands, and in the result each letter "
+            'once, as in "ij,jk->ik"'
+        )
 
 
 def _diagonal(b: Standard, term: Term) -> Term:

@@ -24,7 +24,7 @@ def indexed(b: Standard, x: Array, key: Any) -> Array:
     basic = tuple(part if is_basic(part) else slice(None) for part in parts)
     left = [part for part in parts if not isinstance(part, int)]
     axes = [axis for axis, part in enumerate(left) if not is_basic(part)]
-    return _gathered(b, x[basic], arrays, axes)
+    return _gathered(b, x[basic], arrays, axes, together=_stand_together(parts))
 
 
 def is_basic(part: Any) -> bool:
@@ -52,7 +52,17 @@ def _places(b: Standard, part: Any) -> Sequence[Any]:
     return b.nonzero(part) if b.isdtype(b.dtype(part), "bool") else (part,)
 
 
-def _gathered(b: Standard, x: Array, arrays: list[Array], axes: list[int]) -> Array:
+def _stand_together(parts: list[Any]) -> bool:
+    """Whether no slice stands between arrays, of which numbers are some beside them."""
+    places = [
+        at for at, each in enumerate(parts) if isinstance(each, int) or not is_basic(each)
+    ]
+    return places == list(range(places[0], places[0] + len(places)))
+
+
+def _gathered(
+    b: Standard, x: Array, arrays: list[Array], axes: list[int], *, together: bool
+) -> Array:
     """Arrays of indices along some axes, whole slices along the others."""
     others = [axis for axis in range(len(x.shape)) if axis not in axes]
     sizes = [x.shape[axis] for axis in axes]
@@ -64,7 +74,6 @@ def _gathered(b: Standard, x: Array, arrays: list[Array], axes: list[int]) -> Ar
     shape = tuple(places.shape)
     found = b.take(rows, b.reshape(places, (-1,)), axis=0)
     found = b.reshape(found, (*shape, *rest))
-    together = axes == list(range(axes[0], axes[0] + len(axes)))
     return _moved(b, found, len(shape), axes[0]) if together else found
 
 

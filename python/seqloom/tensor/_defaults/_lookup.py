@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
+from numpy.lib.array_utils import normalize_axis_index
+
 from seqloom.tensor._defaults._index import is_basic, parts_of
 from seqloom.tensor._defaults._shape import Shapes
 
@@ -29,7 +31,7 @@ class Lookups(Shapes):
 
     def scatter_add(self, x: Array, index: Array, src: Array, *, axis: int) -> Array:
         """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
-        axis %= len(x.shape)
+        axis = normalize_axis_index(axis, len(x.shape))
         moved = self.moveaxis(x, axis, -1)
         src = self.moveaxis(src, axis, -1)
         hits = self.one_hot(

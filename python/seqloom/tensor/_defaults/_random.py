@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom.tensor._defaults import _drawn as drawn
 from seqloom.tensor._defaults._normal import erf_inv
 from seqloom.tensor._defaults._shape import Shapes
 from seqloom.tensor._defaults._threefry import counter, threefry
@@ -56,16 +57,17 @@ class Randomness(Shapes):
 
     def random_bits(self, key: Any, shape: Sequence[int]) -> Array:
         """Words of 32 random bits."""
-        return self.reshape(self.bitwise_xor(*self._pairs(key, shape)), tuple(shape))
+        shape = drawn.sized(shape)
+        return self.reshape(self.bitwise_xor(*self._pairs(key, shape)), shape)
 
     def uniform(self, key: Any, shape: Sequence[int], *, dtype: Any = "float32") -> Array:
         """Numbers from 0 (included) to 1 (excluded)."""
-        name = np.dtype(dtype).name
+        name, shape = np.dtype(dtype).name, drawn.sized(shape)
         width, kept = _BITS[name]
         if width > _WORD:
             high, low = (self.astype(each, "uint64") for each in self._pairs(key, shape))
             high = self.bitwise_left_shift(high, 32)
-            bits = self.reshape(self.bitwise_or(high, low), tuple(shape))
+            bits = self.reshape(self.bitwise_or(high, low), shape)
         else:
             bits = self.bitwise_and(self.random_bits(key, shape), (1 << width) - 1)
         bits = self.bitwise_right_shift(bits, width - kept)
@@ -87,24 +89,31 @@ class Randomness(Shapes):
     ) -> Array:
         """Normal numbers, given that they lie between two bounds."""
         root, one = np.asarray(math.sqrt(2), dtype), np.dtype(dtype).type
+        lower, upper = drawn.bounds(lower, upper)
         low, high = (
             float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper)
         )
-        out = self._bent(self._between(key, shape, low, high, dtype), dtype)
-        least = np.nextafter(one(lower), one(math.inf))
-        most = np.nextafter(one(upper), one(-math.inf))
-        return self.clip(out, float(least), float(most))
+        least = float(np.nextafter(one(lower), one(math.inf)))
+        most = float(np.nextafter(one(upper), one(-math.inf)))
+        shares = self._between(key, shape, low, high, dtype)
+        edge = drawn.beyond(low, high, least, most)
+        if edge is None:
+            return self.clip(self._bent(shares, dtype), least, most)
+        whole = self.greater_equal(self.abs(shares), 1.0)
+        out = self._bent(self.where(whole, 0.0, shares), dtype)
+        return self.where(whole, edge, self.clip(out, least, most))
 
     def bernoulli(self, key: Any, p: Any, shape: Sequence[int]) -> Array:
         """True with probability `p`, in float32."""
         if isinstance(p, (int, float)):
-            p = float(np.float32(p))
+            p = float(np.float32(drawn.share(p)))
         return self.less(self.uniform(key, shape), p)
 
     def randint(self, key: Any, low: int, high: int, shape: Sequence[int]) -> Array:
         """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+        low, high = drawn.rising(low, high)
         first, second = self._jax_split(key)
-        span = max(high - low, 1)
+        span = high - low
         factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
         upper = self.remainder(self.random_bits(first, shape), span)
         lower = self.remainder(self.random_bits(second, shape), span)
@@ -113,6 +122,7 @@ class Randomness(Shapes):
 
     def permutation(self, key: Any, n: int) -> Array:
         """The numbers (int32) from 0 to n - 1 in random order."""
+        n = drawn.counted(n)
         order = self.arange(n, dtype="int32")
         rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
         for _ in range(rounds):

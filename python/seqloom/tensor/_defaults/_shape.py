@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seqloom.errors import ArgumentError
 from seqloom.tensor._defaults._derived import Derived
 from seqloom.tensor._defaults._einsum import einsum
 
@@ -60,6 +61,11 @@ class Shapes(Derived):
 
     def topk(self, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         """The k largest values along an axis, the largest first, and their places."""
+        if not 0 <= k <= x.shape[axis]:
+            raise ArgumentError(
+                f"topk: k must be from 0 to {x.shape[axis]}, the length of axis {axis}; "
+                f"got {k}"
+            )
         order = self.argsort(self.stop_gradient(x), axis=axis, descending=True)
         places = self.index(order, along(axis % len(x.shape), slice(0, k)))
         return self.take_along_axis(x, places, axis=axis), places

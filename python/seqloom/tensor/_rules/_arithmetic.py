@@ -162,7 +162,7 @@ def _clip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     under = None if low is None else b.less(x, low)
     over = None if high is None else b.greater(x, high)
     free = grad
-    for outside in (under, over):
+    for outside in (_reached(b, x, low, under), _reached(b, x, high, over)):
         free = free if outside is None else b.where(outside, 0.0, free)
     if low is not None and high is not None:
         crossed = _crossed(b, low, high)  # the upper bound wins
@@ -174,6 +174,12 @@ def _clip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         else None
         for outside, like in zip((None, under, over), likes, strict=False)
     ]
+
+
+def _reached(b: Backend, x: Array, bound: Any, outside: Any) -> Any:
+    """Where x does not move the result: at a bound that is a number, and beyond any."""
+    is_number = isinstance(bound, (int, float))
+    return b.logical_or(outside, b.equal(x, bound)) if is_number else outside
 
 
 def _crossed(b: Backend, low: Any, high: Any) -> Array:

@@ -44,6 +44,18 @@ def _var(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.multiply(distance, share),)
 
 
+def _std(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    """Of equal values, which have no slope, 0."""
+    (x,), out, options = saved
+    shape, axis = tuple(x.shape), options.get("axis")
+    free = _count(shape, options) - options.get("correction", 0.0)
+    wide = kept_axes(b, out, shape, options)
+    safe = b.where(b.equal(wide, 0), 1.0, wide)
+    share = b.divide(kept_axes(b, b.multiply(grad, 1 / free), shape, options), safe)
+    distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
+    return (b.multiply(distance, share),)
+
+
 def _extreme(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """To the largest or smallest; equal ones share."""
     (x,), out, options = saved
@@ -108,6 +120,7 @@ RULES: dict[str, Rule] = {
     "sum": Rule(_keep_like, _sum),
     "mean": Rule(_keep_like, _mean),
     "var": Rule(keep.first_and_options, _var),
+    "std": Rule(keep.everything, _std),
     "max": Rule(keep.everything, _extreme),
     "min": Rule(keep.everything, _extreme),
     "prod": Rule(keep.first_and_options, _prod),

@@ -1,7 +1,8 @@
 """Attention: torch's fused kernels, where the case is one of theirs.
 
 On a CPU the flash kernel; on CUDA flash in half precision without a mask, else the
-memory-efficient one. Weights that are dropped by our key take the default body.
+memory-efficient one. Weights that are dropped by our key take the default body, and so do
+arrays without numbers. The kernels look at no shape themselves: it is done here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 _HALF = (torch.float16, torch.bfloat16)
+_AXES = 4  # n, h, l, d
 
 
 class Attention(Backend):
@@ -37,13 +40,14 @@ class Attention(Backend):
         dropout: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
         """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-        forward = _forward(q, v, mask, dropped=bool(dropout) and key is not None)
+        forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
         if forward is None:
             return super().attention(
                 q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
             )
         added = _added(mask, q, k.shape[-2], causal=causal)
-        return forward(q, k, v, added, causal and mask is None, scale)
+        laid = _laid(q), _laid(k), _laid(v)
+        return forward(*laid, added, causal and mask is None, scale)
 
     def attention_grad(
         self,
@@ -61,7 +65,9 @@ class Attention(Backend):
         dropout: float = 0.0,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The derivatives of ``attention`` by q, k and v."""
-        forward = _forward(q, v, mask, dropped=bool(dropout) and key is not None)
+        if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
+            raise _unequal(q, k, v, grad)
+        forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
         if forward is None:
             return super().attention_grad(
                 grad,
@@ -77,21 +83,44 @@ class Attention(Backend):
                 dropout=dropout,
             )
         added = _added(mask, q, k.shape[-2], causal=causal)
-        saved = q, k, v, added, out, lse, causal and mask is None, scale
-        return _BACKWARD[forward](grad, *saved)
+        saved = _laid(q), _laid(k), _laid(v), added, _laid(out), lse
+        return _BACKWARD[forward](_laid(grad), *saved, causal and mask is None, scale)
 
 
 def _forward(
-    q: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
 ) -> Callable[..., Any] | None:
     """The kernel that serves, if one does."""
-    if dropped or not q.dtype.is_floating_point or q.shape[-1] != v.shape[-1]:
+    rows, columns, values = q.shape, k.shape, v.shape
+    if (
+        columns[:-1] != values[:-1]
+        or rows[:-2] != columns[:-2]
+        or rows[-1] != columns[-1]
+        or len(rows) != _AXES
+    ):
+        raise _unequal(q, k, v)
+    plain = dropped or not q.dtype.is_floating_point or rows[-1] != values[-1]
+    if plain or 0 in rows or 0 in columns:
         return None
     if q.device.type == "cpu":
         return _cpu
     if q.device.type != "cuda" or q.dtype is torch.float64:
         return None
     return _flash if q.dtype in _HALF and mask is None else _efficient
+
+
+def _unequal(*arrays: Tensor) -> ShapeError:
+    """The error for arrays that do not go together."""
+    shapes = ", ".join(str(list(each.shape)) for each in arrays)
+    return ShapeError(
+        "attention: expected q (n, h, l, d), k (n, h, s, d), v (n, h, s, e), and a "
+        f"gradient (n, h, l, e), got {shapes}"
+    )
+
+
+def _laid(x: Tensor) -> Tensor:
+    """The array as the kernels read it: numbers of the last axis side by side."""
+    return x if x.stride(-1) == 1 else x.contiguous()
 
 
 def _added(mask: Tensor | None, q: Tensor, columns: int, *, causal: bool) -> Tensor | None:
@@ -105,7 +134,10 @@ def _added(mask: Tensor | None, q: Tensor, columns: int, *, causal: bool) -> Ten
     if causal:
         ones = torch.ones(rows, columns, dtype=torch.bool, device=q.device)
         mask = mask.masked_fill(ones.triu(1), -math.inf)
-    return mask.to(q.dtype).expand(q.shape[0], q.shape[1], rows, columns)
+    mask = mask.to(q.dtype)
+    # The kernels step along the last axis by one number, or stay.
+    mask = mask if not mask.ndim or mask.shape[-1] == 1 else _laid(mask)
+    return mask.expand(q.shape[0], q.shape[1], rows, columns)
 
 
 def _cpu(

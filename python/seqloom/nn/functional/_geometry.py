@@ -1,0 +1,79 @@
+"""How windows lie: sizes that are whole numbers, and fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any, cast
+
+from seqloom.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Tensor
+
+Size = int | Sequence[int]
+_SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
+
+
+def number(name: str, size: Any, least: int) -> int:
+    """A whole number that is not below the least; also as a sequence of one."""
+    if type(size) is not int:
+        size = _whole(name, size, 1)[0]
+    if size < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {size}")
+    return size
+
+
+def pair(name: str, size: Any, least: int) -> tuple[int, int]:
+    """One number for both axes, or one for each."""
+    sizes = (size, size) if type(size) is int else _whole(name, size, 2)
+    if sizes[0] < least or sizes[1] < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {size}")
+    return sizes[0], sizes[1]
+
+
+def _whole(name: str, size: Any, count: int) -> tuple[int, ...]:
+    """Whole numbers, as many as there are axes."""
+    given = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
+    try:
+        sizes = tuple(index(each) for each in given)
+    except TypeError:
+        sizes = ()
+    if len(sizes) not in {1, count}:
+        wanted = "a whole number" + (" or a pair of them" if count > 1 else "")
+        raise ArgumentError(f"{name} must be {wanted}, got {size!r}")
+    return sizes * count if len(sizes) < count else sizes
+
+
+def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
+    """Refuses arrays of another number of axes."""
+    for x in arrays:
+        if x.ndim != rank:
+            raise ShapeError(
+                f"{name} takes arrays of {rank} axes, its input {_SHAPES[rank]}, and got "
+                f"shape {x.shape}: reshape it, one record as a batch of one"
+            )
+
+
+def require_pool(
+    x: Tensor, kernel: tuple[int, ...], padding: tuple[int, ...], name: str
+) -> None:
+    """Refuses windows that see padding alone, or that are longer than the row."""
+    shape, axes = x.shape, len(kernel)
+    if len(shape) != axes + 2:
+        require_axes(name, axes + 2, x)
+    for length, wide, around in zip(shape[2:], kernel, padding, strict=True):
+        if 2 * around > wide:
+            raise ArgumentError(
+                f"{name}: padding {around} is more than half the kernel of {wide}"
+            )
+        if wide > length + 2 * around:
+            raise too_long(name, kernel, shape[2:])
+
+
+def too_long(name: str, kernel: Sequence[int], sizes: Sequence[int]) -> ShapeError:
+    """The error for a kernel that does not fit."""
+    return ShapeError(
+        f"{name}: no window of {list(kernel)} places fits into {list(sizes)} with its "
+        "padding; give longer rows or a smaller kernel"
+    )

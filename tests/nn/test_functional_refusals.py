@@ -1,0 +1,258 @@
+"""Functions of tensors refuse what makes no sense, on every backend with the same error."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
+
+F, KEY = sl.nn.functional, sl.Key(1)
+LINE, PLANE, SCORES = (1, 1, 4), (1, 2, 5, 5), (3, 4)
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def make(request):
+    """Tensors of ones, or of given numbers, on each backend."""
+    pytest.importorskip(request.param)
+    b = sl.tensor.backend(request.param)
+
+    def made(*shape, data=None):
+        return b.tensor(np.ones(shape, "f4") if data is None else np.asarray(data))
+
+    return made
+
+
+def refused(cases):
+    """A parameter for each case of a table: what is called, and what it says."""
+    return pytest.mark.parametrize(("call", "message"), cases.values(), ids=cases)
+
+
+SIZES = {
+    "a stride of 0 in pooling": (
+        lambda t: F.max_pool1d(t(*LINE), 2, stride=0),
+        "stride must be at least 1, got 0",
+    ),
+    "a negative stride in pooling": (
+        lambda t: F.avg_pool1d(t(*LINE), 2, stride=-1),
+        "stride must be at least 1, got -1",
+    ),
+    "a negative padding in pooling": (
+        lambda t: F.avg_pool2d(t(*PLANE), 2, padding=(0, -1)),
+        "padding must be at least 0",
+    ),
+    "pooling of more padding than half a window": (
+        lambda t: F.avg_pool1d(t(*LINE), 2, padding=2),
+        "more than half the kernel of 2",
+    ),
+    "a window of no places": (
+        lambda t: F.max_pool2d(t(*PLANE), 0),
+        "kernel_size must be at least 1",
+    ),
+    "a window of 2.0 places": (
+        lambda t: F.max_pool1d(t(*LINE), 2.0),
+        "kernel_size must be a whole number, got 2.0",
+    ),
+    "a stride of 1.5": (
+        lambda t: F.conv2d(t(*PLANE), t(1, 2, 2, 2), stride=1.5),
+        "stride must be a whole number or a pair of them, got 1.5",
+    ),
+    "a negative padding of a convolution": (
+        lambda t: F.conv1d(t(*LINE), t(1, 1, 2), padding=-1),
+        "padding must be at least 0",
+    ),
+    "a dilation of 0": (
+        lambda t: F.conv1d(t(*LINE), t(1, 1, 2), dilation=0),
+        "dilation must be at least 1",
+    ),
+    "no groups": (
+        lambda t: F.conv2d(t(*PLANE), t(1, 2, 2, 2), groups=0),
+        "groups must be at least 1",
+    ),
+    "more places at the end than a stride": (
+        lambda t: F.conv_transpose1d(t(*LINE), t(1, 1, 2), output_padding=1),
+        "output_padding 1 must be below the stride 1",
+    ),
+    "a negative padding of columns": (
+        lambda t: F.unfold(t(*PLANE), 2, padding=-1),
+        "padding must be at least 0",
+    ),
+    "a dilation of columns of 0": (
+        lambda t: F.unfold(t(*PLANE), 2, dilation=0),
+        "dilation must be at least 1",
+    ),
+    "an image of negative size": (
+        lambda t: F.fold(t(1, 4, 4), -3, 2),
+        "output_size must be at least 1",
+    ),
+    "one_hot of fewer than one class": (
+        lambda t: F.one_hot(t(data=[0]), -2),
+        "num_classes must be at least 1",
+    ),
+    "a share of labels beyond 1": (
+        lambda t: F.cross_entropy(t(*SCORES), [0, 1, 2], label_smoothing=1.5),
+        r"label_smoothing must lie in \[0, 1\]",
+    ),
+    "a bend below 0": (
+        lambda t: F.smooth_l1_loss(t(2), t(2), beta=-1.0),
+        "beta must not be below 0",
+    ),
+    "a share of attention of 1": (
+        lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=1.0, key=KEY),
+        r"dropout_p must lie in \[0, 1\), got 1.0",
+    ),
+    "a negative share of attention": (
+        lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=-0.5, key=KEY),
+        r"dropout_p must lie in \[0, 1\)",
+    ),
+    "a longest sequence below 0": (
+        lambda t: F.attention_varlen(*[t(8, 1, 2)] * 3, [0, 8], -1),
+        "max_seqlen must be at least 0",
+    ),
+    "a longest sequence that is not": (
+        lambda t: F.attention_varlen(*[t(8, 1, 2)] * 3, [0, 3, 8], 4),
+        "max_seqlen is 4, but a sequence has 5 places",
+    ),
+}
+SHAPES = {
+    "a window longer than its row": (
+        lambda t: F.avg_pool1d(t(*LINE), 9),
+        r"no window of \[9\] places fits into \[4\]",
+    ),
+    "pooling without a batch": (lambda t: F.max_pool1d(t(1, 4), 2), r"3 axes.*\(n, c, l\)"),
+    "a convolution without a batch": (
+        lambda t: F.conv2d(t(2, 5, 5), t(1, 2, 2, 2)),
+        r"4 axes.*\(n, c, h, w\)",
+    ),
+    "columns without a batch": (lambda t: F.unfold(t(2, 5, 5), 2), "4 axes"),
+    "columns of windows that do not fit": (
+        lambda t: F.unfold(t(*PLANE), 9),
+        r"no window of \[9, 9\]",
+    ),
+    "columns of another number": (
+        lambda t: F.fold(t(1, 4, 5), 3, 2),
+        r"fold into \[3, 3\] needs \(n, c \* 4, 4\)",
+    ),
+    "a mirror wider than the axis": (
+        lambda t: F.pad(t(1, 3), (3, 0), mode="reflect"),
+        r"an axis of 3 cannot be widened by \(3, 0\)",
+    ),
+    "a ring of nothing": (
+        lambda t: F.pad(t(1, 0), (1, 1), mode="circular"),
+        "an axis of 0 cannot",
+    ),
+    "an axis cut to less than nothing": (
+        lambda t: F.pad(t(1, 3), (-2, -2)),
+        "an axis of 3 cannot",
+    ),
+    "more pairs than axes": (lambda t: F.pad(t(3), (1, 1, 1, 1)), "2 pairs for the 1 axes"),
+    "too few labels": (
+        lambda t: F.cross_entropy(t(*SCORES), [0, 1]),
+        r"expected shape \(3,\).*got \(2,\)",
+    ),
+    "one label for several rows": (
+        lambda t: F.cross_entropy(t(*SCORES), 1),
+        r"expected shape \(3,\).*got \(\)",
+    ),
+    "labels in a column": (
+        lambda t: F.nll_loss(t(*SCORES), t(data=[[0], [1], [2]])),
+        r"got \(3, 1\)",
+    ),
+    "weights of fewer classes": (
+        lambda t: F.nll_loss(t(*SCORES), [0, 1, 2], [1.0, 2.0]),
+        r"weight: expected shape \(4,\)",
+    ),
+    "answers that would be repeated": (
+        lambda t: F.binary_cross_entropy_with_logits(t(*SCORES), t(4)),
+        r"target: expected shape \(3, 4\), got \(4,\)",
+    ),
+    "probabilities that would be repeated": (
+        lambda t: F.binary_cross_entropy(t(*SCORES), t(3, 1)),
+        r"got \(3, 1\)",
+    ),
+    "keys of another batch": (
+        lambda t: F.scaled_dot_product_attention(t(5, 1, 3, 2), *[t(2, 1, 3, 2)] * 2),
+        r"attention: expected .*\(5, 1, 3, 2\), \(2, 1, 3, 2\)",
+    ),
+    "keys of fewer heads": (
+        lambda t: F.scaled_dot_product_attention(t(1, 8, 3, 2), *[t(1, 2, 3, 2)] * 2),
+        "attention: expected",
+    ),
+    "fewer values than keys": (
+        lambda t: F.scaled_dot_product_attention(t(3, 2), t(4, 2), t(3, 2)),
+        "attention: expected",
+    ),
+    "a mask of other pairs": (
+        lambda t: F.scaled_dot_product_attention(*[t(1, 3, 2)] * 3, attn_mask=t(2, 3, 3)),
+        r"attn_mask must broadcast to \(1, 1, 3, 3\)",
+    ),
+    "packed keys of fewer heads": (
+        lambda t: F.attention_varlen(t(8, 2, 2), *[t(8, 1, 2)] * 2, [0, 8], 8),
+        "attention_varlen: expected",
+    ),
+}
+PLACES = {
+    "a label beyond the classes": (
+        lambda t: F.nll_loss(t(*SCORES), t(data=[0, 1, 4])),
+        r"from 0 to 4 \(excluded\), got 4",
+    ),
+    "a label far beyond": (
+        lambda t: F.nll_loss(t(*SCORES), t(data=[0, 1, 2**40])),
+        "got 1",
+    ),
+    "a label below 0": (lambda t: F.nll_loss(t(*SCORES), t(data=[0, 1, -1])), "got -1"),
+    "a number beyond the classes": (lambda t: F.one_hot(t(data=[0, 3]), 3), "got 3"),
+    "a number below 0": (lambda t: F.one_hot(t(data=[-1]), 3), "got -1"),
+    "a row of padding that is none": (
+        lambda t: F.embedding(t(data=[0]), t(3, 2), padding_idx=7),
+        "padding_idx 7 names none of 3 rows",
+    ),
+    "an axis beyond the last": (lambda t: F.softmax(t(2, 2), 5), "axis 5|got 5"),
+    "an axis before the first": (lambda t: F.log_softmax(t(2, 2), -3), "axis -3|got -3"),
+}
+
+
+@refused(SIZES)
+def test_an_argument_that_makes_no_sense_is_refused(call, message, make):
+    with pytest.raises(ArgumentError, match=message):
+        call(make)
+
+
+@refused(SHAPES)
+def test_shapes_that_do_not_go_together_are_refused(call, message, make):
+    with pytest.raises(ShapeError, match=message):
+        call(make)
+
+
+@refused(PLACES)
+def test_places_that_do_not_exist_are_refused(call, message, make):
+    with pytest.raises(OutOfRangeError, match=message):
+        call(make)
+
+
+@pytest.mark.parametrize(
+    "ends", [[0, 1_000_000], [0, -5], [], [5, 0], [0, 3, 2, 8], [0.0, 8.0], [0, 7]], ids=str
+)
+def test_sequences_must_rise_from_nothing_to_the_total(ends, make):
+    with pytest.raises(ArgumentError, match="rise from 0 to the 8 places"):
+        F.attention_varlen(*[make(8, 1, 2)] * 3, ends, 8)
+
+
+def test_a_label_beyond_the_classes_is_refused_where_it_is_followed():
+    level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+    x = level.tensor(np.ones(SCORES, "f4"), requires_grad=True)
+    with pytest.raises(OutOfRangeError, match="labels"):
+        F.nll_loss(x, level.tensor([0, 1, 4]))
+
+
+def test_a_label_that_does_not_count_may_lie_anywhere(make):
+    loss = F.nll_loss(make(*SCORES), make(data=[0, -100, 2]))
+    assert loss.item() == -1.0
+
+
+@pytest.mark.parametrize("stride", [(2,), [2], np.int64(2), (np.int32(2), 2)], ids=str)
+def test_sizes_may_be_numpys_numbers_and_sequences(stride, make):
+    assert F.conv2d(make(*PLANE), make(1, 2, 2, 2), stride=stride).shape == (1, 1, 2, 2)
+
+
+def test_a_padding_may_be_numpys_number(make):
+    assert F.conv1d(make(*LINE), make(1, 1, 2), padding=np.int64(1)).shape == (1, 1, 5)

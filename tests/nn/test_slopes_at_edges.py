@@ -1,0 +1,77 @@
+"""Derivatives where a function bends or a probability is certain: torch's, everywhere."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as torch_functional
+
+import seqloom as sl
+from seqloom.nn import functional as F
+from seqloom.tensor import apply
+
+LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+BENDS = np.array([-30, -1, 0, 1e-3, 1, 2], np.float32)
+
+
+def slopes(name, function, x):
+    """The derivative by each number, by Autodiff."""
+    level = sl.tensor.Autodiff(sl.tensor.backend(name, num_threads=1))
+    leaf = level.tensor(x, requires_grad=True)
+    return function(leaf).sum().backward().wrt(leaf).numpy()
+
+
+def torchs(function, x):
+    """The same, by torch."""
+    leaf = torch.tensor(x, requires_grad=True)
+    function(leaf).sum().backward()
+    return leaf.grad.numpy()
+
+
+@LIBRARIES
+@pytest.mark.parametrize("function", ["elu", "relu", "leaky_relu", "softplus", "silu"])
+def test_slopes_of_activations_are_torchs_at_their_bends(function, name):
+    found = slopes(name, getattr(F, function), BENDS)
+    wanted = torchs(getattr(torch_functional, function), BENDS)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-18)
+
+
+@LIBRARIES
+def test_the_slope_of_clip_at_bounds_that_are_numbers_is_torchs(name):
+    found = slopes(name, lambda x: apply("clip", x, -1.0, 1.0), BENDS)
+    np.testing.assert_array_equal(found, torchs(lambda x: x.clamp(-1, 1), BENDS))
+
+
+SURE = np.array([0, 1, 0, 1, 1e-20, 0.3, 1e-6, 1 - 1e-7, 0.5, 1e-13], np.float32)
+TRUE = np.array([0, 1, 1, 0, 0, 0.7, 1, 0, 1, 1], np.float32)
+
+
+@LIBRARIES
+def test_the_loss_of_certain_probabilities_is_torchs(name):
+    x = sl.tensor.backend(name, num_threads=1).tensor(SURE)
+    found = F.binary_cross_entropy(x, TRUE, reduction="none").numpy()
+    wanted = torch_functional.binary_cross_entropy(
+        torch.tensor(SURE), torch.tensor(TRUE), reduction="none"
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+
+
+@LIBRARIES
+def test_the_slope_of_the_loss_of_certain_probabilities_is_torchs(name):
+    found = slopes(name, lambda x: F.binary_cross_entropy(x, TRUE), SURE)
+    wanted = torchs(
+        lambda x: torch_functional.binary_cross_entropy(x, torch.tensor(TRUE)), SURE
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_the_loss_follows_its_target_too_at_certain_probabilities():
+    level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
+    target = level.tensor(TRUE, requires_grad=True)
+    loss = F.binary_cross_entropy(level.tensor(SURE), target, reduction="sum")
+    found = loss.backward().wrt(target).numpy()
+    log = np.maximum(
+        np.log(SURE.astype("f8"), where=SURE > 0, out=np.full(10, -100.0)), -100
+    )
+    rest = 1 - SURE.astype("f8")
+    other = np.maximum(np.log(rest, where=rest > 0, out=np.full(10, -100.0)), -100)
+    np.testing.assert_allclose(found, other - log, rtol=1e-5)

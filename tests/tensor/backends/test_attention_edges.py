@@ -1,0 +1,128 @@
+"""Attention of arrays without numbers, of other shapes, and in any order of memory."""
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from backend_oracle import everywhere, found
+from seqloom.errors import ShapeError
+
+# (n, h, l, s, d, e): one of them 0.
+EMPTY = [
+    (1, 1, 3, 0, 2, 2),
+    (1, 1, 0, 3, 2, 2),
+    (1, 0, 3, 3, 2, 2),
+    (0, 1, 3, 3, 2, 2),
+    (1, 1, 3, 4, 0, 2),
+    (1, 1, 3, 0, 2, 3),
+]
+RNG = np.random.default_rng(3)
+ARRAYS = [RNG.standard_normal((2, 3, 5, 4)).astype("f4") for _ in range(4)]
+
+
+def normal(*shape):
+    """Normal numbers."""
+    return RNG.standard_normal(shape).astype("f4")
+
+
+def both_ways(b, arrays, mask=None, *, causal=False):
+    """The result, and the derivatives by queries, keys and values."""
+    q, k, v, grad = arrays
+    out, lse = b.attention(q, k, v, mask, causal=causal)
+    parts = b.attention_grad(grad, q, k, v, mask, None, out, lse, causal=causal)
+    return [np.asarray(b.to_numpy(each)) for each in (out, *parts)]
+
+
+@everywhere
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("sizes", EMPTY, ids=str)
+def test_nothing_to_look_at_gives_zeros(sizes, masked, causal, name):
+    n, h, rows, columns, d, e = sizes
+    b = found(name)
+    shapes = (n, h, rows, d), (n, h, columns, d), (n, h, columns, e), (n, h, rows, e)
+    arrays = [b.asarray(normal(*shape)) for shape in shapes]
+    mask = b.asarray(np.ones((rows, columns), bool)) if masked else None
+    out, *parts = both_ways(b, arrays, mask, causal=causal)
+    assert out.shape == shapes[3]
+    assert columns or not out.any()
+    for part, shape in zip(parts, shapes, strict=False):
+        assert part.shape == shape
+        assert np.isfinite(part).all()
+
+
+@everywhere
+@pytest.mark.parametrize("sizes", [(0, 1, 2), (0, 0, 2), (3, 0, 2)], ids=str)
+def test_packed_sequences_without_numbers_give_none(sizes, name):
+    b = found(name)
+    x, ends = b.asarray(normal(*sizes)), b.asarray(np.array([0, sizes[0]], np.int32))
+    assert tuple(b.attention_varlen(x, x, x, ends, max_seqlen=3)[0].shape) == sizes
+
+
+LAYOUTS = {
+    "last axis apart": lambda x: x.mT.contiguous().mT,
+    "axes turned round": lambda x: x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0),
+    "every other number": lambda x: torch.stack([x, x * 7], -1)[..., 0],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_the_order_of_memory_changes_nothing(layout):
+    b = found("torch")
+    expected = both_ways(found("numpy"), ARRAYS)
+    got = both_ways(b, [layout(torch.from_numpy(each)) for each in ARRAYS])
+    for mine, truth in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [bool, "f4"], ids=str)
+def test_the_order_of_a_masks_memory_changes_nothing(kind):
+    mask = (normal(5, 5) < 0.7).astype(kind).T
+    expected = both_ways(found("numpy"), ARRAYS, np.ascontiguousarray(mask))
+    tensors = [torch.from_numpy(each) for each in ARRAYS]
+    got = both_ways(found("torch"), tensors, torch.from_numpy(mask.T).mT)
+    for mine, truth in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-5)
+
+
+def test_a_gradient_of_one_repeated_number_is_read_right():
+    b, tensors = found("torch"), [torch.from_numpy(each) for each in ARRAYS]
+    one = torch.ones(()).expand(2, 3, 5, 4)
+    expected = both_ways(b, [*tensors[:3], one.contiguous()])
+    for mine, truth in zip(both_ways(b, [*tensors[:3], one]), expected, strict=True):
+        np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
+
+
+OTHERS = {
+    "another batch": ((5, 1, 3, 2), (2, 1, 3, 2), (2, 1, 3, 2)),
+    "fewer heads": ((1, 8, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)),
+    "fewer values": ((1, 1, 3, 2), (1, 1, 4, 2), (1, 1, 3, 2)),
+    "narrower keys": ((1, 1, 3, 4), (1, 1, 3, 2), (1, 1, 3, 4)),
+    "no batch": ((1, 3, 2), (1, 3, 2), (1, 3, 2)),
+}
+
+
+@pytest.mark.parametrize("shapes", OTHERS.values(), ids=OTHERS)
+def test_torchs_kernel_never_sees_shapes_that_differ(shapes):
+    with pytest.raises(ShapeError, match="attention: expected"):
+        found("torch").attention(*(torch.ones(shape) for shape in shapes))
+
+
+def test_torchs_derivative_never_sees_shapes_that_differ():
+    b, x = found("torch"), torch.ones(1, 1, 3, 2)
+    out, lse = b.attention(x, x, x)
+    for grad, values in ((x, x[:, :, :2]), (x[:, :, :2], x)):
+        with pytest.raises(ShapeError, match="attention: expected"):
+            b.attention_grad(grad, x, x, values, None, None, out, lse)
+
+
+def test_dropped_weights_under_a_mask_can_be_traced():
+    b, x = found("torch"), torch.from_numpy(ARRAYS[0])
+    mask, key = torch.ones(5, 5, dtype=torch.bool).tril(), b.key_words(sl.Key(2))
+
+    def attend(x, mask, key):
+        return b.attention(x, x, x, mask, key, dropout=0.3)[0]
+
+    traced = torch.compile(attend, backend="eager", fullgraph=True)
+    torch.testing.assert_close(traced(x, mask, key), attend(x, mask, key))
