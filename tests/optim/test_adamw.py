@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, RecordError
+from seqloom.errors import ArgumentError, DTypeError, RecordError
 
 torch = pytest.importorskip("torch")
 X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
@@ -133,3 +133,11 @@ def test_one_scale_is_resumed_bit_for_bit():
     train(layer, first, 5)
     train(layer, second.load_record(first.to_record()), 5)
     assert np.array_equal(layer.weight.numpy(), whole.weight.numpy())
+
+
+def test_a_gradient_of_another_type_is_refused_with_both_types_named():
+    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    x = layer.backend.tensor(np.ones((4, 3)))
+    _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)
+    with pytest.raises(DTypeError, match="weight is of float32, its gradient of float64"):
+        sl.optim.AdamW().step(1e-3, layer, grads)

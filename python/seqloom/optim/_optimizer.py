@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom.errors import ArgumentError, RecordError
+from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
@@ -83,6 +83,8 @@ class Optimizer(ABC):
         Raises:
             ArgumentError: None of the gradients is by a parameter of this model, or the
                 rate is negative or no number.
+            DTypeError: A gradient has another type than its parameter, which the
+                backend's update does not take.
 
         Examples:
             >>> import seqloom as sl
@@ -102,7 +104,11 @@ class Optimizer(ABC):
             raise ArgumentError("no gradient belongs to a parameter of this model")
         moves = [self._move(param, grad, grads.backend) for param, grad in moved]
         self._count.raise_by_one()
-        self.update(grads.backend, rate, moves)
+        try:
+            self.update(grads.backend, rate, moves)
+        except Exception as error:
+            _refuse_other_types(moves, grads.backend, error)
+            raise
         for (param, _), move in zip(moved, moves, strict=True):
             param.put(move.param)
             self._states.put(move.path, move.state)
@@ -197,6 +203,17 @@ class Optimizer(ABC):
 
 # The fields of an optimiser that change as it steps.
 _STATE = frozenset({"_count", "_states"})
+
+
+def _refuse_other_types(moves: list[Move], backend: Backend, error: Exception) -> None:
+    """Raises where a gradient of another type than its parameter is why a step failed."""
+    for move in moves:
+        param, grad = backend.dtype(move.param), backend.dtype(move.grad)
+        if param != grad:
+            raise DTypeError(
+                f"the parameter {move.path} is of {param}, its gradient of {grad}; "
+                f'.astype("{param}") the data or the weights that made the loss wider'
+            ) from error
 
 
 def _checked(lr: float) -> float:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._compile import Graph
     from seqloom.tensor._tensor import Tensor
 
-__all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "overrides"]
+__all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "array_of", "overrides"]
 
 
 class Backend(Defaults, ABC):
@@ -167,6 +167,8 @@ class Backend(Defaults, ABC):
 
         Raises:
             BackendError: ``requires_grad`` on a backend that records nothing.
+            DTypeError: The data are no numbers.
+            ShapeError: Lists of several lengths.
 
         Examples:
             >>> import seqloom as sl
@@ -180,10 +182,39 @@ class Backend(Defaults, ABC):
                 f"{self.name} records nothing; make the tensor on "
                 f'sl.tensor.Autodiff(sl.tensor.backend("{self.name}"))'
             )
-        return Tensor(self.asarray(data, dtype=dtype), self)
+        return Tensor(array_of(data, dtype, self), self)
 
     def __repr__(self) -> str:
         return self.name
+
+
+def array_of(data: Any, dtype: Any, backend: Backend) -> Array:
+    """The array that data become on a backend.
+
+    Args:
+        data: Numbers, nested lists, or an array.
+        dtype: The element type, or None for that of the data.
+        backend: Whose array.
+
+    Returns:
+        An array.
+
+    Raises:
+        SeqloomError: The library cannot make one; it names the type of the data.
+
+    Examples:
+        >>> from seqloom.tensor import backend
+        >>> array_of([1, 2], None, backend("numpy")).tolist()
+        [1, 2]
+    """
+    try:
+        return backend.asarray(data, dtype=dtype)
+    except Exception as error:
+        from seqloom.tensor._native_error import unusable
+
+        if (ours := unusable(error, data, backend)) is error:
+            raise
+        raise ours from error
 
 
 def overrides(backend: Backend, name: str) -> bool:

@@ -13,6 +13,8 @@ from seqloom.tensor._native_error import translated
 from seqloom.tensor._watch import watchers
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from seqloom.tensor._backend import Backend
 
 
@@ -25,7 +27,8 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
         **options: Passed on.
 
     Returns:
-        A tensor, or a tuple of tensors where the function gives several arrays.
+        A tensor, or a tuple where the function gives several arrays; a list among them
+        is a list of tensors.
 
     Raises:
         ShapeError: The shapes do not go together; it names them.
@@ -55,10 +58,29 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
     several = cast("list[Any]", out)
     return tuple(
         [
-            None if each is None else hold(new(kind), each, backend, frame)
+            _nested(each, kind, backend, frame)
+            if type(each) in _NESTED
+            else hold(new(kind), each, backend, frame)
             for each in several
         ]
     )
+
+
+# Results among several that are no array: nothing, or arrays of their own.
+_NESTED = frozenset({type(None), list, tuple})
+
+
+def _nested(part: Any, kind: Any, backend: Backend, frame: FrameType) -> Any:
+    """One of several results: nothing, or a list of arrays as one of tensors."""
+    if part is None:
+        return None
+    found = [
+        _nested(each, kind, backend, frame)
+        if type(each) in _NESTED
+        else hold(new(kind), each, backend, frame)
+        for each in part
+    ]
+    return found if type(part) is list else tuple(found)
 
 
 def tell(name: str, out: Any, backend: Backend) -> None:

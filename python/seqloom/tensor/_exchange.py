@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.errors import DTypeError, GradientError, ShapeError
+from seqloom.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from seqloom.tensor._autodiff import Traced
 from seqloom.tensor._dispatch import contains
 from seqloom.tensor._native_error import translated
@@ -58,14 +58,34 @@ class Exchange(Operators):
         return np.array(values, dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        raw = self._plain("DLPack").raw
+        raw = self._lent(options.get("max_version"))
         try:
             return raw.__dlpack__(**options)
         except Exception as error:
             raise translated(error, "__dlpack__", (self,), self.backend) from error
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._plain("DLPack").raw.__dlpack_device__()
+        return self._lent(None).__dlpack_device__()
+
+    def _lent(self, version: tuple[int, int] | None) -> Any:
+        """The array that another library gets: read-only where it can be told so."""
+        plain = self._plain("DLPack")
+        raw, backend = plain.raw, plain.backend
+        if isinstance(raw, np.generic):
+            raw = np.asarray(cast("Any", raw))
+        # DLPack has a word for read-only since version 1.0, and only NumPy says it.
+        told = version is not None and version >= (1, 0)
+        on_cpu = told and backend.device == "cpu" and backend.dtype(raw).kind in "biufc"
+        return plain.numpy() if on_cpu else raw
+
+    def __reduce__(self) -> Any:
+        """Pickles hold the values, by NumPy, and which backend they were on."""
+        plain = self._plain("a pickle or a deep copy")
+        return _again, (type(self), np.array(plain.numpy()), plain.backend)
+
+    def __copy__(self) -> Self:
+        """Another tensor of the same array: it does not change."""
+        return type(self)(self.raw, self.backend)
 
     def item(self) -> Any:
         """The one value of a tensor of one element.
@@ -147,6 +167,7 @@ class Exchange(Operators):
             A tensor of that backend; this one where it is there already.
 
         Raises:
+            ArgumentError: `backend` is neither a backend nor a name.
             BackendError: No backend is called that.
             GradientError: The tensor is followed: its gradient would be lost on the way.
 
@@ -174,8 +195,19 @@ class Exchange(Operators):
         return self.detach()
 
 
-def _backend_of(backend: str | Backend) -> Backend:
+def _backend_of(backend: Any) -> Backend:
     """The backend of a name."""
+    from seqloom.tensor._backend import Backend as Kind
     from seqloom.tensor._registry import backend as found
 
+    if not isinstance(backend, (str, Kind)):
+        raise ArgumentError(
+            'a tensor moves to a backend, or to the name of one, such as "torch:cuda"; '
+            f"this is {type(backend).__name__}"
+        )
     return found(backend) if isinstance(backend, str) else backend
+
+
+def _again(kind: type[Exchange], values: Any, backend: Backend) -> Exchange:
+    """The tensor that a pickle meant."""
+    return kind(backend.asarray(values), backend)

@@ -80,12 +80,6 @@ class Leaf:
         self.array, self.lent = array, False
         self.version += 1
 
-    def stand_in(self, array: Array, backend: Backend) -> Callable[[], None]:
-        """Shows another array on another backend, until the result is called."""
-        before = dict(vars(self))
-        self.array, self.backend, self.lent = array, backend, False
-        return lambda: vars(self).update(before)
-
 
 class Counter(Leaf):
     """A whole number that a step may raise, as a Python number or an array of one."""

@@ -19,9 +19,11 @@ from seqloom.tensor._memory._released import Released
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
-# Words by which libraries speak of memory, of element types and of shapes, in this order.
+# Words by which libraries speak of memory, of places, of element types and of shapes,
+# in this order.
 _BY_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
+    (("out of bounds", "out of range"), OutOfRangeError),
     (("dtype", "scalar type", "input type", " cast", "not implemented for"), DTypeError),
     (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
 )
@@ -58,6 +60,21 @@ def translated(
     # The first line says it; what follows is the library's advice to its own users.
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return _kind(error)(f"{name}({inputs}) on {backend}: {reason}")
+
+
+def unusable(error: Exception, data: Any, backend: Backend) -> SeqloomError:
+    """The exception that data become of which no array can be made.
+
+    Args:
+        error: What the library raised.
+        data: What was given.
+        backend: Whose array it should become.
+
+    Returns:
+        Ours; it names the type of the data, not all of them.
+    """
+    given = data if hasattr(data, "shape") else cast("Any", type(data))
+    return translated(error, "tensor", (given,), backend)
 
 
 def _refuse_released(arg: Any) -> None:

@@ -11,10 +11,13 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from seqloom._files import write_atomic
+from seqloom.errors import BackendError
 from seqloom.tensor._backend import EXTENSION, REQUIRED, Array, Backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from seqloom.tensor._tensor import Tensor
 
 _FACTS = frozenset(("dtype", "finfo", "iinfo", "isdtype", "result_type", "key_words"))
 
@@ -162,6 +165,34 @@ class Profile(Backend):
             []
         """
         self._events.clear()
+
+    def tensor(
+        self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        """Makes a tensor on this backend.
+
+        Args:
+            data: Numbers, nested lists, or an array.
+            dtype: The name of the element type; default: that of the data.
+            requires_grad: Only an `Autodiff` over this backend follows a tensor.
+
+        Returns:
+            A tensor.
+
+        Raises:
+            BackendError: ``requires_grad``.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.Profile(sl.tensor.backend("numpy")).tensor([1.0]).shape
+            (1,)
+        """
+        if requires_grad:
+            raise BackendError(
+                f"{self} follows nothing; an engine goes over what measures: "
+                "sl.tensor.Autodiff(sl.tensor.Profile(backend)).tensor(…)"
+            )
+        return super().tensor(data, dtype=dtype)
 
     # What a backend must have, and what is a fact rather than work.
 

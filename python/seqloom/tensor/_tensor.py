@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import GradientError, ShapeError
 from seqloom.tensor._at import At
-from seqloom.tensor._dispatch import apply, contains
+from seqloom.tensor._dispatch import apply, contains, shared_backend
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._index import plain_key
 from seqloom.tensor._memory._scope import keep
@@ -110,14 +110,15 @@ class Tensor(Shaping):
         keep(self)
         return self
 
-    def backward(self, gradient: Tensor | None = None) -> Gradients:
+    def backward(self, gradient: Any = None) -> Gradients:
         """The gradients of this tensor by everything followed that it was made of.
 
         What was recorded is consumed: memory falls while it runs, and a second call needs
         a second computation.
 
         Args:
-            gradient: The gradient by this tensor, of its shape; default 1, for a scalar.
+            gradient: The gradient by this tensor, of its shape: a tensor, an array or a
+                list; default 1, for a scalar.
 
         Returns:
             The gradients; ``.wrt(x)`` gives the one by `x`.
@@ -125,6 +126,9 @@ class Tensor(Shaping):
         Raises:
             GradientError: Nothing followed is in it, it is not a scalar and no gradient is
                 given, or it was consumed before.
+            ShapeError: `gradient` has another shape than this tensor.
+            DTypeError: `gradient` holds no numbers.
+            BackendError: `gradient` is a tensor of another library.
 
         Examples:
             >>> import seqloom as sl
@@ -145,7 +149,7 @@ class Tensor(Shaping):
             level.gradients(self.raw, self._seed(gradient, shape)), level.inner
         )
 
-    def _seed(self, gradient: Tensor | None, shape: tuple[int, ...]) -> Array:
+    def _seed(self, gradient: Any, shape: tuple[int, ...]) -> Array:
         """The gradient by this tensor, an array of the inner backend."""
         level: Any = self.backend
         if gradient is None and shape != ():
@@ -154,7 +158,12 @@ class Tensor(Shaping):
             )
         if gradient is None:
             return level.inner.ones((), dtype=self.dtype)
+        if not isinstance(gradient, Tensor):
+            gradient = level.inner.tensor(gradient)
         if gradient.shape != shape:
             raise ShapeError(f"the gradient has shape {gradient.shape}, the tensor {shape}")
+        if gradient.dtype != self.dtype:
+            gradient = gradient.astype(self.dtype)
+        shared_backend([self, gradient])  # refuses one of another library
         within = contains(level.inner, gradient.backend)
         return gradient.raw if within else level.lower(gradient.raw)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from seqloom.errors import BackendError, GradientError
-from seqloom.tensor._backend import Array, Backend
+from seqloom.tensor._backend import Array, Backend, array_of
 
 if TYPE_CHECKING:
     from seqloom.tensor._tensor import Tensor
@@ -217,7 +217,7 @@ class TorchAutograd(Backend):
         """
         from seqloom.tensor._tensor import Tensor
 
-        value = self.inner.asarray(data, dtype=dtype)
+        value = array_of(data, dtype, self.inner)
         return Tensor(self.leaf(value) if requires_grad else value, self)
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+import seqloom as sl
 from backend_oracle import everywhere, found
+from seqloom.errors import ArgumentError, OutOfRangeError
 
 KEYS = {
     "number": (1, ...),
@@ -14,6 +16,13 @@ KEYS = {
     "backwards": (slice(None), slice(None, None, -2), ...),
     "new axis": (slice(None), None, 2, ...),
     "mixed": (1, slice(3, 0, -1), slice(1, 5, 3)),
+}
+PLACES = np.array([3, 0])
+APART = {
+    "number, slice, array": (0, slice(None), PLACES),
+    "array, slice, number": (PLACES[1:], slice(1, 3), -1),
+    "number, new axis, array": (1, None, PLACES),
+    "number beside array": (slice(None), 0, PLACES),
 }
 VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 keys = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
@@ -29,6 +38,18 @@ def numbers(b, x):
 def test_an_index_takes_what_numpy_takes(key, name):
     b = found(name)
     np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), key)), VALUES[key])
+
+
+@everywhere
+@pytest.mark.parametrize("key", APART.values(), ids=APART)
+def test_numbers_count_as_arrays_beside_arrays_as_numpy_has_it(key, name):
+    b = found(name)
+    own = tuple(b.asarray(p) if isinstance(p, np.ndarray) else p for p in key)
+    np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), own)), VALUES[key])
+    expected = np.zeros_like(VALUES)
+    expected[key] = VALUES[key]
+    got = b.scatter_index(b.asarray(VALUES[key].copy()), own, VALUES.shape)
+    np.testing.assert_array_equal(numbers(b, got), expected)
 
 
 @everywhere
@@ -162,3 +183,43 @@ def test_einsum_is_numpys(equation, shapes, name):
     got = b.einsum(equation, *(b.asarray(a) for a in arrays))
     expected = np.einsum(equation, *arrays)
     np.testing.assert_allclose(numbers(b, got), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("equation", ["!!", "ij,jk", "ij->k", "i->i", "ij->ii"])
+def test_an_equation_that_names_other_axes_is_refused(equation):
+    with pytest.raises(ArgumentError, match="does not fit operands"):
+        found("numpy").einsum(equation, np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("k", [-1, 5])
+@pytest.mark.parametrize("name", ["strict", "numpy"])
+def test_more_than_all_or_less_than_none_cannot_be_the_largest(k, name):
+    b = found(name)
+    with pytest.raises(ArgumentError, match="from 0 to 4"):
+        b.topk(b.asarray([1.0, 2.0, 3.0, 4.0]), k)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+@pytest.mark.parametrize("place", [4, -5, 2**40])
+def test_a_place_beyond_the_axis_is_refused(place, name):
+    b = sl.tensor.backend(name)
+    x, places = b.tensor(np.ones((2, 4), "f4")), b.tensor([[place], [0]])
+    with pytest.raises(OutOfRangeError, match="out of bounds"):
+        sl.tensor.apply("take_along_axis", x, places, axis=1)
+
+
+@everywhere
+def test_values_along_an_axis_are_taken_from_the_end_too(name):
+    b = found(name)
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    places = np.array([[-1, 1, -4]], np.int32)
+    got = b.take_along_axis(b.asarray(x), b.asarray(places), axis=1)
+    assert numbers(b, got).tolist() == [[3, 1, 0], [7, 5, 4]]
+
+
+@everywhere
+def test_nothing_is_added_along_an_axis_beyond_the_last(name):
+    b = found(name)
+    index = b.asarray(np.array([0], np.int32))
+    with pytest.raises(IndexError):
+        b.scatter_add(b.asarray([1.0]), index, b.asarray([1.0]), axis=5)

@@ -7,6 +7,7 @@ import pytest
 
 import seqloom as sl
 from backend_oracle import everywhere, found, wide
+from seqloom.errors import ArgumentError
 
 KEY = sl.Key(3)
 THEIRS = jax.random.wrap_key_data(jnp.array(KEY.words, jnp.uint32), impl="threefry2x32")
@@ -140,3 +141,36 @@ def test_the_devices_functions_give_the_same_bits_without_a_device():
     ]
     for one, two in same:
         np.testing.assert_array_equal(one.numpy(), two.numpy())
+
+
+REFUSED = {
+    "a length below 0": (lambda b: b.uniform(KEY, (2, -1)), "length is below 0"),
+    "normal numbers of it": (lambda b: b.normal(KEY, (-1,)), "length is below 0"),
+    "an order of fewer than none": (lambda b: b.permutation(KEY, -1), "permutation of -1"),
+    "a probability above 1": (
+        lambda b: b.bernoulli(KEY, 1.5, (3,)),
+        r"in \[0, 1\], got 1.5",
+    ),
+    "a probability below 0": (lambda b: b.bernoulli(KEY, -0.5, (3,)), r"in \[0, 1\]"),
+    "an empty range": (lambda b: b.randint(KEY, 5, 5, (3,)), "low must be below high"),
+    "a range beyond int32": (lambda b: b.randint(KEY, 0, 2**40, (3,)), "of int32"),
+    "bounds the wrong way": (
+        lambda b: b.truncated_normal(KEY, 1.0, -1.0, (3,)),
+        "lower must be below upper",
+    ),
+}
+
+
+@everywhere
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_drawn_is_refused(call, message, name):
+    with pytest.raises(ArgumentError, match=message):
+        call(found(name))
+
+
+@everywhere
+@pytest.mark.parametrize("bounds", [(20.0, 21.0), (-21.0, -20.0), (5.3, 40.0)], ids=str)
+def test_normal_numbers_between_far_bounds_lie_between_them(bounds, name):
+    b, (low, high) = found(name), bounds
+    got = numbers(b, b.truncated_normal(KEY, low, high, (200,)))
+    assert ((got > low) & (got < high)).all()

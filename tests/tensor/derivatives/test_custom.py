@@ -79,3 +79,60 @@ def test_a_result_that_is_dropped_frees_what_the_rule_kept():
     del out
     gc.collect()
     assert watch() is None
+
+
+def by_rule(rule):
+    """The backward pass of a function of three numbers with a rule."""
+    x = A.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    function = sl.tensor.custom_gradient(lambda x: x * 2.0, rule)
+    return function(x).sum().backward().wrt(x)
+
+
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [
+        (B.tensor([1.0]), r"float32 of shape \(1,\)"),
+        (B.tensor([[1.0, 2.0], [3.0, 4.0]]), r"float32 of shape \(2, 2\)"),
+        (B.tensor([1, 2, 3]), r"int64 of shape \(3,\)"),
+        (1.0, "float, no tensor"),
+    ],
+)
+def test_a_gradient_that_is_not_like_its_argument_is_an_error(part, found):
+    expected = rf"argument 0 .* is {found}; expected is float32 of shape \(3,\)"
+    with pytest.raises(sl.errors.GradientError, match=expected):
+        by_rule(lambda _args, _out, _grad: (part,))
+
+
+def test_a_gradient_of_another_library_is_an_error():
+    pytest.importorskip("torch")
+    part = sl.tensor.backend("torch").tensor([1.0, 2.0, 3.0])
+    with pytest.raises(sl.errors.GradientError, match="a tensor of torch"):
+        by_rule(lambda _args, _out, _grad: (part,))
+
+
+@pytest.mark.parametrize("parts", [None, 1.0, "grad"])
+def test_a_rule_that_gives_no_tuple_is_an_error(parts):
+    with pytest.raises(sl.errors.GradientError, match=r"give a tuple .* \(grad,\)"):
+        by_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
+
+
+def test_a_constant_of_the_level_may_be_in_a_rule():
+    factor = A.tensor(2.0)
+    assert by_rule(lambda _args, _out, grad: (grad * factor,)).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("out", [None, 1.0, [1.0]])
+def test_a_function_that_returns_no_tensor_is_an_error(out):
+    function = sl.tensor.custom_gradient(lambda _x: out, lambda _args, _out, grad: (grad,))
+    with pytest.raises(sl.errors.GradientError, match=f"returned {type(out).__name__}"):
+        function(A.tensor([1.0], requires_grad=True))
+
+
+def test_what_is_followed_comes_in_as_an_argument():
+    x = A.tensor([1.0], requires_grad=True)
+    hidden = x * x
+    function = sl.tensor.custom_gradient(
+        lambda _x: hidden, lambda _args, _out, grad: (grad,)
+    )
+    with pytest.raises(sl.errors.GradientError, match="as arguments"):
+        function(x)

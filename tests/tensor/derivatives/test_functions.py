@@ -86,6 +86,36 @@ def test_an_argument_that_is_no_tensor_is_an_error():
 LABELS = np.array([2, 0, 1])
 
 
+@pytest.mark.parametrize("argnum", [1, -2])
+def test_an_argument_that_was_not_given_is_an_error(argnum):
+    for derivative in (sl.tensor.grad, sl.tensor.jacobian):
+        with pytest.raises(sl.errors.ArgumentError, match=rf"argument {argnum} .* with 1"):
+            derivative(lambda x: x, argnum)(B.tensor(1.0))
+
+
+def test_arguments_count_from_the_end_too():
+    x, y = B.tensor([2.0]), B.tensor([3.0])
+    assert sl.tensor.jacobian(lambda x, y: x * y, -1)(x, y).tolist() == [[2]]
+
+
+@pytest.mark.parametrize("out", [None, 1.0, (1.0, 2.0)])
+def test_a_jacobian_is_of_a_function_that_returns_one_tensor(out):
+    with pytest.raises(sl.errors.GradientError, match=f"returned {type(out).__name__}"):
+        sl.tensor.jacobian(lambda _x: out)(B.tensor([1.0]))
+
+
+def test_a_jacobian_of_nothing_is_empty():
+    x = B.tensor(np.zeros((0, 2), "f4"))
+    assert sl.tensor.jacobian(lambda x: x * x)(x).shape == (0, 2, 0, 2)
+    assert sl.tensor.jacobian(lambda x: x.sum())(x).shape == (0, 2)
+
+
+@pytest.mark.parametrize("v", [[1.0], [[1.0, 2.0]], 1.0])
+def test_a_vector_of_another_shape_than_the_input_is_an_error(v):
+    with pytest.raises(sl.errors.ShapeError, match=r"\(2,\)"):
+        sl.tensor.hvp(lambda x: (x**3).sum(), B.tensor([1.0, 2.0]), B.tensor(v))
+
+
 def mlp(f, relu, linear):
     return lambda x, w, v: (f(linear(relu(linear(x, w)), v)) ** 2).mean()
 

@@ -1,6 +1,8 @@
 """Numbers out of tensors: NumPy's protocols, DLPack, Python's numbers, other backends."""
 
+import copy
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -155,3 +157,52 @@ def test_shapes_and_types_change():
 def test_only_a_matrix_has_a_transpose_of_two_axes():
     with pytest.raises(ShapeError, match="permute_dims"):
         B.tensor(np.zeros((2, 3, 4))).T  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "numpy"])
+def test_dlpack_lends_memory_that_numpy_cannot_write_to(name):
+    pytest.importorskip(name)
+    found = np.from_dlpack(sl.tensor.backend(name).tensor([1.0, 2.0]))
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 99
+
+
+def test_dlpack_without_a_version_still_shares_the_memory():
+    values = np.zeros(2, np.float32)
+    capsule = B.tensor(values).__dlpack__()
+    assert type(capsule).__name__ == "PyCapsule"
+
+
+def test_numpys_scalars_go_out_by_dlpack():
+    assert np.from_dlpack(B.tensor([1.0, 2.0]).sum()) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("name", ["torch", "numpy"])
+def test_a_pickle_holds_values_type_and_backend(name, dtype):
+    pytest.importorskip(name)
+    x = sl.tensor.backend(name).tensor([1.0, 2.0]).astype(dtype)
+    back = pickle.loads(pickle.dumps(x))  # noqa: S301 - our own
+    assert back.backend is x.backend
+    assert (back.tolist(), back.dtype) == (x.tolist(), x.dtype)
+
+
+def test_a_constant_of_a_level_is_pickled_as_its_values():
+    back = pickle.loads(pickle.dumps(A.tensor([1.0])))  # noqa: S301 - our own
+    assert (back.tolist(), back.backend) == ([1], B)
+
+
+@pytest.mark.parametrize("use", [pickle.dumps, copy.deepcopy])
+def test_a_followed_tensor_is_not_pickled(use):
+    with pytest.raises(GradientError, match="detach"):
+        use(A.tensor([1.0], requires_grad=True))
+
+
+def test_a_copy_of_a_followed_tensor_is_followed():
+    x = A.tensor([3.0], requires_grad=True)
+    assert copy.copy(x * x).sum().backward().wrt(x).item() == 6
+
+
+def test_a_deep_copy_is_an_array_of_its_own():
+    x = B.tensor([1.0])
+    assert not np.shares_memory(copy.deepcopy(x).raw, x.raw)

@@ -1,10 +1,13 @@
 """What libraries raise becomes ours, with the operation, shapes and types in the text."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import seqloom as sl
 from seqloom.errors import (
+    ArgumentError,
     BackendError,
     DTypeError,
     MemoryLimitError,
@@ -91,3 +94,41 @@ def test_no_tensor_at_all():
 def test_tensors_of_two_libraries_do_not_meet():
     with pytest.raises(BackendError, match=r"numpy and of torch"):
         tensor("numpy", 2) + tensor("torch", 2)
+
+
+def test_what_fails_on_the_way_back_names_its_operation():
+    pytest.importorskip("torch")
+    level = sl.tensor.Autodiff(sl.tensor.backend("torch"))
+    x = level.tensor(np.ones((5, 4), "f4"), requires_grad=True)
+    losses, _ = apply("cross_entropy", x, level.tensor(np.array([0, 1, 2])))
+    with pytest.raises(
+        ShapeError, match=r"backward of cross_entropy\(\S*\[3\], \S*\[5, 4\], \S*\[3\]"
+    ):
+        losses.sum().backward()
+
+
+def test_what_ones_own_rule_raises_stays_as_it_is():
+    level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+    x = level.tensor(1.0, requires_grad=True)
+    wrong = sl.tensor.custom_gradient(lambda x: x * 2, lambda _args, _out, _grad: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        wrong(x).backward()
+
+
+def test_random_numbers_without_a_key():
+    with pytest.raises(ArgumentError, match=r"sl\.Key.*int"):
+        sl.tensor.backend("numpy").uniform(5, (3,))
+
+
+def test_moving_to_what_is_no_backend():
+    number: Any = 3
+    with pytest.raises(ArgumentError, match="int"):
+        tensor("numpy", 1).to(number)
+
+
+def test_lists_among_the_results_hold_tensors():
+    x = tensor("numpy", 4)
+    scaled, norm = apply("clip_by_global_norm", [x, x * 0], 1.0)
+    found = [each.numpy() for each in scaled]
+    np.testing.assert_allclose(found, [[0.5] * 4, [0.0] * 4], rtol=1e-5)
+    assert norm.item() == 2

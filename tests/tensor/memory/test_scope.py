@@ -198,3 +198,67 @@ def test_tensors_made_while_unscoped_belong_to_no_scope():
             x = B.tensor([1.0])
         y = B.tensor([1.0])
     assert (released(x), released(y)) == (False, True)
+
+
+def enter():
+    """A scope that is open."""
+    opened = sl.tensor.scope()
+    opened.__enter__()
+    return opened
+
+
+def test_scopes_that_are_left_in_the_wrong_order_leave_none_open():
+    outer, inner = enter(), enter()
+    outer.__exit__(None, None, None)
+    x = B.tensor([1.0])
+    assert not released(x)
+    inner.__exit__(None, None, None)
+    assert released(x)
+    assert not released(B.tensor([1.0]))
+    with sl.tensor.scope():
+        y = B.tensor([1.0])
+    assert released(y)
+
+
+def test_the_scope_around_both_goes_on():
+    with sl.tensor.scope():
+        outer, inner = enter(), enter()
+        outer.__exit__(None, None, None)
+        x = B.tensor([1.0]).keep()
+        inner.__exit__(None, None, None)
+        y = B.tensor([1.0])
+        assert not released(x)
+    assert released(x)
+    assert released(y)
+
+
+def left_by_another_thread():
+    """A tensor of a scope that a generator held and another thread closed."""
+
+    def holding():
+        with sl.tensor.scope():
+            yield B.tensor([1.0])
+
+    generator = holding()
+    x = next(generator)
+    thread = threading.Thread(target=generator.close)
+    thread.start()
+    thread.join()
+    return x
+
+
+def test_a_scope_that_another_thread_leaves_releases_and_collects_no_more():
+    assert released(left_by_another_thread())
+    x, y = B.tensor([1.0]), A.tensor([1.0], requires_grad=True)
+    z = y * y
+    with sl.tensor.scope():
+        pass
+    assert not any(map(released, (x, y, z)))
+
+
+def test_after_it_the_scope_around_collects_again():
+    with sl.tensor.scope():
+        left_by_another_thread()
+        x, y = B.tensor([1.0]), B.tensor([1.0])
+    assert released(x)
+    assert released(y)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.errors import BackendError
 
 PLAIN = sl.tensor.backend("numpy", num_threads=1)
 
@@ -112,3 +113,9 @@ def test_forgets_on_request():
     profile.tensor([1.0])
     profile.clear()
     assert profile.operations == []
+
+
+def test_a_profile_over_an_engine_says_that_the_engine_goes_over_it():
+    profile = sl.tensor.Profile(sl.tensor.Autodiff(PLAIN))
+    with pytest.raises(BackendError, match=r"Autodiff\(sl.tensor.Profile"):
+        profile.tensor([1.0], requires_grad=True)

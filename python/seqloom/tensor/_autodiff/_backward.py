@@ -7,7 +7,7 @@ as it is visited, and each gradient leaves the table as it is used, so memory fa
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
 from seqloom.tensor._autodiff._node import CONSUMED, Node, Output, Traced
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._rules import Rule
 
 
 def backward(root: Traced, seed: Array) -> dict[int, Array]:
@@ -56,6 +57,7 @@ def pull_back(
 
     Raises:
         GradientError: The recorded operations were consumed by an earlier call.
+        SeqloomError: The library refuses to compute a derivative; it names the operation.
     """
     walk = _Walk(roots[0].level.inner, before, retain)
     for root, seed in zip(roots, seeds, strict=True):
@@ -121,9 +123,31 @@ class _Walk:
         if not self.retain:
             node.saved, node.parents = CONSUMED, ()
         needs = tuple([parent is not None for parent in parents])
-        parts = rule.pull(self.inner, saved, grad, needs)
+        try:
+            parts = rule.pull(self.inner, saved, grad, needs)
+        except Exception as error:
+            if (ours := _named(error, rule, (grad, saved), self.inner)) is error:
+                raise
+            raise ours from error
         for each in watchers:
             each.pulled(node, parts, self.inner)
         for parent, part in zip(parents, parts, strict=False):
             if parent is not None and part is not None:
                 self.arrive(parent, part)
+
+
+def _named(error: Exception, rule: Rule, given: Any, inner: Backend) -> Exception:
+    """What a derivative raised, with its operation; what the user's code raised, as is."""
+    from seqloom.tensor._native_error import translated
+    from seqloom.tensor._rules import RULES
+
+    if RULES.get(rule.name) is not rule:
+        return error
+    return translated(error, f"backward of {rule.name}", _arrays(given), inner)
+
+
+def _arrays(given: Any) -> tuple[Any, ...]:
+    """The arrays among what a rule was given."""
+    if isinstance(given, (list, tuple)):
+        return tuple(found for each in cast("list[Any]", given) for found in _arrays(each))
+    return (given,) if hasattr(given, "shape") else ()

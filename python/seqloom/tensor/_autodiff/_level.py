@@ -18,7 +18,7 @@ from seqloom.errors import GradientError
 from seqloom.tensor._autodiff._backward import pull_back
 from seqloom.tensor._autodiff._functions import BINARY, function_of, of_arrays, unfollowed
 from seqloom.tensor._autodiff._node import Traced, is_followable, node_of, traced
-from seqloom.tensor._backend import Array, Backend
+from seqloom.tensor._backend import Array, Backend, array_of
 from seqloom.tensor._rules import RULES
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class Autodiff(Backend):
         """
         from seqloom.tensor._tensor import Tensor
 
-        value = self.inner.asarray(data, dtype=dtype)
+        value = array_of(data, dtype, self.inner)
         return Tensor(self.leaf(value) if requires_grad else value, self)
 
 

@@ -3,7 +3,8 @@
 from seqloom.tensor._derivatives._check_finite import check_finite
 from seqloom.tensor._derivatives._checkpoint import checkpoint, recomputing
 from seqloom.tensor._derivatives._custom import custom_gradient, stop_gradient
-from seqloom.tensor._derivatives._functions import grad, hvp, jacobian, value_and_grad
+from seqloom.tensor._derivatives._functions import grad, hvp, value_and_grad
+from seqloom.tensor._derivatives._jacobian import jacobian
 
 __all__ = [
     "check_finite",

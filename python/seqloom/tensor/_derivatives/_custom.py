@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import GradientError
 from seqloom.tensor._autodiff import Traced, record
 from seqloom.tensor._derivatives._region import outermost
+from seqloom.tensor._dispatch import contains
 from seqloom.tensor._rules import ALL, Rule
 from seqloom.tensor._rules._keep import nothing
 from seqloom.tensor._tensor import Tensor, apply
@@ -53,8 +54,10 @@ def custom_gradient(
         A function of the same arguments and results.
 
     Raises:
-        GradientError: The rule gives another number of gradients than there are arguments,
-            or the tensors are of another engine than `Autodiff`.
+        GradientError: The function returns something else than tensors, the rule another
+            number of gradients than there are arguments, or one that does not have its
+            argument's shape, type and backend; or the tensors are of another engine than
+            `Autodiff`.
 
     Examples:
         A step whose gradient passes straight through:
@@ -79,7 +82,7 @@ def custom_gradient(
         inner = tuple(_lowered(level, arg) for arg in args)
         out = call(*inner)  # a level below follows by the same rule
         several = isinstance(out, tuple)
-        outs = cast("tuple[Any, ...]", out) if several else (out,)
+        outs = _results(level, out)
         nodes = tuple(_node(level, arg) for arg in args)
         saved = level.inner, rule, inner, out
         made = record(level, _RULE, nodes, saved, tuple(each.raw for each in outs))
@@ -98,6 +101,30 @@ def _refuse_other_engines(args: tuple[Any, ...]) -> None:
             )
 
 
+def _results(level: Any, out: Any) -> tuple[Tensor, ...]:
+    """What a function returned, which must be tensors of the level below."""
+    outs = cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
+    for each in outs:
+        if not isinstance(each, Tensor):
+            raise GradientError(
+                "a function with a gradient of its own returned "
+                f"{type(each).__name__}; it returns a tensor or a tuple of them"
+            )
+        if not contains(level.inner, _home(each)):
+            raise GradientError(
+                f"a function with a gradient of its own returned a tensor of "
+                f"{each.backend}, which came in by another way than its arguments; give "
+                "all that is followed as arguments"
+            )
+    return outs
+
+
+def _home(tensor: Tensor) -> Backend:
+    """Whose array a tensor holds: that of a constant is of the innermost backend."""
+    raw = tensor.raw
+    return raw.level if isinstance(raw, Traced) else tensor.detach().backend
+
+
 def _lowered(level: Any, arg: Any) -> Any:
     """An argument as the level below has it."""
     if not isinstance(arg, Tensor):
@@ -111,17 +138,48 @@ def _node(level: Any, arg: Any) -> Any:
     return raw.node if isinstance(raw, Traced) and raw.level is level else None
 
 
-def _by_rule(_b: Backend, saved: Any, grads: Any, _needs: Needs) -> Sequence[Array | None]:
+def _by_rule(_b: Backend, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:
     """What the user's rule gives, as arrays."""
     backend, rule, args, out = saved
     seeds = tuple(None if each is None else Tensor(each, backend) for each in grads)
-    parts = rule(args, out, seeds if isinstance(out, tuple) else seeds[0])
-    if len(parts) != len(args):
+    parts = _parts(rule(args, out, seeds if isinstance(out, tuple) else seeds[0]), args)
+    return [
+        _checked(part, arg, place, backend) if needed and part is not None else None
+        for place, (part, arg, needed) in enumerate(zip(parts, args, needs, strict=True))
+    ]
+
+
+def _parts(parts: Any, args: tuple[Any, ...]) -> Sequence[Any]:
+    """What a rule returned, which must be a gradient for each argument."""
+    if not isinstance(parts, (tuple, list)):
         raise GradientError(
-            f"the rule gave {len(parts)} gradients for {len(args)} arguments; give None "
+            f"the rule gave {type(parts).__name__}; give a tuple with a gradient for each "
+            f"of the {len(args)} arguments, such as (grad,)"
+        )
+    found = cast("Sequence[Any]", parts)
+    if len(found) != len(args):
+        raise GradientError(
+            f"the rule gave {len(found)} gradients for {len(args)} arguments; give None "
             "for one without"
         )
-    return [None if part is None else part.raw for part in parts]
+    return found
+
+
+def _checked(part: Any, arg: Tensor, place: int, backend: Backend) -> Array:
+    """A gradient's array, where it goes with its argument."""
+    expected = f"{arg.dtype} of shape {arg.shape} on {backend}"
+    if not isinstance(part, Tensor):
+        found = f"{type(part).__name__}, no tensor"
+    elif part.shape == arg.shape and part.dtype == arg.dtype:
+        if contains(backend, _home(part)):
+            return part.raw
+        found = f"a tensor of {part.backend}"
+    else:
+        found = f"{part.dtype} of shape {part.shape}"
+    raise GradientError(
+        f"the rule's gradient by argument {place} (counted from 0) is {found}; "
+        f"expected is {expected}, as that argument is"
+    )
 
 
 _RULE = Rule(nothing, _by_rule, followed=ALL, name="custom_gradient")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.errors import ArgumentError, GradientError
+from seqloom.errors import GradientError, ShapeError
 from seqloom.tensor._derivatives._levels import (
     active,
+    chosen,
     gradients_of,
     is_on,
-    level_over,
+    leaves_over,
     plain,
 )
 from seqloom.tensor._tensor import Tensor
@@ -50,7 +50,7 @@ def value_and_grad(
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> tuple[Any, Any]:
-        level, leaves = _leaves([args[number] for number in numbers])
+        level, leaves = leaves_over(chosen(args, numbers))
         given = list(args)
         for number, leaf in zip(numbers, leaves, strict=True):
             given[number] = leaf
@@ -102,6 +102,10 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     Returns:
         The function's value, and the product in the shapes of the inputs.
 
+    Raises:
+        ArgumentError: An input is no tensor.
+        ShapeError: The vector has other shapes than the inputs.
+
     Examples:
         >>> import seqloom as sl
         >>> B = sl.tensor.backend("numpy")
@@ -113,7 +117,8 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     several = isinstance(inputs, (tuple, list))
     points = list(cast("Sequence[Any]", inputs)) if several else [inputs]
     ways = list(v) if several else [v]
-    level, leaves = _leaves(points)
+    level, leaves = leaves_over(points)
+    _check_shapes(ways, leaves)
     with active(level):
         value, grads = value_and_grad(function, range(len(points)))(*leaves)
         total = sum((slope * way).sum() for slope, way in zip(grads, ways, strict=True))
@@ -122,63 +127,12 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     return plain(level, value), products if several else products[0]
 
 
-def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """Makes a function of tensors all its first derivatives.
-
-    The function runs once; each number of its result costs one backward pass.
-
-    Args:
-        function: Returns a tensor.
-        argnum: By which of its arguments, counted from 0.
-
-    Returns:
-        A function of the same arguments that returns a tensor whose shape is the result's
-        followed by the argument's.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> x = sl.tensor.backend("numpy").tensor([1.0, 3.0])
-        >>> sl.tensor.jacobian(lambda x: x * x)(x).numpy().tolist()
-        [[2.0, 0.0], [0.0, 6.0]]
-    """
-
-    @wraps(function)
-    def call(*args: Any, **options: Any) -> Tensor:
-        level, (leaf,) = _leaves([args[argnum]])
-        given = [*args[:argnum], leaf, *args[argnum + 1 :]]
-        with active(level):
-            out = function(*given, **options)
-        b, number = level.inner, level.leaf_number(leaf.raw)
-        found = [rows.get(number) for rows in _rows(level, out)]
-        blank = b.zeros(leaf.shape, dtype=leaf.raw.dtype)
-        filled = [blank if row is None else row for row in found]
-        return Tensor(b.reshape(b.stack(filled, axis=0), (*out.shape, *leaf.shape)), b)
-
-    return call
-
-
-def _rows(level: Any, out: Tensor) -> list[dict[int, Any]]:
-    """The gradients of each number of a result; what was recorded stays till the last."""
-    size = math.prod(out.shape)
-    if not is_on(level, out):
-        return [{} for _ in range(size)]
-    b = level.inner
-    seeds = b.reshape(b.eye(size, dtype=out.raw.dtype), (size, *out.shape))
-    return [
-        level.gradients(out.raw, b.index(seeds, place), retain=place < size - 1)
-        for place in range(size)
-    ]
-
-
-def _leaves(points: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    """A level for a new derivative, and the arguments as its leaves."""
-    for point in points:
-        if not isinstance(point, Tensor):
-            raise ArgumentError(
-                f"a gradient is taken by tensors; this argument is {type(point).__name__}"
-            )
-    level = level_over(points[0].backend)
-    return level, [Tensor(level.leaf(point.raw), level) for point in points]
+def _check_shapes(ways: list[Any], leaves: list[Tensor]) -> None:
+    """Refuses a vector that would broadcast, or have parts left over."""
+    found = [tuple(getattr(each, "shape", ())) for each in ways]
+    expected = [each.shape for each in leaves]
+    if found != expected:
+        raise ShapeError(f"v has the shapes {found}; expected are those of {expected}")
 
 
 def _gradient(

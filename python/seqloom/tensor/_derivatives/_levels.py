@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.errors import GradientError
+from seqloom.errors import ArgumentError, GradientError
 from seqloom.tensor._autodiff import Autodiff, Traced
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from seqloom.tensor._backend import Array, Backend
 
@@ -58,6 +58,28 @@ def active(level: Any) -> Generator[None]:
         yield
     finally:
         _active.reset(token)
+
+
+def chosen(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    """The arguments to differentiate by."""
+    for number in numbers:
+        if not -len(args) <= number < len(args):
+            raise ArgumentError(
+                f"a gradient by argument {number} was asked for (counted from 0); the "
+                f"function was called with {len(args)}"
+            )
+    return [args[number] for number in numbers]
+
+
+def leaves_over(points: Sequence[Any]) -> tuple[Any, list[Tensor]]:
+    """A level for a new derivative, and the arguments as its leaves."""
+    for point in points:
+        if not isinstance(point, Tensor):
+            raise ArgumentError(
+                f"a gradient is taken by tensors; this argument is {type(point).__name__}"
+            )
+    level = level_over(points[0].backend)
+    return level, [Tensor(level.leaf(point.raw), level) for point in points]
 
 
 def is_on(level: Any, value: Any) -> bool:

@@ -28,7 +28,8 @@ class Scope:
     Attributes:
         outer: The scope around it.
         made: Weak references to the tensors made inside.
-        limit: At how many references those to dead tensors are dropped.
+        limit: At how many references those to dead tensors are dropped; below 0 once the
+            scope has ended, so that whoever still enters a tensor comes to `thin`.
     """
 
     __slots__ = ("limit", "made", "outer")
@@ -37,6 +38,11 @@ class Scope:
         self.outer = outer
         self.made: _Made = []
         self.limit = _CROWD
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was left."""
+        return self.limit < 0
 
     def alive(self) -> list[Tensor]:
         """The tensors made inside that somebody still holds."""
@@ -54,12 +60,31 @@ class Scope:
 
     def thin(self) -> None:
         """Forgets the tensors that are gone."""
+        if self.has_ended:
+            self._hand_over()
+            return
         self.made[:] = [each for each in self.made if each() is not None]
         self.limit = max(_CROWD, 2 * len(self.made))
+
+    def _hand_over(self) -> None:
+        """Gives what was entered after the end to the scope around, if one is open."""
+        around = _open(self)
+        if innermost.get() is self:
+            innermost.set(around)
+        if around is not None:
+            around.made.extend(self.made)
+        self.made.clear()
 
 
 # The scope that is open on this thread, or in this task.
 innermost: ContextVar[Scope | None] = ContextVar("innermost", default=None)
+
+
+def _open(scope: Scope | None) -> Scope | None:
+    """The scope itself where it is open, else the first around it that is."""
+    while scope is not None and scope.has_ended:
+        scope = scope.outer
+    return scope
 
 
 @contextmanager
@@ -73,7 +98,8 @@ def scope() -> Generator[None]:
 
     What leaves a scope: what `Tensor.keep` names, the numbers of parameters, buffers and
     optimisers, and what was exported (``.numpy()``, ``np.asarray``, DLPack). A scope
-    belongs to the thread that opened it.
+    belongs to the thread that opened it. One that is left before those inside it releases
+    its own tensors alone; they go on until they are left.
 
     Returns:
         A context manager.
@@ -91,13 +117,15 @@ def scope() -> Generator[None]:
         ...
         seqloom.errors.ReleasedError: the tensor made at ... was released ...
     """
-    opened = Scope(innermost.get())
-    token = innermost.set(opened)
+    opened = Scope(_open(innermost.get()))
+    innermost.set(opened)
     try:
         yield
         report_leaks(opened.alive())
     finally:
-        innermost.reset(token)
+        # No token is reset: scopes may be left in any order, and by another thread.
+        opened.limit = -1
+        innermost.set(_open(innermost.get()))
         release(opened)
 
 
@@ -126,5 +154,6 @@ def keep(tensor: Tensor) -> None:
     found = innermost.get()
     while found is not None and not found.let_go(reference):
         found = found.outer
-    if found is not None and found.outer is not None:
-        found.outer.made.append(reference)
+    around = None if found is None else _open(found.outer)
+    if around is not None:
+        around.made.append(reference)

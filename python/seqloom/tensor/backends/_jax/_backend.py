@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 class JaxBackend(Convolutions, Lookups, Loops, Neural, Programs, Randomness, Standard):
     """JAX's arrays. What is asked for is computed later; `sync` waits.
 
-    Types of 64 bits exist only where ``jax_enable_x64`` is switched on.
+    Types of 64 bits exist only where ``jax_enable_x64`` is switched on. Without it, whole
+    numbers of 64 bits become those of 32 where all of them fit and no type is asked for;
+    anything else of 64 bits is refused.
 
     Args:
         device: ``"cpu"``, ``"gpu:0"``, ``"tpu"``; default jax's own choice.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import lax
+from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.tensor._backend import Backend
 
@@ -21,7 +22,7 @@ class Lookups(Backend):
     def scatter_add(self, x: Array, index: Array, src: Array, *, axis: int) -> Array:
         """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
         places = list(jnp.ogrid[tuple(slice(0, size) for size in index.shape)])
-        places[axis % index.ndim] = index
+        places[normalize_axis_index(axis, index.ndim)] = index
         part = src[tuple(slice(0, size) for size in index.shape)]
         return x.at[tuple(places)].add(part)
 
@@ -52,7 +53,7 @@ class Lookups(Backend):
     def one_hot(self, x: Array, num_classes: int, *, dtype: Any = None) -> Array:
         """1 at each whole number's place of a new last axis, 0 elsewhere."""
         hits = jnp.asarray(x)[..., None] == jnp.arange(num_classes)
-        return self.astype(hits, jnp.asarray(0).dtype if dtype is None else dtype)
+        return self.astype(hits, int if dtype in {None, "int64"} else dtype)
 
     def topk(self, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         """The k largest values along an axis, the largest first, and their places."""

@@ -11,7 +11,7 @@ from jax import random
 from jax.extend.random import threefry_2x32
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._defaults import counter
+from seqloom.tensor._defaults import _drawn as drawn, counter
 from seqloom.tensor.backends._jax._standard import checked
 
 if TYPE_CHECKING:
@@ -43,19 +43,19 @@ class Randomness(Backend):
 
     def random_bits(self, key: Key | Array, shape: Sequence[int]) -> Array:
         """Words of 32 random bits."""
-        return random.bits(self._wrapped(key), tuple(shape), jnp.uint32)
+        return random.bits(self._wrapped(key), drawn.sized(shape), jnp.uint32)
 
     def uniform(
         self, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
     ) -> Array:
         """Numbers from 0 (included) to 1 (excluded)."""
-        return random.uniform(self._wrapped(key), tuple(shape), checked(dtype))
+        return random.uniform(self._wrapped(key), drawn.sized(shape), checked(dtype))
 
     def normal(
         self, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
     ) -> Array:
         """Numbers of mean 0 and deviation 1."""
-        return random.normal(self._wrapped(key), tuple(shape), checked(dtype))
+        return random.normal(self._wrapped(key), drawn.sized(shape), checked(dtype))
 
     def truncated_normal(
         self,
@@ -67,21 +67,28 @@ class Randomness(Backend):
         dtype: Any = "float32",
     ) -> Array:
         """Normal numbers, given that they lie between two bounds."""
-        kind = checked(dtype)
-        return random.truncated_normal(self._wrapped(key), lower, upper, tuple(shape), kind)
+        kind, (lower, upper) = checked(dtype), drawn.bounds(lower, upper)
+        return random.truncated_normal(
+            self._wrapped(key), lower, upper, drawn.sized(shape), kind
+        )
 
     def bernoulli(self, key: Key | Array, p: Any, shape: Sequence[int]) -> Array:
         """True with probability `p`, in float32."""
-        p = np.float32(p) if isinstance(p, (int, float)) else p.astype(jnp.float32)
-        return random.bernoulli(self._wrapped(key), p, tuple(shape))
+        p = (
+            np.float32(drawn.share(p))
+            if isinstance(p, (int, float))
+            else p.astype(jnp.float32)
+        )
+        return random.bernoulli(self._wrapped(key), p, drawn.sized(shape))
 
     def randint(self, key: Key | Array, low: int, high: int, shape: Sequence[int]) -> Array:
         """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-        return random.randint(self._wrapped(key), tuple(shape), low, high, jnp.int32)
+        low, high = drawn.rising(low, high)
+        return random.randint(self._wrapped(key), drawn.sized(shape), low, high, jnp.int32)
 
     def permutation(self, key: Key | Array, n: int) -> Array:
         """The numbers (int32) from 0 to n - 1 in random order."""
-        return random.permutation(self._wrapped(key), n).astype(jnp.int32)
+        return random.permutation(self._wrapped(key), drawn.counted(n)).astype(jnp.int32)
 
     def _wrapped(self, key: Key | Array) -> Array:
         """A key as jax knows one."""

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from seqloom.errors import BackendError
+from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._native import native
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Array = Any
-_WIDE = 8  # bytes
+_WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
+_NARROW = {"int64": "int32", "uint64": "uint32"}
 
 # What jax.numpy has under the standard's names.
 # fmt: off
@@ -46,7 +47,7 @@ class Standard(Backend):
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
         """An array of the data; Python's floats become `float_dtype`."""
         if not isinstance(data, jax.Array):
-            data = _numbers(data, self.float_dtype)
+            data = _numbers(data, dtype, self.float_dtype)
         kind = checked(data.dtype if dtype is None else dtype)
         return jnp.array(data, kind, copy=bool(copy), device=self.place)
 
@@ -110,8 +111,12 @@ class Standard(Backend):
 
 def checked(dtype: Any) -> np.dtype[Any]:
     """A type that jax has: 64 bits only where they are switched on."""
-    found = np.dtype(dtype)
-    if found.itemsize == _WIDE and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype is float:
+        return np.dtype(Backend.float_dtype)
+    found = jnp.asarray(0).dtype if dtype is int else np.dtype(dtype)
+    if found.kind in "OSUmM":
+        raise DTypeError(f"jax has no arrays of {found.name}; expected numbers or truths")
+    if found.name in _WIDE and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise BackendError(
             f"jax has no {found} unless 64 bits are switched on: "
             'jax.config.update("jax_enable_x64", True), or the variable JAX_ENABLE_X64=1'
@@ -119,14 +124,23 @@ def checked(dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def _numbers(data: Any, float_dtype: str) -> Any:
-    """Data as NumPy's array; Python's own numbers in the types that jax gives them."""
+def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
+    """Data as NumPy's array; whole numbers in the type that jax gives Python's own."""
+    # Labels and indices come as NumPy's int64; 32 bits have places for them.
     array = native(np.asarray(data))
-    if isinstance(data, (np.ndarray, np.generic)):
-        return array
-    if array.dtype == np.float64:
+    is_ours = not isinstance(data, (np.ndarray, np.generic))
+    if is_ours and array.dtype == np.float64:
         return array.astype(float_dtype)
-    return array.astype(jnp.asarray(0).dtype) if array.dtype == np.int64 else array
+    narrow = _NARROW.get(array.dtype.name)
+    if dtype is not None or narrow is None or jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        return array
+    return array.astype(narrow) if _fits(array, narrow) else array
+
+
+def _fits(array: Any, dtype: str) -> bool:
+    """Whether a type has all the whole numbers of an array."""
+    limits = np.iinfo(dtype)
+    return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
 for _name in _FUNCTIONS:

@@ -5,15 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._filling import fill, packed, placed, room
+from seqloom.tensor.backends._numpy._kinds import floating
+from seqloom.tensor.backends._numpy._program import ElementwiseProgram
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[Any]
+
+
+def _of_erf(*, double: bool) -> ElementwiseProgram:
+    """The program of one step that computes the error function."""
+    return ElementwiseProgram(double, 1, [], [("erf", [0])], [(1, None, [])])
+
+
+_ERF = {"f": _of_erf(double=False), "d": _of_erf(double=True)}
 
 
 class Activations(Backend):
@@ -46,6 +57,13 @@ class Activations(Backend):
     ) -> Floats:
         """The derivative of ``sigmoid`` from its output."""
         return fill(_native.sigmoid_grad, grad, output, threads=self.threads, out=out)
+
+    def erf(self, x: Floats, *, out: Floats | None = None) -> Floats:
+        """The error function."""
+        x = packed(floating(x))
+        made = room(out, x.shape, x.dtype)
+        _ERF[x.dtype.char].run((x,), (made,), self.threads)
+        return placed(made, out)
 
     def silu(self, x: Floats, *, out: Floats | None = None) -> Floats:
         """``x / (1 + exp(-x))`` (Hendrycks and Gimpel 2016)."""
@@ -91,7 +109,7 @@ class Activations(Backend):
 
     def _along(self, kernel: Any, axis: int, out: Floats | None, *arrays: Floats) -> Floats:
         """Runs a kernel over the rows of an axis, which a copy makes the last."""
-        axis = axis % (arrays[0].ndim or 1)
+        axis = normalize_axis_index(axis, arrays[0].ndim or 1)
         last = axis >= arrays[0].ndim - 1
         inputs = [packed(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
         made = room(out if last else None, inputs[0].shape, inputs[0].dtype)

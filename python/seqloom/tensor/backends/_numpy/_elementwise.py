@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor.backends._numpy._blocks import fresh
+from seqloom.tensor.backends._numpy._kinds import FLOAT, floating, met
+from seqloom.tensor.backends._numpy._powers import by_products
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +24,17 @@ ARITHMETIC = frozenset({
     "maximum", "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square",
     "subtract", "tanh",
 })
+# Functions that give fractions of whole numbers too.
+FRACTIONAL = frozenset({
+    "atan2", "cos", "cosh", "divide", "exp", "expm1", "log", "log1p", "logaddexp", "sin",
+    "sinh", "sqrt", "tan", "tanh",
+})
 # fmt: on
 _LARGE = 65_536  # numbers: from here on, new memory costs more than asking for used
 
 
-def elementwise(name: str) -> Callable[..., Floats]:
-    """A function of NumPy's under its name; where it can, in memory that was used before.
+def of_one(name: str) -> Callable[..., Floats]:
+    """A function of NumPy's of one array; where it can, in memory that was used before.
 
     Args:
         name: The name, as in the Array API standard.
@@ -36,12 +43,31 @@ def elementwise(name: str) -> Callable[..., Floats]:
         The function itself, or one of the same arguments that knows it as `ufunc`.
     """
     ufunc: Any = getattr(np, name)
-    if name not in ARITHMETIC:
-        return ufunc
-    return _of_one(ufunc) if ufunc.nin == 1 else _of_two(ufunc)
+    if name in FRACTIONAL:
+        return _fraction(_reusing(ufunc), ufunc)
+    return _reusing(ufunc) if name in ARITHMETIC else ufunc
 
 
-def _of_one(ufunc: np.ufunc) -> Callable[..., Floats]:
+def of_two(name: str) -> Callable[..., Floats]:
+    """A function of NumPy's of two arrays, or of one and a number, in their common type.
+
+    Args:
+        name: The name, as in the Array API standard.
+
+    Returns:
+        A function that knows NumPy's as `ufunc`; and as `of_arrays`, the shorter way where
+        both are arrays of floats.
+    """
+    ufunc: Any = getattr(np, name)
+    function = _reusing_of_two(ufunc) if name in ARITHMETIC else ufunc
+    function = by_products(function) if name == "pow" else function
+    shared = _fraction_of_two(function) if name in FRACTIONAL else _met(function)
+    known = _known(shared, ufunc)
+    known.of_arrays = _known(_of_floats(function, ufunc), ufunc)
+    return known
+
+
+def _reusing(ufunc: np.ufunc) -> Callable[..., Floats]:
     """A function of one array."""
 
     def call(x: Any, out: Floats | None = None) -> Floats:
@@ -57,7 +83,20 @@ def _of_one(ufunc: np.ufunc) -> Callable[..., Floats]:
     return _known(call, ufunc)
 
 
-def _of_two(ufunc: np.ufunc) -> Callable[..., Floats]:
+def _fraction(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[..., Floats]:
+    """A function of one array, of whole numbers as of floats."""
+
+    def call(x: Any, out: Floats | None = None) -> Floats:
+        if getattr(x, "dtype", FLOAT) is not FLOAT:
+            x = floating(x)
+        elif type(x) is np.ndarray and x.size < _LARGE and out is None:
+            return ufunc(x)
+        return function(x, out)
+
+    return _known(call, ufunc)
+
+
+def _reusing_of_two(ufunc: np.ufunc) -> Callable[..., Floats]:
     """A function of two arrays, or of an array and a number."""
 
     def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
@@ -65,12 +104,42 @@ def _of_two(ufunc: np.ufunc) -> Callable[..., Floats]:
             out = _room(x, y)
         return ufunc(x, y) if out is None else ufunc(x, y, out=out)
 
-    def of_arrays(x: Any, y: Any) -> Floats:
-        return ufunc(x, y) if x.size < _LARGE else call(x, y)
+    return call
 
-    known = _known(call, ufunc)
-    known.of_arrays = _known(of_arrays, ufunc)
-    return known
+
+def _of_floats(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[..., Floats]:
+    """A function of two arrays of floats, in which NumPy promotes as the standard."""
+
+    def call(x: Any, y: Any) -> Floats:
+        return ufunc(x, y) if x.size < _LARGE else function(x, y)
+
+    return call
+
+
+def _met(function: Callable[..., Floats]) -> Callable[..., Floats]:
+    """A function of two, which are brought to their common type where they differ."""
+
+    def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
+        one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
+        if one is not other and not (
+            (one is FLOAT or one is None) and (other is FLOAT or other is None)
+        ):
+            x, y = met(x, y)
+        return function(x, y) if out is None else function(x, y, out)
+
+    return call
+
+
+def _fraction_of_two(function: Callable[..., Floats]) -> Callable[..., Floats]:
+    """A function of two, of whole numbers as of floats."""
+
+    def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
+        one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
+        if not ((one is FLOAT or one is None) and (other is FLOAT or other is None)):
+            x, y = map(floating, met(x, y))
+        return function(x, y) if out is None else function(x, y, out)
+
+    return call
 
 
 def _known(call: Any, ufunc: np.ufunc) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import packed, placed, room
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class Lookups(Backend):
         made = _copied(x, out)
         lines: Any = [np.arange(size) for size in index.shape]
         places: Any = list(np.ix_(*lines))
-        places[axis % x.ndim] = index
+        places[normalize_axis_index(axis, x.ndim)] = index
         np.add.at(made, tuple(places), src[tuple(slice(size) for size in index.shape)])
         return made
 
@@ -42,7 +44,7 @@ class Lookups(Backend):
         self, values: Floats, key: Any, shape: Sequence[int], *, out: Floats | None = None
     ) -> Floats:
         """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
-        made = np.empty(shape, values.dtype) if out is None else out
+        made = fresh(tuple(shape), values.dtype) if out is None else out
         made[...] = 0
         return _added(made, key, values)
 

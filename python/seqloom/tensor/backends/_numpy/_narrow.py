@@ -16,22 +16,6 @@ NARROW = frozenset({np.dtype(np.float16), BFLOAT16})
 _ARRAY: Any = np.ndarray  # of any shape and type
 
 
-def weakly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of two arrays, whose Python floats take bfloat16 as NumPy's own types."""
-
-    def call(x: Any, y: Any, out: Any = None) -> Any:
-        if type(y) is float and getattr(x, "dtype", None) is BFLOAT16:
-            y = ml_dtypes.bfloat16(y)
-        elif type(x) is float and getattr(y, "dtype", None) is BFLOAT16:
-            x = ml_dtypes.bfloat16(x)
-        return function(x, y) if out is None else function(x, y, out)
-
-    known = cast("Any", call)
-    # The shorter way, where neither is a Python number.
-    known.of_arrays = getattr(function, "of_arrays", function)
-    return known
-
-
 def widened(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose arithmetic is in float32 where an array is narrower."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
+from seqloom.tensor.backends._numpy._kinds import alike
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +57,9 @@ class Products(Backend):
         """``x @ y + bias``, by whom it suits."""
         if _suits_rust(self, x, y) and (bias is None or bias.dtype == x.dtype):
             return _by_rust(self, x, y, bias, out)
+        if x.dtype != y.dtype:
+            x, y = alike((x, y))
+            return self._product(x, y, bias, out)
         if _is_for_matrices(self, x, y):
             found = filled(_as_matrices(self, x, y), out)
         else:
@@ -64,6 +68,7 @@ class Products(Backend):
 
     def tensordot(self, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
         """The sum of products over several axes."""
+        x, y = alike((x, y))
         if not (_OURS or self.deterministic) or x.dtype.kind != "f":
             return np.tensordot(x, y, axes=axes)
         if isinstance(axes, int):

@@ -10,6 +10,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._defaults import _drawn as drawn
 from seqloom.tensor.backends._numpy._filling import fill, placed, room
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-_WHOLE = np.iinfo(np.int32)
-
 
 class Randomness(Backend):
     """What depends on a key: a `seqloom.Key`, or its two words as a uint32 array."""
@@ -29,7 +28,7 @@ class Randomness(Backend):
         self, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
     ) -> NDArray[np.uint32]:
         """Words of 32 random bits."""
-        made = room(out, shape, np.uint32)
+        made = room(out, drawn.sized(shape), np.uint32)
         _native.place_bits(*words_of(key), made.reshape(-1), self.threads)
         return placed(made, out)
 
@@ -44,7 +43,7 @@ class Randomness(Backend):
         """Numbers from 0 (included) to 1 (excluded)."""
         if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
             return placed(super().uniform(key, shape, dtype=dtype), out)
-        made = room(out, shape, dtype)
+        made = room(out, drawn.sized(shape), dtype)
         _native.uniform(*words_of(key), made.reshape(-1), self.threads)
         return placed(made, out)
 
@@ -73,8 +72,13 @@ class Randomness(Backend):
         if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
             whole = super().truncated_normal(key, lower, upper, shape, dtype=dtype)
             return placed(whole, out)
-        made, bounds = room(out, shape, dtype), _bounds(lower, upper, np.dtype(dtype).type)
+        made, ends = room(out, drawn.sized(shape), dtype), drawn.bounds(lower, upper)
+        bounds = _bounds(*ends, np.dtype(dtype).type)
         _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), self.threads)
+        if math.isinf(lower) and math.isinf(upper):
+            return placed(made, out)
+        if (edge := drawn.beyond(*bounds)) is not None:
+            made[np.isnan(made)] = edge
         return placed(made, out)
 
     def bernoulli(
@@ -83,8 +87,8 @@ class Randomness(Backend):
         """True with probability `p`, in float32."""
         if not isinstance(p, (int, float)):
             return np.less(self.uniform(key, shape), p, out=out)
-        made = room(out, shape, np.bool)
-        _native.bernoulli(*words_of(key), p, made.reshape(-1), self.threads)
+        made = room(out, drawn.sized(shape), np.bool)
+        _native.bernoulli(*words_of(key), drawn.share(p), made.reshape(-1), self.threads)
         return placed(made, out)
 
     def randint(
@@ -97,15 +101,14 @@ class Randomness(Backend):
         out: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:
         """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-        if not (_WHOLE.min <= low <= _WHOLE.max and _WHOLE.min <= high <= _WHOLE.max):
-            raise ArgumentError(f"low and high must be int32 numbers, got {low} and {high}")
-        made = room(out, shape, np.int32)
+        low, high = drawn.rising(low, high)
+        made = room(out, drawn.sized(shape), np.int32)
         _native.randint(*words_of(key), low, high, made.reshape(-1), self.threads)
         return placed(made, out)
 
     def permutation(self, key: Any, n: int) -> NDArray[np.int32]:
         """The numbers (int32) from 0 to n - 1 in random order."""
-        made = np.empty(n, np.int32)
+        made = np.empty(drawn.counted(n), np.int32)
         _native.shuffled(*words_of(key), made, self.threads)
         return made
 
@@ -120,7 +123,13 @@ class Randomness(Backend):
 def words_of(key: Any) -> tuple[int, int]:
     """The two words of a key."""
     words = getattr(key, "words", key)
-    return int(words[0]), int(words[1])
+    try:
+        return int(words[0]), int(words[1])
+    except (TypeError, IndexError) as error:
+        raise ArgumentError(
+            "random numbers are drawn by a key, sl.Key(seed) or its two words; this is "
+            f"{type(key).__name__}"
+        ) from error
 
 
 def _bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:

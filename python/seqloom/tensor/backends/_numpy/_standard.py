@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
 import numpy as np
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._numpy._elementwise import elementwise
-from seqloom.tensor.backends._numpy._narrow import BFLOAT16, weakly, widened
+from seqloom.tensor._native import NATIVE, native
+from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
+from seqloom.tensor.backends._numpy._kinds import (
+    FLOAT,
+    alike,
+    averaged,
+    common,
+    counted,
+    floating,
+    met,
+    named,
+)
+from seqloom.tensor.backends._numpy._narrow import BFLOAT16, widened
+from seqloom.tensor.backends._numpy._product import filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,25 +31,28 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-# What is NumPy's own. Functions of two arrays take a Python float as bfloat16 too; sums
-# and products of half precision are done in float32.
+# What is NumPy's own. Functions of two arrays bring them to one type; sums and products
+# of half precision are done in float32.
 # fmt: off
 _PLAIN = [
-    "abs", "all", "any", "arange", "argmax", "argmin", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "broadcast_to", "ceil", "concat", "cos", "cosh", "count_nonzero", "exp", "expand_dims",
-    "expm1", "flip", "floor", "from_dlpack", "iinfo", "isfinite", "isinf", "isnan", "log",
-    "log1p", "logical_and", "logical_not", "logical_or", "logical_xor", "matrix_transpose",
-    "max", "min", "moveaxis", "negative", "nonzero", "permute_dims", "positive", "repeat",
-    "reshape", "roll", "round", "searchsorted", "sign", "sin", "sinh", "sqrt", "square",
-    "squeeze", "stack", "take", "tan", "tanh", "tile", "tril", "triu", "unstack",
+    "abs", "all", "any", "argmax", "argmin", "bitwise_invert", "broadcast_to", "ceil",
+    "cos", "cosh", "count_nonzero", "exp", "expand_dims", "expm1", "flip", "floor",
+    "from_dlpack", "iinfo", "isfinite", "isinf", "isnan", "log", "log1p", "logical_not",
+    "matrix_transpose", "max", "min", "moveaxis", "negative", "nonzero", "permute_dims",
+    "positive", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "sin", "sinh",
+    "sqrt", "square", "squeeze", "stack", "take", "tan", "tanh", "tile", "tril", "triu",
+    "unstack",
 ]
-_WEAK = [
-    "add", "atan2", "divide", "equal", "floor_divide", "greater", "greater_equal", "less",
-    "less_equal", "logaddexp", "maximum", "minimum", "multiply", "not_equal", "pow",
-    "remainder", "subtract",
+_TWO = [
+    "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "divide", "equal", "floor_divide", "greater",
+    "greater_equal", "less", "less_equal", "logaddexp", "logical_and", "logical_or",
+    "logical_xor", "maximum", "minimum", "multiply", "not_equal", "pow", "remainder",
+    "subtract",
 ]
-_WIDE = ["cumulative_sum", "matmul", "mean", "prod", "std", "sum", "tensordot", "var"]
+_COUNTED = ["cumulative_sum", "prod", "sum"]
+_AVERAGED = ["mean", "std", "var"]
+_PRODUCTS = ["matmul", "tensordot"]
 # fmt: on
 
 
@@ -45,7 +61,9 @@ class Standard(Backend):
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Floats:
         """An array of the data; Python's floats become `float_dtype`."""
-        array = np.asarray(data, dtype=dtype, copy=copy)
+        array = np.asarray(data, dtype=named(dtype), copy=copy)
+        if array.dtype not in NATIVE:
+            array = native(array)
         if not array.flags.aligned and copy is not False:
             array = array.copy()  # numbers of a packed record: kernels read whole words
         if (
@@ -58,27 +76,37 @@ class Standard(Backend):
 
     def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Floats:
         """Memory that holds anything."""
-        return np.empty(shape, dtype or self.float_dtype)
+        return np.empty(shape, named(dtype) or self.float_dtype)
 
     def zeros(self, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
         """Zeros."""
-        return np.zeros(shape, dtype or self.float_dtype)
+        return np.zeros(shape, named(dtype) or self.float_dtype)
 
     def ones(self, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
         """Ones."""
-        return np.ones(shape, dtype or self.float_dtype)
+        return np.ones(shape, named(dtype) or self.float_dtype)
 
     def full(self, shape: Sequence[int] | int, value: Any, *, dtype: Any = None) -> Floats:
         """One value everywhere."""
         if dtype is None and isinstance(value, float):
             dtype = self.float_dtype
-        return np.full(shape, value, dtype)
+        return np.full(shape, value, named(dtype))
 
     def eye(
         self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
     ) -> Floats:
         """Ones on a diagonal."""
-        return np.eye(rows, columns, k, dtype or self.float_dtype)
+        return np.eye(rows, columns, k, named(dtype) or self.float_dtype)
+
+    def arange(
+        self, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    ) -> Floats:
+        """Numbers at equal distances."""
+        if dtype is None and float in {type(start), type(stop), type(step)}:
+            dtype = self.float_dtype
+        start, stop = (0, start) if stop is None else (start, stop)
+        made: Floats = np.arange(start, stop, step, dtype=named(dtype))
+        return made
 
     def dtype(self, x: Any) -> np.dtype[Any]:
         """The array's own."""
@@ -89,7 +117,7 @@ class Standard(Backend):
     ) -> Floats:
         """The values in another type."""
         if out is None:
-            return x.astype(dtype, copy=copy)
+            return x.astype(named(dtype), copy=copy)
         out[...] = x
         return out
 
@@ -104,23 +132,25 @@ class Standard(Backend):
         return np.isdtype(np.dtype(np.float16) if dtype == BFLOAT16 else dtype, kind)
 
     def result_type(self, *args: Any) -> np.dtype[Any]:
-        """What a result of these has; a Python float takes bfloat16 too."""
-        floats = [arg for arg in args if isinstance(arg, float)]
-        rest = [arg for arg in args if not isinstance(arg, float)]
-        found = np.result_type(*rest) if rest else np.dtype(self.float_dtype)
-        return found if found == BFLOAT16 else np.result_type(found, *floats)
+        """What a result of these has; numbers are weak."""
+        numbers = [arg for arg in args if isinstance(arg, (bool, int, float))]
+        rest = [arg for arg in args if not isinstance(arg, (bool, int, float))]
+        rest = [np.dtype(named(getattr(arg, "dtype", arg))) for arg in rest]
+        found = common(*rest) if rest else np.result_type(*map(type, numbers))
+        if found.kind not in "biu":
+            return found if rest else FLOAT
+        has_fraction = any(isinstance(number, float) for number in numbers)
+        return FLOAT if has_fraction else np.result_type(found, *numbers)
 
     def where(self, condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
         """`x` where the condition holds, `y` elsewhere."""
-        if type(x) is float and getattr(y, "dtype", None) is BFLOAT16:
-            x = ml_dtypes.bfloat16(x)
-        elif type(y) is float and getattr(x, "dtype", None) is BFLOAT16:
-            y = ml_dtypes.bfloat16(y)
-        found = np.where(condition, x, y)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
+        if one is not other:
+            x, y = met(x, y)
+        elif type(x) is float or type(y) is float:  # both are numbers
+            x, y = FLOAT.type(x), FLOAT.type(y)
+        made: Any = cast("Any", np.where)(condition, x, y)
+        return filled(made, out)
 
     def clip(
         self,
@@ -132,7 +162,16 @@ class Standard(Backend):
         """Values held between two bounds."""
         if x.dtype is BFLOAT16:
             return widened(np.clip)(x, min, max, **({} if out is None else {"out": out}))
+        for bound in (min, max):
+            x = x if bound is None else met(x, bound)[0]
+        min, max = (each if each is None else met(x, each)[1] for each in (min, max))  # noqa: A001
         return np.clip(x, min, max, out=out)
+
+    def concat(
+        self, arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
+    ) -> Floats:
+        """Arrays end to end."""
+        return np.concat(alike(arrays), axis=axis, out=out)
 
     def sort(
         self, x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
@@ -160,10 +199,22 @@ class Standard(Backend):
 
     def reciprocal(self, x: Floats, out: Floats | None = None) -> Floats:
         """``1 / x``."""
+        x = floating(x)
         return np.divide(x.dtype.type(1), x, out=out)
 
 
-for _names, _change in ((_PLAIN, None), (_WEAK, weakly), (_WIDE, widened)):
+def _wide(change: Callable[..., Any] | None, name: str) -> Any:
+    """NumPy's function of that name, changed, and in float32 for half precision."""
+    function = getattr(np, name)
+    return widened(change(function) if change else function)
+
+
+for _names, _made in (
+    (_PLAIN, of_one),
+    (_TWO, of_two),
+    (_COUNTED, partial(_wide, counted)),
+    (_AVERAGED, partial(_wide, averaged)),
+    (_PRODUCTS, partial(_wide, None)),
+):
     for _name in _names:
-        _function = elementwise(_name)
-        setattr(Standard, _name, staticmethod(_change(_function) if _change else _function))
+        setattr(Standard, _name, staticmethod(_made(_name)))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._native import native
 from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Creation(Backend):
     def isdtype(self, dtype: Any, kind: Any) -> bool:
         """Whether a type is of a kind, as in the standard."""
         found = to_torch(dtype)
+        if kind == "bool":
+            return found is torch.bool  # without NumPy, which torch.compile cannot follow
         like = torch.float16 if found is torch.bfloat16 else found
         return np.isdtype(to_numpy(like), kind)
 
@@ -138,7 +141,7 @@ class Creation(Backend):
 
 def _numbers(data: Any, float_dtype: str) -> Any:
     """Data as NumPy's array, in which Python's floats are of `float_dtype`."""
-    array = np.asarray(data)
+    array = native(np.asarray(data))
     given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
     return array if given else array.astype(np.dtype(float_dtype))
 

@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from seqloom.errors import DTypeError
+
 _NAMES = (
     "bool",
     "uint8",
@@ -34,7 +36,14 @@ for _theirs, _ours in _TO_NUMPY.items():
 
 def to_torch(dtype: Any) -> torch.dtype:
     """The torch type of a name, a NumPy type, or itself."""
-    return dtype if isinstance(dtype, torch.dtype) else _TO_TORCH[dtype]
+    if isinstance(dtype, torch.dtype):
+        return dtype
+    try:
+        return _TO_TORCH[dtype]
+    except (KeyError, TypeError):
+        raise DTypeError(
+            f"torch has no element type {dtype!r}; use one such as float32"
+        ) from None
 
 
 def to_numpy(dtype: torch.dtype) -> np.dtype[Any]:

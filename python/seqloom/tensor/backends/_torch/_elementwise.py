@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._torch._operand import binary, like, operands, strict_binary
+from seqloom.tensor.backends._torch._operand import (
+    binary,
+    fraction,
+    like,
+    operands,
+    strict_binary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +71,6 @@ _TWO: dict[str, Function] = {
 }
 _TWO_ARRAYS: dict[str, Function] = {
     "atan2": torch.atan2,
-    "logaddexp": torch.logaddexp,
     "logical_and": torch.logical_and,
     "logical_or": torch.logical_or,
     "logical_xor": torch.logical_xor,
@@ -96,7 +101,12 @@ class Elementwise(Backend):
         return x if min is None and max is None else torch.clamp(x, *bounds)
 
 
-for _names, _change in ((_ONE, None), (_TWO, binary), (_TWO_ARRAYS, strict_binary)):
+for _names, _change in (
+    (_ONE, None),
+    (_TWO, binary),
+    (_TWO_ARRAYS, strict_binary),
+    ({"logaddexp": torch.logaddexp}, fraction),
+):
     for _name, _function in _names.items():
         setattr(
             Elementwise, _name, staticmethod(_change(_function) if _change else _function)

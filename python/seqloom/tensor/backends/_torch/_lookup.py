@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._key import counted
 from seqloom.tensor.backends._torch._operand import like
 
 if TYPE_CHECKING:
@@ -35,7 +36,11 @@ class Lookups(Backend):
 
     def take_along_axis(self, x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
         """The values at the indices along an axis."""
-        return torch.take_along_dim(x, indices.long(), axis)
+        indices = indices.long()
+        if x.device.type != "cpu":
+            return torch.take_along_dim(x, indices, axis)
+        # torch's takes places modulo the length; that of a CPU can refuse them.
+        return _gathered(x, indices, axis)
 
     def put_along_axis(
         self, x: Tensor, indices: Tensor, values: Any, *, axis: int
@@ -85,6 +90,27 @@ class Lookups(Backend):
         return aten.index_put(x.reshape(-1), [flat], values, add).reshape(x.shape)
 
 
+def _gathered(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """The values at places of an axis, from the end below 0; other axes are repeated."""
+    indices = torch.where(indices < 0, indices + x.shape[axis], indices)
+    if indices.ndim != x.ndim:
+        return torch.take_along_dim(x, indices, axis)  # which refuses it
+    wide, places = [*x.shape], [*indices.shape]
+    wide[axis] = places[axis] = 1
+    if wide != places:
+        shape = torch.broadcast_shapes(wide, places)
+        x = x.expand(_with(shape, axis, x.shape[axis]))
+        indices = indices.expand(_with(shape, axis, indices.shape[axis]))
+    return x.gather(axis, indices)
+
+
+def _with(shape: Sequence[int], axis: int, length: int) -> list[int]:
+    """A shape with another length of an axis."""
+    found = [*shape]
+    found[axis] = length
+    return found
+
+
 def _places(key: tuple[Any, ...]) -> list[Tensor | None] | None:
     """A key of arrays and whole axes as ``index_put`` takes it; None if it is another."""
     whole = slice(None)
@@ -99,7 +125,7 @@ def _places(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """A key that torch takes, and the axes to turn round: it has no steps backwards."""
     parts = list(cast("Sequence[Any]", key)) if isinstance(key, tuple) else [key]
-    parts = [_array(part) for part in parts]
+    parts = counted([_array(part) for part in parts])
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from seqloom.errors import NumberRangeError
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+_SMALL = 127  # which every type has
 
 
 def operands(x: Any, y: Any) -> tuple[Any, Any]:
@@ -27,9 +33,37 @@ def like(x: Tensor, value: Any) -> Tensor:
     """A number, or an array of another library, to meet an array."""
     if not isinstance(value, (bool, int, float)):
         return torch.as_tensor(value, device=x.device)
+    if type(value) is int and not 0 <= value <= _SMALL:
+        require_room(x, value)
     strong = isinstance(value, float) and not x.dtype.is_floating_point
     dtype = torch.get_default_dtype() if strong else x.dtype
     return torch.full((), value, dtype=dtype, device=x.device)
+
+
+def require_room(x: Tensor, number: int) -> None:
+    """Refuses a whole number that the type of whole numbers it meets does not have."""
+    if x.is_floating_point() or x.is_complex() or x.dtype is torch.bool:
+        return
+    limits = torch.iinfo(x.dtype)
+    if not limits.min <= number <= limits.max:
+        raise NumberRangeError(
+            f"{number} is no number of {to_numpy(x.dtype)}, which it meets "
+            f"({limits.min} to {limits.max}); .astype a wider type first"
+        )
+
+
+def alike(arrays: Sequence[Tensor]) -> list[Tensor]:
+    """Arrays of their common type."""
+    dtype = arrays[0].dtype
+    for each in arrays[1:]:
+        dtype = torch.promote_types(dtype, each.dtype)
+    return [each.to(dtype) for each in arrays]
+
+
+def floating(x: Tensor) -> Tensor:
+    """Whole numbers and truths as floats; anything else as it is."""
+    is_float = x.is_floating_point() or x.is_complex()
+    return x if is_float else x.to(to_torch(Backend.float_dtype))
 
 
 def binary(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,8 +71,19 @@ def binary(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(x: Any, y: Any) -> Any:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
+            if type(y) is int and not 0 <= y <= _SMALL:
+                require_room(x, y)
             return function(x, y)
         return function(*operands(x, y))
+
+    return call
+
+
+def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arrays that takes no numbers, and of whole numbers gives floats."""
+
+    def call(x: Any, y: Any) -> Any:
+        return function(*map(floating, operands(x, y)))
 
     return call
 

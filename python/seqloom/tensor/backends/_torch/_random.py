@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._defaults import counter
+from seqloom.tensor._defaults import _drawn as drawn, counter
 from seqloom.tensor.backends._torch import (
     _device_random as device_random,
     _host_random as host_random,
@@ -48,26 +48,24 @@ class Randomness(Backend):
 
     def random_bits(self, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
         """Words of 32 random bits."""
-        return self._computed("random_bits", key, tuple(shape))
+        return self._computed("random_bits", key, drawn.sized(shape))
 
     def uniform(
         self, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
     ) -> Tensor:
         """Numbers from 0 (included) to 1 (excluded)."""
-        return self._computed("uniform", key, tuple(shape), to_torch(dtype))
+        return self._computed("uniform", key, drawn.sized(shape), to_torch(dtype))
 
     def normal(
         self, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
     ) -> Tensor:
         """Numbers of mean 0 and deviation 1."""
-        words, kind = self.key_words(key), to_torch(dtype)
+        words, kind, shape = self.key_words(key), to_torch(dtype), drawn.sized(shape)
         if self.device == "cpu":
-            return host_random.normal(words, tuple(shape), kind)
+            return host_random.normal(words, shape, kind)
         one = to_numpy(kind).type
         bounds = float(np.nextafter(one(-1), one(0))), 1.0
-        return device_random.kernel(
-            device_random.between, words, *bounds, tuple(shape), kind
-        )
+        return device_random.kernel(device_random.between, words, *bounds, shape, kind)
 
     def truncated_normal(
         self,
@@ -79,33 +77,37 @@ class Randomness(Backend):
         dtype: Any = "float32",
     ) -> Tensor:
         """Normal numbers, given that they lie between two bounds."""
-        words, kind = self.key_words(key), to_torch(dtype)
+        words, kind, shape = self.key_words(key), to_torch(dtype), drawn.sized(shape)
+        lower, upper = drawn.bounds(lower, upper)
         if self.device == "cpu":
-            return host_random.truncated_normal(words, lower, upper, tuple(shape), kind)
+            return host_random.truncated_normal(words, lower, upper, shape, kind)
         one = to_numpy(kind).type
         root = one(math.sqrt(2))
         bounds = [float(one(math.erf(float(one(each) / root)))) for each in (lower, upper)]
-        found = device_random.kernel(
-            device_random.between, words, *bounds, tuple(shape), kind
-        )
+        found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
         least = float(np.nextafter(one(lower), one(math.inf)))
-        return found.clamp(least, float(np.nextafter(one(upper), one(-math.inf))))
+        most = float(np.nextafter(one(upper), one(-math.inf)))
+        edge = drawn.beyond(bounds[0], bounds[1], least, most)
+        found = found.clamp(least, most)
+        return found if edge is None else found.where(~found.isnan(), edge)
 
     def bernoulli(self, key: Key | Tensor, p: Any, shape: Sequence[int]) -> Tensor:
         """True with probability `p`, in float32."""
         if isinstance(p, Tensor):
             return self.uniform(key, shape) < p
-        return self._computed("bernoulli", key, float(np.float32(p)), tuple(shape))
+        return self._computed(
+            "bernoulli", key, float(np.float32(drawn.share(p))), drawn.sized(shape)
+        )
 
     def randint(
         self, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
     ) -> Tensor:
         """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-        return self._computed("randint", key, low, high, tuple(shape))
+        return self._computed("randint", key, *drawn.rising(low, high), drawn.sized(shape))
 
     def permutation(self, key: Key | Tensor, n: int) -> Tensor:
         """The numbers (int32) from 0 to n - 1 in random order."""
-        return self._computed("permutation", key, n)
+        return self._computed("permutation", key, drawn.counted(n))
 
     def dropout(self, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
         """Zeros a share `rate` of the values by the key and scales up the others."""

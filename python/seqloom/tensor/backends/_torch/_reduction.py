@@ -9,7 +9,7 @@ from torch import Tensor
 
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._dtype import to_torch
-from seqloom.tensor.backends._torch._operand import operands
+from seqloom.tensor.backends._torch._operand import alike, floating
 
 Axis = int | tuple[int, ...] | None
 
@@ -28,6 +28,7 @@ class Reductions(Backend):
 
     def mean(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The mean over axes."""
+        x = floating(x)
         return x if axis == () else torch.mean(x, axis, keepdim=keepdims)
 
     def var(
@@ -39,6 +40,7 @@ class Reductions(Backend):
         keepdims: bool = False,
     ) -> Tensor:
         """The variance over axes."""
+        x = floating(x)
         if axis == ():
             return torch.zeros_like(x)
         return torch.var(x, axis, correction=correction, keepdim=keepdims)
@@ -112,13 +114,12 @@ class Reductions(Backend):
     def matmul(self, x: Tensor, y: Tensor) -> Tensor:
         """The product of matrices."""
         if x.dtype is not y.dtype:
-            common = torch.promote_types(x.dtype, y.dtype)
-            x, y = x.to(common), y.to(common)
+            x, y = alike([x, y])
         return torch.matmul(x, y)
 
     def tensordot(self, x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
         """The sum of products over several axes."""
-        return torch.tensordot(*operands(x, y), dims=axes)
+        return torch.tensordot(*alike([x, y]), dims=axes)
 
     def sort(
         self, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True

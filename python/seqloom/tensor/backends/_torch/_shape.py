@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._dtype import to_torch
+from seqloom.tensor.backends._torch._operand import alike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ class Shapes(Backend):
 
     def einsum(self, equation: str, *operands: Tensor) -> Tensor:
         """Sums of products, by Einstein's notation."""
-        return torch.einsum(equation, *operands)
+        return torch.einsum(equation, *alike(operands))
 
     def unfold(
         self,

@@ -1,0 +1,56 @@
+"""What `backward` takes as the gradient by its tensor."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import BackendError, DTypeError, GradientError, ShapeError
+
+B = sl.tensor.backend("numpy")
+A = sl.tensor.Autodiff(B)
+
+
+def squared():
+    """A leaf of two numbers, and their squares."""
+    x = A.tensor([1.0, 3.0], requires_grad=True)
+    return x, x * x
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [[1.0, 2.0], np.array([1, 2]), B.tensor([1.0, 2.0]), A.tensor([1, 2])],
+    ids=["a list", "an array", "a tensor", "a constant of the level"],
+)
+def test_a_gradient_is_anything_that_becomes_an_array(gradient):
+    x, y = squared()
+    found = y.backward(gradient).wrt(x)
+    assert (found.tolist(), found.dtype) == ([2, 12], np.float32)
+
+
+def test_torchs_own_tensor_is_one_too():
+    torch = pytest.importorskip("torch")
+    x, y = squared()
+    assert y.backward(torch.ones(2)).wrt(x).tolist() == [2, 6]
+
+
+@pytest.mark.parametrize("gradient", [1.0, np.ones(3), [[1.0, 2.0]]], ids=str)
+def test_a_gradient_of_another_shape_is_an_error(gradient):
+    with pytest.raises(ShapeError, match=r"\(2,\)"):
+        squared()[1].backward(gradient)
+
+
+@pytest.mark.parametrize("gradient", ["text", object()], ids=["a text", "an object"])
+def test_a_gradient_that_is_no_number_is_an_error(gradient):
+    with pytest.raises(DTypeError, match="numbers"):
+        squared()[1].backward(gradient)
+
+
+def test_a_tensor_of_another_library_is_an_error():
+    pytest.importorskip("torch")
+    with pytest.raises(BackendError, match="torch"):
+        squared()[1].backward(sl.tensor.backend("torch").tensor([1.0, 2.0]))
+
+
+def test_several_numbers_need_a_gradient():
+    with pytest.raises(GradientError, match=r"scalar or a gradient.*\(2,\)"):
+        squared()[1].backward()

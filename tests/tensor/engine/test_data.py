@@ -1,0 +1,78 @@
+"""What a tensor is made of: numbers in the machine's own order of bytes, nothing else."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import DTypeError, ShapeError
+
+BACKENDS = ["numpy", "torch", "jax"]
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each backend."""
+    pytest.importorskip(request.param)
+    return sl.tensor.backend(request.param)
+
+
+def test_swapped_bytes_are_put_in_order(backend):
+    swapped = np.array([[1.5, -2.0], [0.25, 4.0]], ">f4")
+    x = backend.tensor(swapped)
+    assert x.dtype.isnative
+    np.testing.assert_array_equal((x @ x).numpy(), swapped @ swapped)
+
+
+def test_a_type_of_swapped_bytes_is_the_native_one():
+    assert sl.tensor.backend("numpy").tensor([1.0], dtype=">f4").dtype.isnative
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "complex64", "bool", "uint8"])
+def test_every_kind_of_number_is_taken_as_it_is(kind):
+    plain = sl.tensor.backend("numpy")
+    assert plain.tensor(plain.ones((2,), dtype=kind)).dtype == np.dtype(kind)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.array([object()]),
+        np.array(["a"]),
+        np.array([b"a"]),
+        np.array([(1, 2.0)], "i4,f4"),
+        np.array(["2020-01-01"], "M8[D]"),
+        "text",
+        None,
+        [1.0, None],
+        2**70,
+    ],
+    ids=[
+        "objects",
+        "texts",
+        "bytes",
+        "a table",
+        "dates",
+        "text",
+        "None",
+        "a list",
+        "2**70",
+    ],
+)
+def test_what_is_no_number_is_refused(backend, data):
+    with pytest.raises(DTypeError, match="numbers or truths"):
+        backend.tensor(data)
+
+
+def test_a_level_refuses_it_too():
+    with pytest.raises(DTypeError, match="numbers or truths"):
+        sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor("text")
+
+
+def test_lists_of_several_lengths_are_refused(backend):
+    with pytest.raises(ShapeError, match="tensor"):
+        backend.tensor([[1.0], [2.0, 3.0]])
+
+
+def test_a_type_that_nobody_knows_is_refused():
+    with pytest.raises(DTypeError, match="nonsense"):
+        sl.tensor.backend("numpy").tensor([1.0], dtype="nonsense")
