@@ -53,7 +53,7 @@ def test_coins_are_those_of_jax(key: Key, p: float) -> None:
 
 @keys
 @pytest.mark.parametrize(
-    ("low", "high"), [(0, 10), (-5, 3), (0, 2**31 - 1), (4, 4), (-(2**31), 2**31 - 1)]
+    ("low", "high"), [(0, 10), (-5, 3), (0, 2**31 - 1), (4, 5), (-(2**31), 2**31 - 1)]
 )
 def test_whole_numbers_are_those_of_jax(key: Key, low: int, high: int) -> None:
     expected = jax.random.randint(jax_key(key), (5000,), low, high, "int32")

@@ -13,7 +13,8 @@ pub fn weight_grad<T: Float>(
     out_bias: Option<&mut [T]>,
     threads: usize,
 ) {
-    if let Some(direct) = shape.direct(shape.taps()) {
+    // Of many outputs the turned gradient would not stay in a first-level cache.
+    if let Some(direct) = shape.direct(shape.taps().max(shape.outputs)) {
         return conv1d::weight_grad(&direct, (x, grad), out, out_bias, threads);
     }
     let samples = shape.batch;
