@@ -99,7 +99,7 @@ stubs: $(STAMPS)/base ## Write the extension's stub from its Rust source
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
 	env -u UV_CONSTRAINT uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--extra cloud --extra jax --extra parquet --extra plot --extra sparse --extra torch --group bench \
+		--extra cloud --extra jax --extra parquet --extra plot --extra sparse --extra torch --group bench --group frameworks \
 		--output-file constraints.txt pyproject.toml
 
 .PHONY: clean
@@ -127,7 +127,7 @@ $(STAMPS)/base: constraints.txt pyproject.toml | $(STAMPS)/venv
 
 $(STAMPS)/dev: constraints.txt pyproject.toml | $(STAMPS)/base
 	uv pip install --quiet --requirements pyproject.toml --extra cloud --extra jax --extra parquet --extra plot --extra sparse \
-		--extra torch --group dev
+		--extra torch --group dev --group frameworks
 	@touch $@
 
 $(STAMPS)/bench: constraints.txt pyproject.toml | $(STAMPS)/dev

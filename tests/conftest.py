@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import seqloom as sl
 
 DEMO = Path(sl.__file__).parent / "_demo"
 ENCODER = sl.encode.OneHot("dna")
+
+# A busy machine is no error: no test may fail because it took long.
+settings.register_profile("seqloom", deadline=None)
+settings.load_profile("seqloom")
 
 
 @pytest.fixture
