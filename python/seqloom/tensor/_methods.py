@@ -89,6 +89,27 @@ class Methods(Exchange):
         """
         return apply("var", self, axis=axis, correction=correction, keepdims=keepdims)
 
+    def std(
+        self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    ) -> Self:
+        """The standard deviation over an axis, several, or all: the root of `var`.
+
+        Args:
+            axis: The axis or axes; default all.
+            correction: Taken off the count: 0 for the deviation of what is there, 1 for an
+                estimate of what it was drawn from (torch's default).
+            keepdims: Leave the axes in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0, 3.0]).std().item()
+            1.0
+        """
+        return apply("std", self, axis=axis, correction=correction, keepdims=keepdims)
+
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
         """The largest value over an axis, several, or all; arguments as in `sum`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seqloom.errors import OutOfRangeError
 from seqloom.tensor._dispatch import apply
 from seqloom.tensor._methods import Methods
 
@@ -63,20 +64,46 @@ class Shaping(Methods):
         """
         return apply("reshape", self, (-1,))
 
-    def squeeze(self, axis: int | tuple[int, ...]) -> Self:
+    def transpose(self, dim0: int, dim1: int) -> Self:
+        """Two axes exchanged, as torch's ``transpose``.
+
+        Args:
+            dim0: One axis.
+            dim1: The other.
+
+        Returns:
+            A tensor of the same values.
+
+        Raises:
+            OutOfRangeError: There is no such axis.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[[1.0, 2.0]]]).transpose(0, 2).shape
+            (2, 1, 1)
+        """
+        count = len(self.raw.shape)
+        axes = list(range(count))
+        first, second = (axis_of(dim, count, "transpose") for dim in (dim0, dim1))
+        axes[first], axes[second] = second, first
+        return apply("permute_dims", self, tuple(axes))
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Self:
         """Without an axis, or several, of length 1.
 
         Args:
-            axis: Which.
+            axis: Which; default every axis of length 1.
 
         Returns:
             A tensor of fewer axes.
 
         Examples:
             >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).squeeze(0).shape
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).squeeze().shape
             (2,)
         """
+        if axis is None:
+            axis = tuple(place for place, size in enumerate(self.raw.shape) if size == 1)
         return apply("squeeze", self, axis=axis)
 
     def expand_dims(self, axis: int) -> Self:
@@ -110,6 +137,25 @@ class Shaping(Methods):
             dtype('float64')
         """
         return apply("astype", self, dtype)
+
+
+def axis_of(axis: int, count: int, name: str) -> int:
+    """An axis as a number from 0 up.
+
+    Args:
+        axis: The axis; below 0, from the last one.
+        count: How many axes there are.
+        name: Who asks, as the error calls it.
+
+    Returns:
+        From 0 to ``count - 1``.
+
+    Raises:
+        OutOfRangeError: There is no such axis.
+    """
+    if not -count <= axis < count:
+        raise OutOfRangeError(f"{name}: a tensor of {count} axes has no axis {axis}")
+    return axis % count
 
 
 def _flat(given: tuple[Any, ...]) -> tuple[int, ...]:

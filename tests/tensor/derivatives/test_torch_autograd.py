@@ -21,7 +21,7 @@ def values(*shape, seed=0):
 
 def attention(x, key=None):
     rate = 0.0 if key is None else 0.3
-    return F.scaled_dot_product_attention(x, x, x, dropout_p=rate, key=key)
+    return F.scaled_dot_product_attention(x, x, x, dropout_p=rate, rng=key)
 
 
 CASES: dict[str, tuple[Any, Any]] = {

@@ -57,7 +57,7 @@ class SelfAttention(Module):
         parts = self.inputs(x).reshape(rows, places, 3, self.heads, width // self.heads)
         q, k, v = apply("unstack", apply("permute_dims", parts, (2, 0, 3, 1, 4)))
         seen = functional.scaled_dot_product_attention(
-            q, k, v, mask, rate, is_causal=self.causal, key=key
+            q, k, v, mask, rate, is_causal=self.causal, rng=key
         )
         joined = apply("permute_dims", seen, (0, 2, 1, 3)).reshape(rows, places, width)
         return self.output(joined)

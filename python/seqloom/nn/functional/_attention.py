@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -12,42 +13,66 @@ from seqloom.nn.functional._operands import beside, on_host
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
 _AXES = 4  # n, h, l, d
+_P = ParamSpec("_P")
 
 
+def _with_former_names(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
+    """The function, which takes its former keywords too."""
+    plain: Callable[..., Tensor] = function
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Tensor:
+        if "key" in named and (len(args) > 1 or "keys" in named):
+            named["rng"] = named.pop("key")
+        if "keys" in named:
+            named["key"] = named.pop("keys")
+        return plain(*args, **named)
+
+    return call
+
+
+@_with_former_names
 def scaled_dot_product_attention(
     query: Tensor,
-    keys: Tensor,
+    key: Tensor,
     value: Tensor,
     attn_mask: Any = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
     *,
-    key: Any = None,
+    rng: Any = None,
 ) -> Tensor:
     """A mean of values, weighted by how queries match keys (Vaswani et al. 2017).
 
+    The names are torch's. The former names still work: ``keys=`` for `key`, and ``key=``
+    for `rng` where the keys are given by position or as ``keys=``.
+
     Args:
         query: ``(..., l, d)`` with at most two axes before.
-        keys: ``(..., s, d)``.
+        key: ``(..., s, d)``.
         value: ``(..., s, d)``.
         attn_mask: Broadcasts to ``(..., l, s)``: booleans, true where a query may look, or
             numbers that are added to the scores.
         dropout_p: The share of weights that is dropped.
         is_causal: Whether query i may look at keys up to i only.
         scale: What the scores are multiplied by; default ``d ** -0.5``.
-        key: Decides which weights are dropped.
+        enable_gqa: Whether each head of `key` and `value` serves several heads of `query`,
+            which follow one another.
+        rng: A `sl.Key` that decides which weights are dropped.
 
     Returns:
         ``(..., l, d)``; 0 for a query that may look nowhere.
 
     Raises:
-        ArgumentError: Weights are to be dropped and there is no key, or the share is none.
+        ArgumentError: Weights are to be dropped and there is no `rng`, or the share is not
+            in [0, 1).
         ShapeError: The arrays do not go together, or there are more than two axes before.
 
     Examples:
@@ -57,13 +82,15 @@ def scaled_dot_product_attention(
         [1.0, 0.0]
     """
     if dropout_p:
-        _require_key(dropout_p, key)
-    q, k, v = _wide(query), _wide(keys), _wide(value)
+        _require_key(dropout_p, rng)
+    q, k, v = _wide(query), _wide(key), _wide(value)
+    if enable_gqa:
+        k, v = _repeated(q, k), _repeated(q, v)
     _require_equal(q, k, v)
     mask = None if attn_mask is None else _mask(q, k, attn_mask)
     out = apply(
         "attention",
-        *(q, k, v, mask, key if dropout_p else None),
+        *(q, k, v, mask, rng if dropout_p else None),
         scale=scale,
         causal=is_causal,
         dropout=dropout_p,
@@ -71,12 +98,23 @@ def scaled_dot_product_attention(
     return out if query.ndim == _AXES else apply("reshape", out, out.shape[-query.ndim :])
 
 
-def _require_key(share: float, key: Any) -> None:
+def _repeated(query: Tensor, x: Tensor) -> Tensor:
+    """Keys or values with as many heads as the query has."""
+    heads, own = query.shape[1], x.shape[1]
+    if not own or heads % own:
+        raise ShapeError(
+            f"attention: with enable_gqa the {heads} heads of query must be a multiple of "
+            f"the heads of key and value, got {own}"
+        )
+    return x if heads == own else apply("repeat", x, heads // own, axis=1)
+
+
+def _require_key(share: float, rng: Any) -> None:
     """Refuses a share of weights that cannot be dropped, and a missing key."""
     if not 0 <= share < 1:
         raise ArgumentError(f"dropout_p must lie in [0, 1), got {share}")
-    if key is None:
-        raise ArgumentError("dropout_p needs a key: pass key=sl.Key(seed, epoch, batch)")
+    if rng is None:
+        raise ArgumentError("dropout_p needs a key: pass rng=sl.Key(seed, epoch, batch)")
 
 
 def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -113,9 +151,10 @@ def _wide(x: Tensor) -> Tensor:
     return apply("reshape", x, (*(1,) * (_AXES - x.ndim), *x.shape))
 
 
+@_with_former_names
 def attention_varlen(
     query: Tensor,
-    keys: Tensor,
+    key: Tensor,
     value: Tensor,
     cu_seqlens: Sequence[int] | Tensor,
     max_seqlen: int,
@@ -126,7 +165,7 @@ def attention_varlen(
 
     Args:
         query: ``(total, h, d)``.
-        keys: ``(total, h, d)``.
+        key: ``(total, h, d)``; ``keys=`` is its former name.
         value: ``(total, h, d)``.
         cu_seqlens: Where each sequence begins, and the total, ``(n + 1,)``.
         max_seqlen: The length of the longest.
@@ -147,12 +186,12 @@ def attention_varlen(
         >>> attention_varlen(x, x, x, [0, 2, 3], 2).numpy()[2].item()
         5.0
     """
-    _require_one_by_one(query, keys, value)
+    _require_one_by_one(query, key, value)
     longest = number("max_seqlen", max_seqlen, 0)
     _require_rising(cu_seqlens, query.shape[0], longest)
     offsets = beside(query, cu_seqlens, "int32")
     options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}
-    return apply("attention_varlen", query, keys, value, offsets, **options)[0]
+    return apply("attention_varlen", query, key, value, offsets, **options)[0]
 
 
 def _require_one_by_one(query: Tensor, keys: Tensor, value: Tensor) -> None:

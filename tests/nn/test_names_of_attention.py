@@ -1,0 +1,65 @@
+"""Attention by torch's argument names, and by our former ones."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+torch = pytest.importorskip("torch")
+F: Any = sl.nn.functional
+TF = torch.nn.functional
+libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def parts(library, heads=4):
+    pytest.importorskip(library)
+    arrays = (values(2, 4, 5, 3), values(2, heads, 6, 3, seed=1), values(2, heads, 6, 3))
+    backend = sl.tensor.backend(library)
+    return [*map(backend.tensor, arrays)], [*map(torch.tensor, arrays)]
+
+
+@libraries
+def test_attention_takes_torchs_names(library):
+    (q, k, v), (tq, tk, tv) = parts(library)
+    ours = F.scaled_dot_product_attention(query=q, key=k, value=v)
+    theirs = TF.scaled_dot_product_attention(query=tq, key=tk, value=tv)
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@libraries
+def test_grouped_heads_are_torchs(library):
+    (q, k, v), theirs = parts(library, heads=2)
+    ours = F.scaled_dot_product_attention(q, k, v, enable_gqa=True).numpy()
+    wanted = TF.scaled_dot_product_attention(*theirs, enable_gqa=True).numpy()
+    np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_heads_that_do_not_divide_are_an_error():
+    (q, k, v), _ = parts("numpy", heads=3)
+    with pytest.raises(sl.errors.ShapeError, match=r"4 heads of query .* got 3"):
+        F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
+def test_the_former_names_of_attention_still_work():
+    (q, k, v), _ = parts("numpy")
+    attend, key = F.scaled_dot_product_attention, sl.Key(1)
+    wanted = attend(q, k, v, dropout_p=0.5, rng=key).tolist()
+    assert attend(q, k, v, dropout_p=0.5, key=key).tolist() == wanted
+    assert attend(q, keys=k, value=v, dropout_p=0.5, key=key).tolist() == wanted
+    assert attend(query=q, key=k, value=v, dropout_p=0.5, rng=key).tolist() == wanted
+
+
+def test_the_former_name_of_packed_keys_still_works():
+    x = sl.tensor.backend("numpy").tensor(values(5, 2, 3))
+    wanted = F.attention_varlen(x, x, x, [0, 2, 5], 3).tolist()
+    by_name = F.attention_varlen(
+        query=x, key=x, value=x, cu_seqlens=[0, 2, 5], max_seqlen=3
+    )
+    former = F.attention_varlen(x, keys=x, value=x, cu_seqlens=[0, 2, 5], max_seqlen=3)
+    assert by_name.tolist() == former.tolist() == wanted
