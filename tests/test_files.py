@@ -1,9 +1,12 @@
 import os
+import stat
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import seqloom as sl
 from seqloom._files import atomic_path, atomic_paths, fingerprint, write_atomic
 from seqloom.errors import FileError, MissingFileError
 
@@ -35,6 +38,86 @@ def test_a_written_file_has_the_usual_permissions(tmp_path):
     (tmp_path / "plain").write_bytes(b"")
     write_atomic(tmp_path / "atomic", b"")
     assert (tmp_path / "plain").stat().st_mode == (tmp_path / "atomic").stat().st_mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "a").chmod(mode)
+    write_atomic(tmp_path / "a", b"new")
+    assert permissions(tmp_path / "a") == mode
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_what_replaces_a_private_file_is_private_while_it_is_written(tmp_path):
+    (tmp_path / "a").touch(0o600)
+    with atomic_path(tmp_path / "a") as part:
+        assert permissions(part) == 0o600
+
+
+def test_a_new_file_gets_what_the_umask_allows(tmp_path):
+    old = os.umask(0o027)
+    try:
+        write_atomic(tmp_path / "a", b"")
+    finally:
+        os.umask(old)
+    assert permissions(tmp_path / "a") == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_that_root_replaces_keeps_its_owner(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    os.chown(tmp_path / "a", 12345, 54321)
+    write_atomic(tmp_path / "a", b"new")
+    kept = (tmp_path / "a").stat()
+    assert (kept.st_uid, kept.st_gid) == (12345, 54321)
+
+
+def write_bed(path):
+    sl.io.to_bed(path, [[0, 1], [2, 0]])
+
+
+def write_lines(path):
+    with sl.io.create_bed(path, iid_count=1, sid_count=1) as bed:
+        bed.write([0])
+
+
+def write_index(path):
+    with path.with_name("a.fa").open("a") as file:
+        file.write(">x\nACGT\n")
+    sl.io.SequenceIndex(path.with_name("a.fa"), index=path)
+
+
+def write_statistics(path):
+    sl.io.to_bed(path.with_name("b.bed"), [[0, 1], [2, 0]])
+    sl.io.genotype_stats(path.with_name("b.bed")).to_tsv(path)
+
+
+WRITERS = {
+    "x.bed": write_bed,
+    "y.bed": write_lines,
+    "x.fa.gz": lambda path: sl.io.write_sequences(path, [("r", b"ACGT")]),
+    "x.sli": write_index,
+    "x.tsv": write_statistics,
+    "x.safetensors": lambda path: sl.record.Record({"w": np.zeros(2)}).save(path),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*a new index was made")
+@pytest.mark.parametrize(("name", "write"), WRITERS.items(), ids=WRITERS)
+def test_every_writer_keeps_the_permissions_of_what_it_replaces(tmp_path, name, write):
+    for _ in range(2):
+        write(tmp_path / name)
+        made = list(tmp_path.glob(f"{name[0]}.*"))
+        for path in made:
+            path.chmod(0o600)
+    assert len(made) == (3 if name.endswith("bed") else 1)
+    write(tmp_path / name)
+    assert {permissions(path) for path in made} == {0o600}
+
+
+def permissions(path):
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_a_missing_folder_is_an_error_that_names_the_file(tmp_path):

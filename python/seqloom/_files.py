@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, count, islice
 from pathlib import Path
@@ -43,7 +44,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
     Args:
         path: The file's final name; its folder must exist. A symbolic link stays, and the
-            file that it names is written.
+            file that it names is written. A file that is replaced keeps its permissions;
+            a new one gets what the umask allows.
 
     Yields:
         A temporary name in the same folder; it is removed when the block fails.
@@ -96,7 +98,8 @@ def atomic_paths(
         with ExitStack() as stack:
             parts = [stack.enter_context(_part_of(final)) for final in finals]
             yield parts
-            for part in parts:
+            for part, final in zip(parts, finals, strict=True):
+                _keep_rights(part, final)
                 sync(part)
             (commit or _rename)(parts, finals)
         for folder in dict.fromkeys(final.parent for final in finals):
@@ -136,18 +139,20 @@ def _part_of(final: Path) -> Generator[Path]:
 
 def _claim(final: Path) -> tuple[Path, int]:
     """Makes a part and locks it, and removes those whose writers are dead."""
+    # What replaces a private file is private from its first byte on.
+    mode = 0o600 if final.exists() else 0o666
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
     first = list(islice(parts, _LOOKED_AT))
     for part in first:
         _remove_dead(part)
-    claims = ((part, _make(part)) for part in chain(first, parts))
+    claims = ((part, _make(part, mode)) for part in chain(first, parts))
     return next((part, handle) for part, handle in claims if handle is not None)
 
 
-def _make(part: Path) -> int | None:
+def _make(part: Path, mode: int) -> int | None:
     """Makes a part and locks it; None: the name is another writer's."""
     try:
-        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
         return None
     # Where a file system has no locks, nobody can take the part for a dead writer's.
@@ -178,6 +183,24 @@ def _is_at(part: Path, handle: int) -> bool:
         return os.path.samestat(part.stat(), os.fstat(handle))
     except FileNotFoundError:
         return False
+
+
+def _keep_rights(part: Path, final: Path) -> None:
+    """Gives a part the permissions of what it replaces, and the owner if it can."""
+    try:
+        old = final.stat()
+    except FileNotFoundError:
+        return
+    mode = stat.S_IMODE(old.st_mode)
+    try:
+        os.chown(part, old.st_uid, old.st_gid)
+    except OSError:
+        # Another group would get the old group's rights: it gets those of all others.
+        with suppress(OSError):
+            os.chown(part, -1, old.st_gid)
+        if part.stat().st_gid != old.st_gid:
+            mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+    part.chmod(mode)
 
 
 def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:

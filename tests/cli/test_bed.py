@@ -218,6 +218,36 @@ def test_the_additive_table_is_that_of_plink(bed, tmp_path):
         assert list(ours[name]) == list(theirs[name])
 
 
+PHENOTYPES = {
+    "states": ["0", "-9", "1", "2", "NA", "x"],
+    "values": ["0", "-9", "1.5", "2", "NA", "."],
+    "one state": ["0", "0", "1", "1", "0", "-9"],
+    "nobody's": ["0", "-9", "NA", "0", "0", "0"],
+    "zero among numbers": ["0", "3", "3", "-9.5", "0", "2"],
+}
+
+
+@needs_plink
+@pytest.mark.parametrize("phenotypes", PHENOTYPES.values(), ids=PHENOTYPES)
+def test_missing_phenotypes_and_sexes_are_written_as_plink_does(tmp_path, phenotypes):
+    path = tmp_path / "x.bed"
+    properties = {"pheno": phenotypes, "sex": [0, 1, 2, 3, -9, 1]}
+    bed_reader.to_bed(path, np.zeros((6, 2), "int8"), properties=properties)
+    run(path, tmp_path / "plink", "--recode", "A")
+    assert seqloom("convert", path, tmp_path / "ours.raw").returncode == 0
+    ours, theirs = table(tmp_path / "ours", "raw"), table(tmp_path / "plink", "raw")
+    for name in ("SEX", "PHENOTYPE"):
+        assert list(ours[name]) == list(theirs[name])
+
+
+def test_a_phenotype_that_is_half_a_number_is_not_written(tmp_path, call):
+    path = tmp_path / "x.bed"
+    bed_reader.to_bed(path, np.zeros((2, 1), "int8"), properties={"pheno": ["1,25", "2"]})
+    said = call("bed", "convert", path, tmp_path / "x.raw")
+    assert (said.code, "iid1: the phenotype 1,25 is no number" in said.err) == (2, True)
+    assert not (tmp_path / "x.raw").exists()
+
+
 def test_a_table_has_a_line_for_each_individual(bed, tmp_path):
     seqloom("convert", bed, tmp_path / "y.tsv")
     heading, *rows = [

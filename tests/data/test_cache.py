@@ -1,5 +1,6 @@
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.data.cache._cache_folder import CacheFolder
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, FileError
 
 ONEHOT = sl.encode.OneHot("dna")
 
@@ -220,3 +221,57 @@ def test_jitter_leaves_nothing_to_keep(files, tmp_path):
     data = sl.data.IntervalDataset(files, tmp_path / "a.bed", jitter=1, edge="drop")
     with pytest.raises(ArgumentError, match="jitter"):
         sl.data.cached(data, tmp_path / "cache")
+
+
+def permissions(folder):
+    """The permissions of a folder and of all that is in it, folders and files apart."""
+    every = [folder, *folder.rglob("*")]
+    folders = {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_dir()}
+    return folders, {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_file()}
+
+
+def test_nobody_else_may_read_what_is_kept(files, tmp_path):
+    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    sl.data.cached(data, tmp_path / "new" / "cache", size_limit=1 << 20).to_numpy()
+    assert permissions(tmp_path / "new") == ({0o700}, {0o600})
+
+
+def test_nobody_else_may_read_kept_genotypes(tmp_path):
+    rng = np.random.default_rng(0)
+    sl.io.to_bed(tmp_path / "x.bed", rng.integers(0, 3, (40, 300)))
+    data = sl.data.GenotypeDataset(tmp_path / "x.bed", cache=tmp_path / "cache", memory=1)
+    data[0]
+    assert list((tmp_path / "cache").rglob("codes.bed"))
+    assert permissions(tmp_path / "cache") == ({0o700}, {0o600})
+
+
+def test_a_folder_that_was_there_keeps_its_permissions(tmp_path):
+    (tmp_path / "cache").mkdir(0o755)
+    CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])
+    assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o755
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "0a.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match=r"cannot cache: .*symbolic links.*0a\.lock"):
+        CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_an_entry_that_is_a_link_is_made_anew(tmp_path):
+    other = CacheFolder(tmp_path / "other")
+    other.get("0a", lambda: [{"x": np.arange(9)}])
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "0a").symlink_to(tmp_path / "other" / "0a")
+    made = CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])
+    assert made["x"].tolist() == [0, 1]
+    assert other.get("0a", list)["x"].size == 9
+    assert not list((tmp_path / "cache").glob(".gone*"))
+
+
+def test_a_cache_may_itself_be_a_link(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "disk")
+    CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])
+    assert (tmp_path / "disk" / "0a").is_dir()

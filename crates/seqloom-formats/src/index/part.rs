@@ -4,9 +4,9 @@
 //! removes a part that nobody has locked. Python's `seqloom._files` does the same, under
 //! the same names.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// So many names are looked at for what killed writers left.
@@ -24,7 +24,9 @@ impl Part {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
         (0..LOOKED_AT).map(part).for_each(|path| remove_dead(&path));
-        let mut made = (0_usize..).map(part).map(make);
+        // What replaces a private file is private from its first byte on.
+        let mode = if target.exists() { 0o600 } else { 0o666 };
+        let mut made = (0_usize..).map(part).map(|path| make(path, mode));
         let first = made.find_map(Result::transpose);
         first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
@@ -36,6 +38,7 @@ impl Part {
 
     /// Gives the file its name, once the disk has all of it.
     pub(super) fn commit(self, target: &Path) -> io::Result<()> {
+        self.keep_rights(target)?;
         self.file.sync_all()?;
         fs::rename(&self.path, target)?;
         let folder = target
@@ -44,6 +47,22 @@ impl Part {
         // A folder that cannot be synced (some network drives) has the file all the same.
         let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
         Ok(())
+    }
+
+    /// Gives the part the permissions of the file that it replaces, and its owner if it can.
+    fn keep_rights(&self, target: &Path) -> io::Result<()> {
+        let Ok(old) = fs::metadata(target) else {
+            return Ok(());
+        };
+        let mut mode = old.mode() & 0o7777;
+        if fchown(&self.file, Some(old.uid()), Some(old.gid())).is_err() {
+            let _ = fchown(&self.file, None, Some(old.gid()));
+            // Another group would get the old group's rights: it gets those of all others.
+            if self.file.metadata()?.gid() != old.gid() {
+                mode = mode & 0o7707 | (mode & 0o007) << 3;
+            }
+        }
+        self.file.set_permissions(Permissions::from_mode(mode))
     }
 }
 
@@ -57,8 +76,10 @@ impl Drop for Part {
 }
 
 /// A part of this name; nothing where the name is another writer's.
-fn make(path: PathBuf) -> io::Result<Option<Part>> {
-    let file = match File::create_new(&path) {
+fn make(path: PathBuf, mode: u32) -> io::Result<Option<Part>> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(mode);
+    let file = match options.open(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         made => made?,
     };

@@ -28,6 +28,8 @@ Opened = TypeVar("Opened")
 
 _FACTS = "facts.json"
 _AT_ONCE = 1 << 24
+# Genotypes and unpublished sequences are nobody else's to read.
+_PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 # What a name begins with that is no entry, and may be removed by who holds its lock.
 _PART, _GONE = ".part-", ".gone-"
 
@@ -35,6 +37,9 @@ _PART, _GONE = ".part-", ".gone-"
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
     """Arrays in files by key; several processes may use one folder at once.
+
+    Only the user who made an entry may read it. No symbolic link in the folder is followed;
+    the folder itself may be one.
 
     An entry is written beside its place and renamed: it is whole or absent. Whoever makes
     one holds a lock that ends with the process, so that others wait for it, and a killed
@@ -107,18 +112,23 @@ class CacheFolder:
             >>> cache.entry("0c", opened, lambda part: finish_entry(part, {"size": 3}))
             '{"size": 3}'
         """
-        found = opened(self.path / key)
+        found = self._open(key, opened)
         if found is not None:
             return found
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path)
             with _locked(self.path / f"{key}.lock"):
-                found = opened(self.path / key)
+                found = self._open(key, opened)
                 return self._make(key, opened, write) if found is None else found
         except FileError:
             raise
         except OSError as error:
             raise FileError(f"{self.path}: cannot cache: {error}") from error
+
+    def _open(self, key: str, opened: Callable[[Path], Opened | None]) -> Opened | None:
+        """Opens an entry if it is there; a link to somewhere else is none."""
+        entry = self.path / key
+        return None if entry.is_symlink() else opened(entry)
 
     def _make(
         self,
@@ -130,7 +140,7 @@ class CacheFolder:
         for left in self.path.glob(f"{_PART}{key}-*"):
             shutil.rmtree(left, ignore_errors=True)
         part = self.path / f"{_PART}{key}-{secrets.token_hex(4)}"
-        part.mkdir()
+        part.mkdir(_PRIVATE_FOLDER)
         try:
             write(part)
             self._remove(self.path / key)
@@ -138,7 +148,7 @@ class CacheFolder:
         finally:
             shutil.rmtree(part, ignore_errors=True)
         self._limit(key)
-        made = opened(self.path / key)
+        made = self._open(key, opened)
         if made is None:
             raise FileError(f"{self.path / key}: is not what was just written")
         return made
@@ -161,6 +171,8 @@ class CacheFolder:
         gone = self.path / f"{_GONE}{secrets.token_hex(4)}"
         with suppress(FileNotFoundError):
             entry.rename(gone)
+        if gone.is_symlink():
+            gone.unlink()
         shutil.rmtree(gone, ignore_errors=True)
 
 
@@ -214,12 +226,22 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
     finish_entry(folder, facts)
 
 
+def private_folder(path: Path) -> None:
+    """Makes a folder that only its owner may look into, and those above it likewise.
+
+    One that is there already stays as it is.
+    """
+    for folder in (*reversed(path.parents), path):
+        if not folder.exists():
+            folder.mkdir(_PRIVATE_FOLDER, exist_ok=True)
+
+
 def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
     """Puts the files of an entry on the disk, never to be changed, and what they are."""
     for path in folder.iterdir():
         _finish(path)
     (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
-    _sync(folder / _FACTS)
+    _finish(folder / _FACTS)
     _sync(folder)
 
 
@@ -244,9 +266,9 @@ def _check_limit(total: int, limit: int | None) -> None:
 
 
 def _finish(path: Path) -> None:
-    """Puts a file on the disk, never to be changed."""
+    """Puts a file on the disk, for nobody else to read."""
     _sync(path)
-    path.chmod(0o444)
+    path.chmod(_PRIVATE)
 
 
 def _sync(path: Path) -> None:
@@ -277,7 +299,8 @@ def _locked(path: Path) -> Generator[None]:
     """Holds a lock that the system takes back when the process ends, however it ends."""
     import fcntl
 
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+    # The name of a lock is known: in a shared folder it may be somebody's link.
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, _PRIVATE)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

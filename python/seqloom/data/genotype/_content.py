@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom._files import write_atomic
+from seqloom._files import atomic_path
 from seqloom._rust import _native
 from seqloom._threads import watched
+from seqloom.data.cache._cache_folder import private_folder
 from seqloom.errors import FileError, FormatError
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def _kept(path: Path, stamp: dict[str, int]) -> str | None:
 def _keep(path: Path, facts: dict[str, object]) -> None:
     """Writes down what was found; where nothing can be written, it is found again."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, json.dumps(facts).encode())
+        private_folder(path.parent)
+        with atomic_path(path) as part:
+            part.write_text(json.dumps(facts), encoding="utf-8")
+            part.chmod(0o600)
     except (OSError, FileError):
         return

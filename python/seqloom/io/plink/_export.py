@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import zipfile
 from typing import IO, TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from seqloom._files import atomic_path
+from seqloom.errors import FormatError
 from seqloom.io.plink._copy_set import blocks_of, properties_of
 
 if TYPE_CHECKING:
@@ -33,6 +36,11 @@ _COLUMNS: dict[str, str] = {
 
 _RAW = tuple(_COLUMNS)
 _IDS = ("FID", "IID")
+_SEXES = frozenset({"1", "2"})
+# Phenotypes that are all of these are states, not values: 0 is a missing state.
+_STATES = frozenset({"0", "1", "2", "-9"})
+_MISSING, _MISSING_CODES = "-9", frozenset({"0", "-9"})
+_BEGINS_A_NUMBER = re.compile(r"[+-]?\.?[0-9]").match
 
 
 def write_npy(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgress) -> None:
@@ -103,8 +111,37 @@ def _heading(bed: open_bed, *, is_raw: bool) -> list[str]:
 
 def _leading(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Gives the first cells of each line."""
-    columns = [_texts(bed.property_item(_COLUMNS[name]), bed.iid_count) for name in names]
-    return zip(*columns, strict=True)
+    columns = {
+        name: _texts(bed.property_item(_COLUMNS[name]), bed.iid_count) for name in names
+    }
+    if "PHENOTYPE" in columns:
+        columns["SEX"] = [sex if sex in _SEXES else "0" for sex in columns["SEX"]]
+        columns["PHENOTYPE"] = _phenotypes(columns["PHENOTYPE"], columns["IID"])
+    return zip(*columns.values(), strict=True)
+
+
+def _phenotypes(texts: list[str], iids: list[str]) -> list[str]:
+    """Spells missing phenotypes as PLINK does; 0 is one where all others are 1 or 2."""
+    numbers = [_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
+    known = {text for text, number in zip(texts, numbers, strict=True) if number}
+    codes = _MISSING_CODES if known <= _STATES else _MISSING_CODES - {"0"}
+    return [
+        _MISSING if not number or text in codes else text
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+
+
+def _number(text: str, iid: str) -> bool:
+    """Says whether a phenotype is a number; 1,25 is neither that nor missing."""
+    try:
+        return not math.isnan(float(text))
+    except ValueError:
+        if _BEGINS_A_NUMBER(text):
+            raise FormatError(
+                f"{iid}: the phenotype {text} is no number; expected 1.25 or the like, or "
+                f"{_MISSING} where it is missing: mend the .fam"
+            ) from None
+        return False
 
 
 def _texts(column: NDArray[Any] | None, count: int) -> list[str]:

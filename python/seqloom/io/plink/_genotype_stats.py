@@ -60,8 +60,8 @@ class GenotypeStats:
         allele_frequency: The share of the counted allele among them; NaN without any.
         mean: The mean of the genotypes as `open_bed.read` gives them: 0, 1 or 2.
         variance: Their variance (that of a population: divided by ``count``).
-        hardy_p: The p-value of the exact test of Hardy-Weinberg equilibrium; NaN on Y
-            and MT.
+        hardy_p: The p-value of the exact test of Hardy-Weinberg equilibrium; on Y and MT,
+            where there is none to test, 1 (mid-p: 0.5) as PLINK 1.9 prints it.
         iid: The ids of the individuals that were counted.
         individual_missing: In how many variants each of them has no genotype.
         counted: Which allele was counted: ``"A1"`` or ``"A2"``.
@@ -214,9 +214,9 @@ class GenotypeStats:
 
     def _hardy(self) -> str:
         """Writes how many variants are out of equilibrium."""
-        tested = ~np.isnan(self.hardy_p)
         low = np.count_nonzero(self.hardy_p < _UNLIKELY)
-        return f"{low:,} of {_number(tested)} with p below {_UNLIKELY:.0e}"
+        everything = _number(np.ones(len(self.hardy_p), bool))
+        return f"{low:,} of {everything} with p below {_UNLIKELY:.0e}"
 
 
 def _number(which: NDArray[np.bool_]) -> str:

@@ -46,8 +46,8 @@ def genotype_stats(
     (both parents are ``0``); on X a male has one allele, and his heterozygous call is taken
     for a missing one; on Y only males count, likewise. Individuals of unknown sex count as
     females do. The exact test (Wigginton, Cutler & Abecasis 2005) leaves males out on X;
-    on Y and MT there is none (NaN). Chromosomes are known as X or 23, Y or 24, and MT, M or
-    26, also with ``chr`` before it; all others count as autosomes do.
+    on Y and MT nobody is tested, and p is 1 (mid-p: 0.5). Chromosomes are known as X or 23,
+    Y or 24, and MT, M or 26, also with ``chr`` before it; all others count as autosomes do.
 
     Args:
         bed: A .bed file, or an open one: its ``count_A1`` decides which allele is counted.

@@ -29,7 +29,7 @@ def panels_of(stats: GenotypeStats) -> Iterator[Bars | Quantiles]:
     yield _bars(
         "minor allele frequency", stats.minor_allele_frequency, end=_HALF, unit="variants"
     )
-    p = stats.hardy_p[~np.isnan(stats.hardy_p)]
+    p = stats.hardy_p
     if len(p):
         yield _quantiles(p)
     yield _bars(

@@ -90,10 +90,10 @@ def _moments(
 def _hardy(
     two: NDArray[np.uint32], ploidy: NDArray[np.uint8], *, mid_p: bool, threads: int
 ) -> NDArray[np.float64]:
-    """Tests for Hardy-Weinberg equilibrium; on Y and MT there is none."""
+    """Tests for Hardy-Weinberg equilibrium; on Y and MT p is that of no genotypes."""
     out = np.empty(len(two))
     _native.hardy_p(np.ascontiguousarray(two), out, mid_p, threads)
-    out[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = np.nan
+    out[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
     return out
 
 
