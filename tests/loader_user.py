@@ -79,7 +79,7 @@ def note_number(number):
 
 
 def noted(items):
-    return os.environ["LOADER_NUMBER"], os.environ["PST_NUM_THREADS"]
+    return os.environ["LOADER_NUMBER"], os.environ["SEQLOOM_NUM_THREADS"]
 
 
 class Squares:

@@ -3,7 +3,14 @@ import pytest
 from seqloom._threads import _cores, _quota, thread_count
 from seqloom.errors import ArgumentError
 
-VARIABLES = ("PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS")
+VARIABLES = (
+    "SEQLOOM_NUM_THREADS",
+    "PST_NUM_THREADS",
+    "NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "SLURM_CPUS_PER_TASK",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -17,11 +24,15 @@ def test_the_argument_wins(monkeypatch):
     assert thread_count(3) == 3
 
 
-def test_the_first_variable_that_is_set_wins(monkeypatch):
-    monkeypatch.setenv("MKL_NUM_THREADS", "5")
-    assert thread_count() == 5
-    monkeypatch.setenv("NUM_THREADS", "4")
-    assert thread_count() == 4
+def test_the_first_variable_that_is_set_wins_and_ours_is_the_first(monkeypatch):
+    for count, name in enumerate(reversed(VARIABLES), 11):
+        monkeypatch.setenv(name, str(count))
+        assert thread_count() == count
+
+
+def test_of_openmps_levels_the_outermost_counts(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
+    assert thread_count() == 3
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_VARIABLES = ("PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS")
+# Ours first, then those that users of bed_reader know, then those of OpenMP and of SLURM,
+# which a job on a shared machine has set.
+_VARIABLES = (
+    "SEQLOOM_NUM_THREADS",
+    "PST_NUM_THREADS",
+    "NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "SLURM_CPUS_PER_TASK",
+)
 # More than any machine has cores, and than any pool can hold.
 _MOST = 1 << 16
 # Seconds between two looks at a work.
@@ -27,8 +36,10 @@ _CGROUPS = Path("/sys/fs/cgroup")
 def thread_count(num_threads: int | None = None) -> int:
     """Decides how many threads a call may use.
 
-    The argument decides; then the variables PST_NUM_THREADS, NUM_THREADS and
-    MKL_NUM_THREADS; then the cores that the machine and its container's quota allow.
+    The argument decides; then the first of these environment variables that is set:
+    SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS
+    and SLURM_CPUS_PER_TASK; then the cores that the machine and its container's quota
+    allow.
 
     Args:
         num_threads: The caller's wish.
@@ -121,6 +132,9 @@ def watched(
 
 def _count_of(name: str, value: str) -> int:
     """Reads an environment variable's number of threads."""
+    if name == "OMP_NUM_THREADS":
+        # It may hold a number for each level of nesting; the outermost comes first.
+        value = value.partition(",")[0]
     if not value.strip().isdecimal() or int(value) < 1:
         raise ArgumentError(f"{name} must be a whole number above 0, got {value!r}")
     return int(value)

@@ -208,7 +208,9 @@ def test_threads_are_asked_of_the_call_then_the_object(path):
         assert bed.read(dtype="int8", num_threads=threads).tolist() == VALUES
 
 
-@pytest.mark.parametrize("name", ["PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS"])
+@pytest.mark.parametrize(
+    "name", ["PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"]
+)
 def test_a_variable_that_is_no_number_of_threads_is_an_error(path, name, monkeypatch):
     monkeypatch.setenv(name, "BADVALUE")
     with pytest.raises(ValueError, match=f"{name} must be a whole number"):

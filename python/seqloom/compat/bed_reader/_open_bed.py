@@ -23,8 +23,9 @@ def get_num_threads(num_threads: int | None = None) -> int:
         num_threads: The caller's wish.
 
     Returns:
-        The wish; without one what PST_NUM_THREADS, NUM_THREADS or MKL_NUM_THREADS says, or
-        the number of cores.
+        The wish; without one what SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS,
+        MKL_NUM_THREADS, OMP_NUM_THREADS or SLURM_CPUS_PER_TASK says, or the number of
+        cores.
 
     Raises:
         ArgumentError: A variable's value is no number.

@@ -122,7 +122,7 @@ def _settle(place: Place) -> None:
     """Leaves interrupts to the parent, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.environ["PST_NUM_THREADS"] = "1"
+    os.environ["SEQLOOM_NUM_THREADS"] = "1"
     if sys.platform == "linux" and place.is_child_of_main_thread:
         ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGKILL)
     threading.Thread(target=_follow, args=(os.getppid(), place.parent), daemon=True).start()
