@@ -12,6 +12,7 @@ from seqloom.errors import (
     ArgumentError,
     ConfigError,
     FileError,
+    FormatError,
     GradientError,
     LabelError,
     RunFolderError,
@@ -168,6 +169,65 @@ def test_a_single_class_is_refused(toy, small):
     only = sl.data.Subset(toy(), [1, 3, 5])
     with pytest.raises(LabelError, match="every one of the 3 training labels is 'yes'"):
         sl.train.fit(small, only)
+
+
+class Relabelled:
+    """Records with other labels, as a class of a user's own may have them."""
+
+    def __init__(self, data, labels):
+        self._data, self.labels = data, np.asarray(labels)
+
+    def __getattr__(self, name):
+        return getattr(self._data, name)
+
+    def __len__(self):
+        return len(self._data)
+
+    def batch(self, indices):
+        return self._data.batch(indices) | {"label": self.labels[indices]}
+
+
+GC = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("part", ["training", "validation", "test"])
+def test_a_value_that_is_no_finite_number_is_refused_by_name(toy, part, value):
+    data = toy(8, labels="gc", task="regress")
+    bad: Any = Relabelled(data, np.where(np.arange(8) == 5, value, data.labels))
+    parts: dict[str, Any] = {"training": data, "validation": data, "test": data, part: bad}
+    with pytest.raises(LabelError, match=r"the label of 'r5' is .*finite number \(1 such"):
+        sl.train.fit(GC, parts["training"], parts["validation"], test=parts["test"])
+
+
+@pytest.mark.parametrize("value", [-1, 2, 0.5, math.nan])
+def test_a_class_that_does_not_exist_is_refused_by_name(toy, small, value):
+    data = toy(8)
+    bad: Any = Relabelled(data, np.where(np.arange(8) == 5, value, data.labels))
+    with pytest.raises(LabelError, match=r"the label of 'r5' is .*by its position, 0 to 1"):
+        sl.train.fit(small, bad)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, -7.0])
+def test_labels_that_are_all_the_same_are_refused_whatever_rounding_makes_of_them(
+    toy, value
+):
+    data = toy(7, labels="gc", task="regress")
+    same: Any = Relabelled(data, np.full(7, value, np.float32))
+    with pytest.raises(LabelError, match=f"'label' are all {value:g}: nothing to learn"):
+        sl.train.fit(GC, same)
+
+
+@pytest.mark.parametrize("part", ["valid", "test"])
+def test_an_empty_part_is_refused_with_the_way_out(toy, small, part):
+    parts: dict[str, Any] = {part: sl.data.Subset(toy(), [])}
+    with pytest.raises(FormatError, match=r"part has no sequences; .*leave the part out"):
+        sl.train.fit(small, toy(), **parts)
+
+
+def test_an_empty_training_part_is_refused(toy, small):
+    with pytest.raises(FormatError, match="the training part has no sequences"):
+        sl.train.fit(small, sl.data.Subset(toy(), []))
 
 
 def test_labels_of_another_task_are_refused(toy, small):

@@ -11,7 +11,8 @@ from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
 from seqloom.errors import ArgumentError, ConfigError, LabelError
 from seqloom.infer._loop import OnBatch, run_model
 from seqloom.infer._scores import Scores
-from seqloom.models import Examples, Trained, load
+from seqloom.models import Classify, Examples, Trained, load
+from seqloom.models._examples import noun_of
 from seqloom.models._learned import seen_by
 
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -113,11 +114,13 @@ def check_labels(trained: Trained, data: Examples) -> None:
 
     Raises:
         ConfigError: Its encoder is another.
-        LabelError: It has no labels, or those of another task or other classes.
+        LabelError: It has no labels, or those of another task or other classes, or one
+            that is no number.
     """
     _check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; give it labels=")
+    check_values(data)
     if data.task != trained.task.name:
         raise LabelError(
             f"the model's task is {trained.task.name}, but the labels were read for "
@@ -127,6 +130,24 @@ def check_labels(trained: Trained, data: Examples) -> None:
         raise LabelError(
             f"the model's classes are {', '.join(trained.classes)}, the dataset's "
             f"{', '.join(data.classes)}; give the dataset classes=model.classes"
+        )
+
+
+def check_values(data: Examples) -> None:
+    """Refuses labels that are no numbers, or no classes, naming the first record."""
+    labels = np.asarray(data.labels)
+    if data.task == Classify.name:
+        wrong = ~np.isin(labels, np.arange(len(data.classes)))
+        expected = f"a class by its position, 0 to {len(data.classes) - 1}"
+    else:
+        wrong = ~np.isfinite(labels)
+        expected = "a finite number"
+    if wrong.any():
+        first = int(wrong.reshape(len(labels), -1).any(axis=1).argmax())
+        count = int(wrong.sum())
+        raise LabelError(
+            f"the label of {data.ids[first]!r} is {labels[first]}, expected {expected} "
+            f"({count:,} such labels); correct them or leave these {noun_of(data)} out"
         )
 
 

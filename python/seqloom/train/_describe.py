@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import ArgumentError, LabelError
+from seqloom.infer._predict import check_values
 from seqloom.models import Classify, Examples, Multilabel, Regress, Task
 
 ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
@@ -26,9 +27,11 @@ def describe(train: Examples, *, task: str, class_weight: ClassWeight) -> Task:
     Raises:
         ArgumentError: The task is unknown, or class weights are given where there are no
             classes.
-        LabelError: There are no labels, they are of another task, or all are the same.
+        LabelError: There are no labels, they are of another task, all are the same, or
+            one is no number.
     """
     name = _name_of(train, task)
+    check_values(train)
     if class_weight is not None and name != Classify.name:
         raise ArgumentError(f"class_weight is for classes, but the task is {name}")
     if name == Classify.name:
@@ -113,9 +116,13 @@ def _regress(train: Examples) -> Regress:
     """Measures the labels' mean and deviation."""
     values = _labels(train).astype(np.float64).reshape(len(train), -1)
     mean, deviation = values.mean(axis=0), values.std(axis=0)
-    for name, spread in zip(train.classes, deviation, strict=True):
-        if not spread > 0:
-            raise LabelError(f"the training labels {name!r} do not vary: nothing to learn")
+    # Not the deviation: that of equal numbers may be a little above 0.
+    for name, column in zip(train.classes, values.T, strict=True):
+        if not np.ptp(column) > 0:
+            raise LabelError(
+                f"the training labels {name!r} are all {column[0]:g}: nothing to learn; "
+                "take another column, or records that differ in it"
+            )
     return Regress(tuple(train.classes), tuple(mean.tolist()), tuple(deviation.tolist()))
 
 

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 from seqloom._key import Key
-from seqloom.errors import ArgumentError, RecordError, SeqloomError
+from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
 from seqloom.infer._loop import check_lengths, evaluation_batch_size
 from seqloom.infer._predict import check_labels
 from seqloom.models import Examples, Task, Trained
+from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.tensor import backend as find_backend
@@ -57,6 +58,8 @@ def prepare(
         raise ArgumentError(
             'the training part leaves missing genotypes as they are; give impute="mean"'
         )
+    for name, part in parts.named():
+        _check_filled(name, part)
     described = describe(parts.train, task=task, class_weight=class_weight)
     network = _network(model, settings, threads)
     _check_outputs(network, described)
@@ -81,6 +84,15 @@ def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str,
         "task": trained.task.to_dict(),
     }
     return json.loads(json.dumps(facts))
+
+
+def _check_filled(name: str, part: Examples) -> None:
+    """Refuses a part without records."""
+    if not len(part):
+        advice = "" if name == "training" else ", or leave the part out"
+        raise FormatError(
+            f"the {name} part has no {noun_of(part)}; give it at least one{advice}"
+        )
 
 
 def _network(model: object, settings: Settings, threads: int) -> Module:
