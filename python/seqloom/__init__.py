@@ -7,6 +7,7 @@ from seqloom import errors
 from seqloom._key import Key
 
 if TYPE_CHECKING:
+    __version__: str
     from seqloom import (
         augment,
         data,
@@ -40,6 +41,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Imports a package on first use, so that ``import seqloom`` stays quick."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("seqloom")
     if name not in __all__:
         raise AttributeError(f"module 'seqloom' has no attribute {name!r}")
     return import_module(f"seqloom.{name}")
@@ -47,4 +50,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Lists the public names, loaded or not."""
-    return __all__
+    return [*__all__, "__version__"]

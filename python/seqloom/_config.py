@@ -118,6 +118,41 @@ class Config:
         return cls.from_dict(cast("dict[str, Any]", values))
 
 
+def settle(config: Config) -> None:
+    """Gives each field its declared type while the settings are made.
+
+    Lists become tuples and NumPy's numbers Python's, so that settings compare with those
+    that are read back from JSON.
+
+    Args:
+        config: Settings whose ``__post_init__`` is running.
+
+    Raises:
+        ConfigError: A field holds something else than its type.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Sizes(Config):
+        ...     widths: tuple[int, ...]
+        ...     __post_init__ = settle
+        >>> Sizes([8, 16])
+        Sizes(widths=(8, 16))
+    """
+    hints = get_type_hints(type(config))
+    for field in _fields(config):
+        name = f"{type(config).__name__}.{field.name}"
+        value = _convert(name, _bare(getattr(config, field.name)), hints[field.name])
+        object.__setattr__(config, field.name, value)
+
+
+def _bare(value: Any) -> Any:
+    """Takes NumPy's numbers and arrays for Python's."""
+    if isinstance(value, (list, tuple)):
+        return [_bare(item) for item in cast("list[Any]", value)]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def _fields(config: Any) -> list[Any]:
     """The fields that its constructor takes."""
     return [field for field in fields(config) if field.init]

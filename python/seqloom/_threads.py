@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from seqloom._arguments import as_whole
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -58,9 +59,10 @@ def thread_count(num_threads: int | None = None) -> int:
         True
     """
     if num_threads is not None:
-        if not 1 <= num_threads <= _MOST:
+        count = as_whole("num_threads", num_threads)
+        if not 1 <= count <= _MOST:
             raise ArgumentError(f"num_threads must be from 1 to {_MOST}, got {num_threads}")
-        return num_threads
+        return count
     for name in _VARIABLES:
         if value := os.environ.get(name):
             return _count_of(name, value)

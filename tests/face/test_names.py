@@ -1,7 +1,7 @@
 """The public names: complete, sorted, documented, and none of them a module's."""
 
 import doctest
-import importlib
+import importlib.metadata
 import inspect
 import pkgutil
 from types import FunctionType, ModuleType
@@ -51,6 +51,10 @@ def shows_an_example(thing: object) -> bool:
     documented = [thing, *(m for m in methods if isinstance(m, FunctionType))]
     parse = doctest.DocTestParser().get_examples
     return any(parse(inspect.getdoc(each) or "") for each in documented)
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert seqloom.__version__ == importlib.metadata.version("seqloom")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

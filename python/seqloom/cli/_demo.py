@@ -7,7 +7,6 @@ from seqloom.cli._files import copy_files
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import MACHINE_DEFAULTS, MachineOptions, Seed
 from seqloom.cli._show import show_confusion, show_tiles
-from seqloom.cli._watch import Watch
 from seqloom.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ def _compare(console: "Console", out: Path, machine: MachineOptions, *, seed: in
     """Trains the network and the linear model, and shows how they do."""
     from seqloom.cli._outcome import compare, publish
     from seqloom.cli._splice import read_splice
+    from seqloom.train._watch import Watch
 
     splice = read_splice(seed)
     console.print(str(splice))

@@ -14,7 +14,6 @@ from seqloom.cli._options import (
     MachineOptions,
 )
 from seqloom.cli._read import read_like, show_left_out
-from seqloom.cli._score_bar import score_bar
 from seqloom.cli._show import show_metrics
 
 
@@ -39,6 +38,7 @@ def evaluate(
         machine: What computes.
     """
     from seqloom.infer import evaluate as judge
+    from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
     check_options(files, labels, genotypes)

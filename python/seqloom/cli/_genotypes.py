@@ -12,7 +12,6 @@ from seqloom.cli._options import (
     GenotypeOptions,
     LabelOptions,
 )
-from seqloom.cli._score_bar import work_bar
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -78,6 +77,7 @@ def open_genotypes(
 ) -> "GenotypeDataset":
     """Opens a .bed with its labels and covariates; a copy that must be made is watched."""
     from seqloom.data import GenotypeDataset
+    from seqloom.infer._score_bar import work_bar
 
     _check_covariates(options.get("encoder"), genotypes)
     with work_bar(console, "copy, samples first") as tell:
@@ -98,6 +98,7 @@ def open_unlabelled(
 ) -> "GenotypeDataset":
     """Opens a .bed to be scored, and says which variants are turned round."""
     from seqloom.data import GenotypeDataset
+    from seqloom.infer._score_bar import work_bar
 
     _check_covariates(encoder, covariates)
     options: dict[str, Any] = {"phenotype": False, **covariates.to_keywords()}

@@ -19,7 +19,6 @@ from seqloom.cli._options import (
     CovariateOptions,
     MachineOptions,
 )
-from seqloom.cli._score_bar import score_bar
 from seqloom.errors import FileError
 
 
@@ -46,6 +45,7 @@ def predict(
         machine: What computes.
     """
     from seqloom.infer import predict as score
+    from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
     console = open_console()

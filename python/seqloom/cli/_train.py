@@ -25,7 +25,6 @@ from seqloom.cli._parts import Part, parts_of
 from seqloom.cli._read import read_like, read_training, show_left_out
 from seqloom.cli._show import show_folds, show_run
 from seqloom.cli._warn import warn_of_classes, warn_of_files, warn_of_part
-from seqloom.cli._watch import Watch
 
 if TYPE_CHECKING:
     from seqloom.data import GenotypeDataset, SequenceDataset, Subset
@@ -102,6 +101,7 @@ def _fit(
 ) -> "Run":
     """Trains once, watched."""
     from seqloom.train import fit
+    from seqloom.train._watch import Watch
 
     if part.title:
         console.print(part.title)

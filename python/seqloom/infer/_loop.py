@@ -1,20 +1,18 @@
 """The one evaluation loop: whatever scores a record, it goes through here."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError, FormatError, ShapeError
+from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
 from seqloom.models._examples import noun_of
 from seqloom.nn import Module
 from seqloom.tensor import Tensor, apply
-
-# Called after each batch with the records done and the records in all.
-OnBatch: TypeAlias = Callable[[int, int], None]
 
 # The letters of one evaluation batch, which bound its memory, or its genotypes: a letter
 # becomes many features, a genotype is one number.

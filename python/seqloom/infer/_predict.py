@@ -1,42 +1,61 @@
 """Predicting and judging with a trained model."""
 
-import os
-from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 
 from seqloom._threads import limit_blas, thread_count
-from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
-from seqloom.errors import ArgumentError, ConfigError, LabelError
-from seqloom.infer._loop import OnBatch, run_model
+from seqloom.errors import LabelError
+from seqloom.infer._loop import run_model
+from seqloom.infer._open import FilePath, Readable, check_encoder, opened
+from seqloom.infer._progress import OnBatch, Watching, told
 from seqloom.infer._scores import Scores
-from seqloom.models import Classify, Examples, Trained, load
-from seqloom.models._examples import noun_of
+from seqloom.models import Classify, Examples, Trained
+from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._learned import seen_by
+from seqloom.models._trained import trained_of
 
-FilePath: TypeAlias = str | os.PathLike[str]
+
+class Held(Protocol):
+    """What holds a trained model: a run."""
+
+    @property
+    def trained(self) -> Trained:
+        """The model."""
+        ...
+
+
+Model: TypeAlias = Trained | Held | FilePath
 
 
 def predict(
-    model: Trained | FilePath,
-    data: Examples | FilePath | Sequence[FilePath],
+    model: Model,
+    data: Examples | Readable,
     *,
     num_threads: int | None = None,
-    progress: OnBatch | None = None,
+    progress: Watching = None,
 ) -> Scores:
     """Scores every record once, in input order.
 
     Args:
-        model: A trained model, or its run folder.
-        data: Sequence files, a .bed of genotypes, or a dataset that has the model's
-            encoder. Variants are found by id and alleles, in whatever order they are.
+        model: A trained model, the run that made it, or its run folder.
+        data: Sequence files, an open one, a .bed of genotypes, or a dataset that has the
+            model's encoder. Variants are found by id and alleles, in whatever order they
+            are.
         num_threads: The threads to use; default: what the machine allows.
-        progress: Called after each batch with the records done and in all.
+        progress: Called after each batch with the records done and in all. True shows a
+            bar where there is a terminal.
 
     Returns:
         One row a record: the classes' probabilities, the labels' probabilities
         (multilabel), or values in the labels' own units (regress).
+
+    Raises:
+        ArgumentError: An argument is of another type, or the model needs covariates too.
+        ConfigError: The dataset has another encoder than the model.
+        FileError: A file cannot be read.
+        FormatError: A file does not hold what it should.
+        ShapeError: The model reads records of one length, and one has another.
 
     Examples:
         >>> from pathlib import Path
@@ -50,29 +69,40 @@ def predict(
         (['a', 'b'], ('no', 'yes'), (2, 2))
     """
     threads = thread_count(num_threads)
-    trained = model if isinstance(model, Trained) else load(model, num_threads=threads)
-    with limit_blas(threads):
-        return score(trained, _examples(trained, data), progress=progress)
+    trained = trained_of(model, num_threads=threads)
+    with (
+        limit_blas(threads),
+        told(progress) as tell,
+        opened(trained, data) as examples,
+    ):
+        return score(trained, examples, progress=tell)
 
 
 def evaluate(
-    model: Trained | FilePath,
+    model: Model,
     data: Examples,
     *,
     num_threads: int | None = None,
-    progress: OnBatch | None = None,
+    progress: Watching = None,
 ) -> dict[str, float]:
     """Says how good a model is on records whose labels are known.
 
     Args:
-        model: A trained model, or its run folder.
+        model: A trained model, the run that made it, or its run folder.
         data: A dataset with labels and the model's encoder and classes.
         num_threads: The threads to use; default: what the machine allows.
-        progress: Called after each batch with the records done and in all.
+        progress: Called after each batch with the records done and in all. True shows a
+            bar where there is a terminal.
 
     Returns:
         ``n``, then accuracy, balanced_accuracy, mcc, auroc, auprc; for a regression r2,
         pearson, spearman, rmse.
+
+    Raises:
+        ArgumentError: An argument is of another type: files have no labels, so `data` is a
+            dataset.
+        ConfigError: The dataset has another encoder than the model.
+        LabelError: It has no labels, or those of another task or other classes.
 
     Examples:
         >>> from pathlib import Path
@@ -85,11 +115,12 @@ def evaluate(
         2
     """
     threads = thread_count(num_threads)
-    trained = model if isinstance(model, Trained) else load(model, num_threads=threads)
+    trained = trained_of(model, num_threads=threads)
+    check_examples("data", data)
     data = cast("Examples", seen_by(trained.encoder, data))
     check_labels(trained, data)
-    with limit_blas(threads):
-        return measure(trained, data, score(trained, data, progress=progress))
+    with limit_blas(threads), told(progress) as tell:
+        return measure(trained, data, score(trained, data, progress=tell))
 
 
 def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:
@@ -117,7 +148,7 @@ def check_labels(trained: Trained, data: Examples) -> None:
         LabelError: It has no labels, or those of another task or other classes, or one
             that is no number.
     """
-    _check_encoder(trained, data)
+    check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; give it labels=")
     check_values(data)
@@ -148,37 +179,4 @@ def check_values(data: Examples) -> None:
         raise LabelError(
             f"the label of {data.ids[first]!r} is {labels[first]}, expected {expected} "
             f"({count:,} such labels); correct them or leave these {noun_of(data)} out"
-        )
-
-
-def _examples(trained: Trained, data: Examples | FilePath | Sequence[FilePath]) -> Examples:
-    """Opens files with the model's encoder; checks a dataset's."""
-    if not hasattr(data, "batch"):
-        return _opened(trained.encoder, cast("Any", data))
-    examples = cast("Examples", seen_by(trained.encoder, data))
-    _check_encoder(trained, examples)
-    return examples
-
-
-def _opened(encoder: Any, data: FilePath | Sequence[FilePath]) -> Examples:
-    """Opens files as the model's encoder reads them, without labels."""
-    if not isinstance(encoder, GenotypeEncoder):
-        return SequenceDataset(data, encoder=encoder)
-    paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    if len(paths) != 1:
-        raise ArgumentError(f"genotypes are one .bed at a time, got {len(paths)} files")
-    if encoder.covariate_names:
-        raise LabelError(
-            f"the model reads the covariates {', '.join(encoder.covariate_names)} too: "
-            "give GenotypeDataset(bed, phenotype=False, covariates=, encoder=model.encoder)"
-        )
-    return GenotypeDataset(paths[0], phenotype=False, encoder=encoder)
-
-
-def _check_encoder(trained: Trained, data: Examples) -> None:
-    """Refuses a dataset with another encoder."""
-    if data.encoder != trained.encoder:
-        raise ConfigError(
-            f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
-            "give the dataset encoder=model.encoder"
         )

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._arguments import as_path
 from seqloom._files import write_atomic
 from seqloom.errors import FormatError, MissingFileError, ShapeError
 
@@ -23,6 +24,7 @@ class Scores:
         ShapeError: The values are not of that shape.
 
     Examples:
+        >>> from pathlib import Path
         >>> scores = Scores(["a"], ["EI", "IE"], np.array([[0.9, 0.1]]))
         >>> scores.to_tsv("scores.tsv")
         >>> print(Path("scores.tsv").read_text(), end="")
@@ -63,12 +65,13 @@ class Scores:
             path: The file; an older one is replaced.
 
         Examples:
+            >>> from pathlib import Path
             >>> Scores(["a"], ["gc"], np.array([[1 / 3]])).to_tsv("gc.tsv")
             >>> print(Path("gc.tsv").read_text(), end="")
             id	gc
             a	0.33333334
         """
-        write_atomic(path, "".join(self._lines()).encode())
+        write_atomic(as_path("path", path), "".join(self._lines()).encode())
 
     @classmethod
     def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":
@@ -89,9 +92,11 @@ class Scores:
             >>> Scores.read_tsv("gc.tsv").to_numpy().tolist()
             [[0.3333333432674408]]
         """
-        if not Path(path).exists():
-            raise MissingFileError(f"{path}: no such file")
-        lines = Path(path).read_text("utf-8").split("\n")[:-1]
+        path = as_path("path", path)
+        if not path.is_file():
+            found = "is no file" if path.exists() else "no such file"
+            raise MissingFileError(f"{path}: {found}; expected a table of scores")
+        lines = path.read_text("utf-8").split("\n")[:-1]
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != "id" or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))
@@ -100,6 +105,9 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 - NumPy's protocol
+        return np.array(self._values, dtype, copy=copy)
 
     def __repr__(self) -> str:
         return f"Scores of {len(self):,} records: {', '.join(self.classes)}"

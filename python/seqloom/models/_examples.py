@@ -6,6 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._arguments import shown
+from seqloom.errors import ArgumentError
+
 
 class Examples(Protocol):
     """Encoded records by position, with or without labels.
@@ -62,6 +65,33 @@ class Examples(Protocol):
     def fingerprint(self) -> str:
         """Names the content of the files and labels."""
         ...
+
+
+def check_examples(name: str, value: object) -> None:
+    """Refuses what is no dataset, and says how to make one of it.
+
+    Args:
+        name: What the error calls it.
+        value: What was given.
+
+    Raises:
+        ArgumentError: It lacks what `Examples` asks for.
+    """
+    if not (hasattr(value, "batch") and hasattr(value, "lengths")):
+        raise ArgumentError(
+            f"{name} must be a dataset, got {shown(value)}; {_how_to_make(value)}"
+        )
+
+
+def _how_to_make(value: object) -> str:
+    """Says how what was given becomes a dataset."""
+    if isinstance(value, (int, float)):
+        return "sl.data.split(data, (0.9, 0.1)) cuts one into parts"
+    if hasattr(value, "dataset"):
+        return "give the dataset of the loader, its batches are made here"
+    if hasattr(value, "shard"):
+        return "records are needed by position: open the files with SequenceDataset"
+    return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) makes one"
 
 
 def noun_of(examples: Examples | None) -> str:

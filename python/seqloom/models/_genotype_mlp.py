@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from seqloom._config import settle
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._examples import Examples
+from seqloom.models._examples import Examples, check_examples
 from seqloom.nn import (
     Config,
     Dropout,
@@ -50,6 +51,7 @@ class GenotypeMLPConfig(Config):
     dropout: float = 0.5
 
     def __post_init__(self) -> None:
+        settle(self)
         sizes = {"variants": self.variants, "outputs": self.outputs}
         sizes["hidden"] = min(self.hidden, default=1)
         for name, size in sizes.items():
@@ -86,6 +88,7 @@ class GenotypeMLPConfig(Config):
             >>> config.variants, config.outputs, config.covariates
             (3, 1, 1)
         """
+        check_examples("train", train)
         if train.encoder is None:
             raise ArgumentError('items are no samples: give the dataset by="sample"')
         if train.labels is None:

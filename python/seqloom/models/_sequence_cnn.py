@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from seqloom._config import settle
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._examples import Examples
+from seqloom.models._examples import Examples, check_examples
 from seqloom.nn import (
     BatchNorm1d,
     Config,
@@ -59,6 +60,7 @@ class SequenceCNNConfig(Config):
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
+        settle(self)
         sizes = {"channels": self.channels, "outputs": self.outputs}
         sizes["widths"] = min(self.widths, default=0)
         sizes["pools"] = min(self.pools, default=1)
@@ -93,7 +95,7 @@ class SequenceCNNConfig(Config):
         return left
 
     @classmethod
-    def for_data(cls, train: Examples, *others: Examples) -> Self:
+    def for_data(cls, train: Examples, *others: Examples | None) -> Self:
         """Chooses settings for a training part.
 
         Sequences of one length get a head that knows each position; its settings were
@@ -122,6 +124,10 @@ class SequenceCNNConfig(Config):
             >>> config.channels, config.outputs, config.length
             (4, 2, 4)
         """
+        # Beside the training part there may be no other: for_data(train, None) is usual.
+        parts = [part for part in (train, *others) if part is not None]
+        for part in parts or [train]:
+            check_examples("train" if part is train else "others", part)
         if train.encoder is None:
             raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
         if not hasattr(train.encoder, "width"):
@@ -130,7 +136,7 @@ class SequenceCNNConfig(Config):
             )
         if train.labels is None:
             raise ArgumentError("the dataset has no labels; give it labels=")
-        lengths = np.unique(np.concatenate([part.lengths for part in (train, *others)]))
+        lengths = np.unique(np.concatenate([part.lengths for part in parts]))
         config = cls(channels=train.encoder.width, outputs=len(train.classes))
         if len(lengths) != 1:
             return config

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._config import Config
+from seqloom._config import Config, settle
 from seqloom.nn import functional as F
 from seqloom.nn._metrics import (
     accuracy,
@@ -42,6 +42,9 @@ class Task(Config, ABC):
 
     columns: tuple[str, ...]
     name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        settle(self)
 
     @abstractmethod
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:

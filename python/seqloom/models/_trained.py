@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 # config.json names classes of this package: they must be known when it is read.
 import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from seqloom._arguments import as_path
 from seqloom._config import Config
 from seqloom._files import write_atomic
 from seqloom._key import Key
@@ -17,7 +18,7 @@ from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Task
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
-from seqloom.tensor import backend as find_backend
+from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=Config)
 _VERSION = 1
@@ -58,7 +59,7 @@ def load(
     folder: str | os.PathLike[str],
     *,
     model: Module | None = None,
-    backend: str = "numpy",
+    backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> Trained:
     """Loads what a run folder holds: network, encoder and names together.
@@ -67,14 +68,15 @@ def load(
         folder: A run folder, as `seqloom.train.fit` writes it.
         model: The network to take the numbers; needed only where `fit` was given a
             module that has no config.
-        backend: Where it computes.
+        backend: What computes, and where: a name or a backend.
         num_threads: The threads it may use; default: what the machine allows.
 
     Returns:
         The trained model, in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not say what the network is, and `model` is None.
+        ArgumentError: The folder does not say what the network is, and `model` is None; or
+            an argument is of another type.
         ConfigError: ``config.json`` cannot be read or is of a newer version.
         MissingFileError: There is no such folder, it is no run folder, or its run was
             stopped before a model was saved.
@@ -86,7 +88,7 @@ def load(
         ...
         seqloom.errors.MissingFileError: runs/none: no such folder; expected a run folder
     """
-    home = Path(folder)
+    home = _home(folder)
     facts = _read_config(home)
     encoder = load_encoder(home, _settings(home, facts["encoder"], Config))
     task = _task(home, facts["task"])
@@ -103,6 +105,25 @@ def load(
         task,
         facts["batch_size"],
     )
+
+
+def trained_of(model: object, *, num_threads: int | None = None) -> Trained:
+    """Takes a trained model, a run that holds one, or loads a run folder.
+
+    Args:
+        model: One of the three.
+        num_threads: The threads that a model from a folder may use.
+
+    Returns:
+        The trained model.
+
+    Raises:
+        ArgumentError: It is nothing of the kind.
+    """
+    held = getattr(model, "trained", model)
+    if isinstance(held, Trained):
+        return held
+    return load(cast("Any", model), num_threads=num_threads)
 
 
 def save_config(folder: Path, trained: Trained) -> None:
@@ -139,6 +160,19 @@ def is_config(path: Path) -> bool:
         return False
     task = cast("dict[str, Any]", facts)["task"]
     return isinstance(task, dict) and "class" in task
+
+
+def _home(folder: object) -> Path:
+    """Gives the run folder's path; a model in memory is told from it."""
+    if isinstance(getattr(folder, "trained", folder), Trained):
+        raise ArgumentError(
+            "load takes a run folder, got a trained model: use it as it is (of a run: "
+            "run.trained)"
+        )
+    expected = "a run, its run.trained or its folder"
+    if isinstance(folder, Module):
+        expected += " (a network alone knows no encoder and no classes)"
+    return as_path("model", folder, expected=expected)
 
 
 def _read_config(home: Path) -> dict[str, Any]:
@@ -199,7 +233,7 @@ def _network(home: Path, config: object, model: Module | None) -> Module:
     """Makes the network without numbers."""
     if config is not None:
         return _settings(home, config, NetworkConfig).build()
-    if model is None:
+    if not isinstance(model, Module):
         raise ArgumentError(
             f"{home}: trained from a module without a config; give load(model=) such a one"
         )

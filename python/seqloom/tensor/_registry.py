@@ -8,21 +8,22 @@ from functools import cache
 from importlib.metadata import EntryPoint, distribution, entry_points
 from typing import Any
 
+from seqloom._arguments import shown
 from seqloom._threads import thread_count
-from seqloom.errors import BackendError, MissingExtraError
+from seqloom.errors import ArgumentError, BackendError, MissingExtraError
 from seqloom.tensor._backend import Backend
 
 _GROUP = "seqloom.backends"
 
 
 def backend(
-    name: str, *, num_threads: int | None = None, deterministic: bool = False
+    name: str | Backend, *, num_threads: int | None = None, deterministic: bool = False
 ) -> Backend:
     """The backend of that name.
 
     Args:
         name: ``"numpy"``, ``"torch"``, ``"jax"`` or what another package registered; a
-            device may follow, as in ``"torch:cuda:0"``.
+            device may follow, as in ``"torch:cuda:0"``. A backend is given back as it is.
         num_threads: Threads for its kernels; default: what the environment and the
             machine's quota allow.
         deterministic: Whether results must be the same to the bit with any number of
@@ -34,14 +35,29 @@ def backend(
     Raises:
         BackendError: No backend is called that, it has no such device, or it cannot
             promise `deterministic`.
+        ArgumentError: `name` is neither, or `num_threads` are others than the backend's.
         MissingExtraError: The library that it is over is not installed.
 
     Examples:
         >>> backend("numpy")
         numpy
     """
+    if isinstance(name, Backend):
+        return _given(name, num_threads)
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f'backend must be a name such as "numpy", got {shown(name)}')
     library, _, device = name.partition(":")
     return _made(library, device or None, thread_count(num_threads), deterministic)
+
+
+def _given(found: Backend, num_threads: int | None) -> Backend:
+    """Takes a backend as it is; its threads were chosen when it was made."""
+    if num_threads is not None and thread_count(num_threads) != found.threads:
+        raise ArgumentError(
+            f"the backend {found.name} has {found.threads} threads, num_threads asks for "
+            f'{num_threads}; give its name: backend="{found.name}"'
+        )
+    return found
 
 
 # By name, threads and promise: one device may be called by several names.

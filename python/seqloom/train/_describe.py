@@ -1,11 +1,12 @@
 """From a training part to its task: which labels there are and what each counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._arguments import as_number, shown
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._predict import check_values
 from seqloom.models import Classify, Examples, Multilabel, Regress, Task
@@ -42,8 +43,10 @@ def describe(train: Examples, *, task: str, class_weight: ClassWeight) -> Task:
 def _name_of(train: Examples, task: str) -> str:
     """Gives the task's name, if the labels are of it."""
     known = (Classify.name, Regress.name, Multilabel.name)
-    if task not in {"auto", *known}:
-        raise ArgumentError(f"task must be one of auto, {', '.join(known)}, got {task!r}")
+    if task not in ("auto", *known):
+        raise ArgumentError(
+            f"task must be one of auto, {', '.join(known)}, got {shown(task)}"
+        )
     if train.labels is None or train.task is None:
         raise LabelError(
             "the training part has no labels; give SequenceDataset labels=, "
@@ -79,7 +82,7 @@ def _weights(
         return _balanced(counts, class_weight)
     if isinstance(class_weight, Mapping):
         class_weight = _in_order(train.classes, class_weight)
-    values = tuple(float(weight) for weight in class_weight)
+    values = tuple(_each(class_weight))
     if len(values) != len(counts) or not all(0 <= value < np.inf for value in values):
         raise ArgumentError(
             f"class_weight needs {len(counts)} numbers from 0 up, one a class, got {values}"
@@ -90,6 +93,16 @@ def _weights(
             "classes that are there more than 0"
         )
     return values
+
+
+def _each(class_weight: Sequence[float]) -> Iterator[float]:
+    """Gives the weights as numbers; what has none is refused."""
+    if not isinstance(class_weight, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            'class_weight must be "balanced", a dict from class to number, or one number a '
+            f"class, got {shown(class_weight)}"
+        )
+    yield from (as_number("each of class_weight", weight) for weight in class_weight)
 
 
 def _balanced(counts: NDArray[np.int64], class_weight: str) -> tuple[float, ...]:

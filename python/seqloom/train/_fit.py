@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from seqloom._threads import limit_blas, thread_count
+from seqloom._arguments import as_path, shown
+from seqloom._threads import limit_blas
+from seqloom.errors import ArgumentError
 from seqloom.models import Examples
 from seqloom.nn import Config, Module
-from seqloom.tensor import Tensor
+from seqloom.tensor import Backend, Tensor, backend as find_backend
 from seqloom.train._job import Job
 from seqloom.train._parts import Parts
-from seqloom.train._progress import Progress, Silent
+from seqloom.train._progress import Progress
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings
+from seqloom.train._watching import watching
 
 
 def fit(
@@ -30,14 +32,14 @@ def fit(
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
     seed: int = 0,
-    backend: str = "numpy",
+    backend: str | Backend = "numpy",
     num_threads: int | None = None,
     test: Examples | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
     report: bool = True,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Run:
     """Trains a network with AdamW under a rate that rises, then falls as a cosine.
 
@@ -68,7 +70,7 @@ def fit(
             or one number a class.
         early_stop: Stop after so many epochs without a lower validation loss.
         seed: Decides the first weights, the order and the dropout.
-        backend: What computes, and where.
+        backend: What computes, and where: a name or a backend.
         num_threads: The threads to use; default: what the machine allows.
         test: Records to judge the final model on, once.
         out: The run folder; None keeps everything in memory.
@@ -76,13 +78,16 @@ def fit(
         overwrite: Replace the run in ``out``.
         report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
             changed first and written by ``seqloom.report.write_report``.
-        progress: Who watches; None: nobody.
+        progress: True prints a line an epoch, with a bar on a terminal; False prints
+            nothing; None does so where a person watches, at a terminal or in a notebook.
+            Or an object with some of the methods of `Progress`.
 
     Returns:
         The trained model, its history, and how it does on ``valid`` and ``test``.
 
     Raises:
-        ArgumentError: A number makes no sense, or the network does not fit the data.
+        ArgumentError: A number makes no sense, an argument is of another type, or the
+            network does not fit the data.
         FileError: The folder cannot be written.
         GradientError: The loss is no number any more.
         KeyboardInterrupt: The run was stopped; the message says how to go on.
@@ -101,6 +106,8 @@ def fit(
         >>> len(run.history), sl.models.load("run").classes
         (2, ('no', 'yes'))
     """
+    _check_kinds(model, loss, resume=resume, has_folder=out is not None)
+    computes = find_backend(backend, num_threads=num_threads)
     settings = Settings(
         epochs=epochs,
         batch_size=batch_size,
@@ -108,7 +115,7 @@ def fit(
         weight_decay=weight_decay,
         early_stop=early_stop,
         seed=seed,
-        backend=backend,
+        backend=backend if isinstance(backend, str) else backend.name,
         loss=None if loss is None else _name_of(loss),
     )
     job = Job(
@@ -117,13 +124,31 @@ def fit(
         task=task,
         class_weight=class_weight,
         loss=loss,
-        threads=thread_count(num_threads),
-        folder=None if out is None else Path(out),
-        progress=progress or Silent(),
+        backend=computes,
+        folder=None if out is None else as_path("out", out, expected="a folder's path"),
         report=report,
     )
-    with limit_blas(job.threads):
-        return job.run(model, resume=resume, overwrite=overwrite)
+    with limit_blas(job.threads), watching(progress) as watcher:
+        return job.run(model, watcher, resume=resume, overwrite=overwrite)
+
+
+def _check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
+    """Refuses what stands in another argument's place."""
+    if not isinstance(model, (Config, Module)):
+        raise ArgumentError(
+            f"model must be a Config or a Module, got {shown(model)}; "
+            "SequenceCNNConfig.for_data(train) makes one, and run.model is a trained one"
+        )
+    if not (loss is None or callable(loss)):
+        raise ArgumentError(
+            f"loss must be a function loss(logits, labels), got {shown(loss)}; "
+            "without it the task's own is taken"
+        )
+    if resume and not (resume is True and has_folder):
+        raise ArgumentError(
+            f"resume goes on with the run in out: give out= its folder and resume=True, "
+            f"got resume={shown(resume)}" + ("" if has_folder else " without out=")
+        )
 
 
 def _name_of(loss: Callable[..., Any]) -> str:

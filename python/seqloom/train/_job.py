@@ -11,7 +11,7 @@ from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
 from seqloom.optim import AdamW
 from seqloom.record import load
-from seqloom.tensor import Tensor
+from seqloom.tensor import Backend, Tensor
 from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
@@ -34,12 +34,18 @@ class Job:
     task: str
     class_weight: ClassWeight
     loss: Callable[[Tensor, Any], Tensor] | None
-    threads: int
+    backend: Backend
     folder: Path | None
-    progress: Progress
     report: bool
 
-    def run(self, model: Config | Module, *, resume: bool, overwrite: bool) -> Run:
+    @property
+    def threads(self) -> int:
+        """How many threads compute."""
+        return self.backend.threads
+
+    def run(
+        self, model: Config | Module, progress: Progress, *, resume: bool, overwrite: bool
+    ) -> Run:
         """Checks everything, trains, judges and writes."""
         trained, parts = prepare(
             model,
@@ -47,29 +53,29 @@ class Job:
             self.settings,
             task=self.task,
             class_weight=self.class_weight,
-            threads=self.threads,
+            backend=self.backend,
         )
         if self.folder is not None:
             open_folder(self.folder, resume=resume, overwrite=overwrite)
         try:
-            return self._work(trained, parts)
+            return self._work(trained, parts, progress)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_how_to_go_on(self.folder)) from None
 
-    def _work(self, trained: Trained, parts: Parts) -> Run:
+    def _work(self, trained: Trained, parts: Parts, progress: Progress) -> Run:
         """Trains to the end and gives the run."""
         state = State(trained.model, _optimizer(self.settings, trained.model))
-        trainer = self._trainer(trained, parts)
+        trainer = self._trainer(trained, parts, progress)
         if self.folder is not None:
             _enter(self.folder, state, trainer)
-        self.progress.on_start(self._plan(state, trainer))
+        progress.on_start(self._plan(state, trainer))
         trainer.run(state)
         ended = Ended(trained, parts, state, self._facts(), draws=self.report)
         run = ended.finish(self.folder)
-        self.progress.on_end(run)
+        progress.on_end(run)
         return run
 
-    def _trainer(self, trained: Trained, parts: Parts) -> Trainer:
+    def _trainer(self, trained: Trained, parts: Parts, progress: Progress) -> Trainer:
         """Makes the trainer of this run."""
         return Trainer(
             trained=trained,
@@ -79,7 +85,7 @@ class Job:
             settings=self.settings,
             identity=identity_of(trained, parts, self.settings),
             folder=self.folder,
-            progress=self.progress,
+            progress=progress,
         )
 
     def _plan(self, state: State, trainer: Trainer) -> Plan:

@@ -8,10 +8,10 @@ from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
 from seqloom.infer._loop import check_lengths, evaluation_batch_size
 from seqloom.infer._predict import check_labels
 from seqloom.models import Examples, Task, Trained
-from seqloom.models._examples import noun_of
+from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
-from seqloom.tensor import backend as find_backend
+from seqloom.tensor import Backend
 from seqloom.train._describe import ClassWeight, describe
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
@@ -24,7 +24,7 @@ def prepare(
     *,
     task: str,
     class_weight: ClassWeight,
-    threads: int,
+    backend: Backend,
 ) -> tuple[Trained, Parts]:
     """Makes the network and checks that the data fit it.
 
@@ -34,7 +34,7 @@ def prepare(
         settings: The numbers of the run.
         task: The task's name or ``"auto"``.
         class_weight: As `fit` takes it.
-        threads: How many threads compute.
+        backend: What computes.
 
     Returns:
         The network, not yet trained, with its encoder and its task, and the parts, which an
@@ -44,6 +44,8 @@ def prepare(
         ArgumentError: The training part has no encoder, the network does not fit, or an
             early stop is asked for without a validation part.
     """
+    for name, part in parts.named():
+        check_examples(f"the {name} part", part)
     if settings.early_stop is not None and parts.valid is None:
         raise ArgumentError(
             "early_stop (--early-stop) needs a validation part: fit(model, train, valid), "
@@ -61,7 +63,7 @@ def prepare(
     for name, part in parts.named():
         _check_filled(name, part)
     described = describe(parts.train, task=task, class_weight=class_weight)
-    network = _network(model, settings, threads)
+    network = _network(model, settings, backend)
     _check_outputs(network, described)
     parts = parts.fitted()
     size = evaluation_batch_size(parts.train)
@@ -95,13 +97,10 @@ def _check_filled(name: str, part: Examples) -> None:
         )
 
 
-def _network(model: object, settings: Settings, threads: int) -> Module:
+def _network(model: Config | Module, settings: Settings, backend: Backend) -> Module:
     """Makes the network, or takes the one that is given."""
-    backend = find_backend(settings.backend, num_threads=threads)
     if isinstance(model, Config):
         return model.init(backend, Key(settings.seed))
-    if not isinstance(model, Module):
-        raise ArgumentError(f"model must be a Config or a Module, got {model!r}")
     return model if _is_bound(model) else model.bind(backend, Key(settings.seed))
 
 

@@ -66,7 +66,8 @@ class Step:
 class Progress(Protocol):
     """Watches a training run; `fit` calls it, on the thread that trains.
 
-    Each method may raise ``KeyboardInterrupt`` to stop the run.
+    Each method may raise ``KeyboardInterrupt`` to stop the run. An object that has some of
+    the methods will do.
 
     Examples:
         >>> from pathlib import Path

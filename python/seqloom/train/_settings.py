@@ -1,9 +1,9 @@
 """The numbers that decide a training run, checked before any work."""
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from seqloom._arguments import as_number, as_whole
 from seqloom.errors import ArgumentError
 
 
@@ -25,29 +25,29 @@ class Settings:
     loss: str | None
 
     def __post_init__(self) -> None:
-        counts = {"epochs": self.epochs, "batch_size": self.batch_size}
-        if self.early_stop is not None:
-            counts["early_stop"] = self.early_stop
-        for name, count in counts.items():
-            _check_whole(name, count, least=1)
-        _check_whole("seed", self.seed, least=0)
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ArgumentError(f"lr (--lr) must be a number above 0, got {self.lr}")
-        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
-            raise ArgumentError(
-                f"weight_decay must be a number from 0, got {self.weight_decay}"
-            )
+        # NumPy's numbers become Python's, because a checkpoint holds them as JSON.
+        for name in ("epochs", "batch_size", "early_stop"):
+            if name != "early_stop" or self.early_stop is not None:
+                self._set(name, as_whole(_spell(name), getattr(self, name), least=1))
+        self._set("seed", as_whole(_spell("seed"), self.seed))
+        above = "a number above 0"
+        self._set("lr", as_number(_spell("lr"), self.lr, expected=above))
+        if not self.lr > 0:
+            raise ArgumentError(f"{_spell('lr')} must be {above}, got {self.lr}")
+        shrinks = as_number(
+            _spell("weight_decay"), self.weight_decay, expected="a number from 0", least=0
+        )
+        self._set("weight_decay", shrinks)
 
     def to_dict(self) -> dict[str, Any]:
         """Gives the fields by name."""
         return asdict(self)
 
+    def _set(self, name: str, value: float) -> None:
+        """Replaces a field while the settings are made."""
+        object.__setattr__(self, name, value)
 
-def _check_whole(name: str, value: object, *, least: int) -> None:
-    """Refuses what is no whole number, or too small."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        option = name.replace("_", "-")
-        raise ArgumentError(
-            f"{name} (--{option}) must be a whole number and at least {least}, "
-            f"got {value!r}"
-        )
+
+def _spell(name: str) -> str:
+    """Names an argument as Python and the command line know it."""
+    return f"{name} (--{name.replace('_', '-')})"

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Self
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
-    ProgressColumn,
-    Task,
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.text import Text
+
+from seqloom.infer._score_bar import Speed
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from rich.console import Console
 
     from seqloom.train import Plan, Run, Step
 
@@ -32,12 +30,11 @@ COLUMNS = {
 }
 
 
-class Speed(ProgressColumn):
-    """Shows samples a second."""
-
-    def render(self, task: Task) -> Text:
-        """Writes the speed, once there is one."""
-        return Text(f"{task.speed:,.0f} samples/s" if task.speed else "")
+def open_console() -> Console:
+    """Opens standard output; a notebook gets plain lines, which every one of them shows."""
+    return Console(
+        markup=False, highlight=False, soft_wrap=True, emoji=False, force_jupyter=False
+    )
 
 
 class Watch:

@@ -10,11 +10,19 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
-from seqloom.cli._watch import Speed
+
+class Speed(ProgressColumn):
+    """Shows samples a second."""
+
+    def render(self, task: Task) -> Text:
+        """Writes the speed, once there is one."""
+        return Text(f"{task.speed:,.0f} samples/s" if task.speed else "")
 
 
 @contextmanager

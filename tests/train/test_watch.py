@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from seqloom.cli._watch import Watch
 from seqloom.train import Plan, Step
+from seqloom.train._watch import Watch
 
 PLAN = Plan(
     first_epoch=1,

@@ -1,0 +1,156 @@
+"""Natural calls of fit: they work where it is clear what is meant, else one sentence."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ConfigError, SeqloomError
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def fit(toy, small):
+    """Trains once; keywords change the call."""
+
+    def call(**options):
+        every = {"model": small, "train": toy(), "epochs": 1, "progress": False, **options}
+        return sl.train.fit(every.pop("model"), every.pop("train"), **every)
+
+    return call
+
+
+def weights(run):
+    """All numbers of a run's network."""
+    return [np.asarray(array).tobytes() for array in run.model.to_record().values()]
+
+
+NUMBERS = {
+    "epochs": (1, np.int64(1)),
+    "batch_size": (8, np.int32(8)),
+    "lr": (0.5, np.float32(0.5)),
+    "weight_decay": (0.5, np.array(0.5)),
+    "seed": (3, np.uint8(3)),
+    "num_threads": (1, np.int64(1)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numpys_numbers_are_pythons(fit, tmp_path, name):
+    plain, numpys = NUMBERS[name]
+    first = fit(**{name: plain}, out=tmp_path / "plain")
+    second = fit(**{name: numpys}, out=tmp_path / "numpys")
+    assert weights(first) == weights(second)
+
+
+def test_a_backend_is_taken_for_its_name(fit):
+    backend = sl.tensor.backend("numpy", num_threads=1)
+    assert fit(backend=backend).model.backend is backend
+
+
+def test_a_backend_keeps_its_threads(fit):
+    backend = sl.tensor.backend("numpy", num_threads=1)
+    with pytest.raises(ArgumentError, match="has 1 threads, num_threads asks for 2"):
+        fit(backend=backend, num_threads=2)
+
+
+def test_a_folder_may_be_bytes(fit, tmp_path):
+    fit(out=bytes(tmp_path / "run"))
+    assert sl.models.load(tmp_path / "run").classes == ("no", "yes")
+
+
+def test_a_watcher_may_lack_methods(fit):
+    class Epochs:
+        def __init__(self):
+            self.rows = []
+
+        def on_epoch(self, row):
+            self.rows.append(row["epoch"])
+
+    watcher = Epochs()
+    fit(progress=watcher, epochs=2)
+    assert watcher.rows == [1, 2]
+
+
+def test_true_prints_a_line_an_epoch(fit, capsys):
+    fit(progress=True, epochs=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == ["1", "2"]
+
+
+def test_for_data_takes_none_for_a_part_that_is_not_there(toy):
+    data = toy()
+    config = sl.models.SequenceCNNConfig
+    assert config.for_data(data, None) == config.for_data(data)
+
+
+def test_settings_of_numpys_numbers_and_lists_equal_plain_ones():
+    sizes = {"widths": [np.int64(4)], "kernel_size": np.int64(3)}
+    found = sl.models.SequenceCNNConfig(np.int64(4), 2, **sizes, dropout=np.float64(0.5))
+    assert found == sl.models.SequenceCNNConfig(
+        4, 2, widths=(4,), kernel_size=3, dropout=0.5
+    )
+    assert found.to_json() == type(found).from_json(found.to_json()).to_json()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"epochs": "1"}, "epochs (--epochs) must be a whole number"),
+        ({"epochs": True}, "epochs (--epochs) must be a whole number"),
+        ({"lr": "1e-3"}, "lr (--lr) must be a number above 0, got '1e-3'"),
+        ({"lr": None}, "lr (--lr) must be a number above 0, got None"),
+        ({"weight_decay": "0"}, "weight_decay (--weight-decay) must be a number"),
+        ({"num_threads": "2"}, "num_threads must be a whole number"),
+        ({"backend": None}, 'backend must be a name such as "numpy", got None'),
+        ({"task": ["classify"]}, "task must be one of auto, classify"),
+        ({"class_weight": True}, "class_weight must be"),
+        ({"class_weight": {"yes": "much"}}, "class_weight must be a number, got 'much'"),
+        ({"loss": "mse"}, "loss must be a function"),
+        ({"out": 3}, "out must be a folder's path, got 3"),
+        ({"resume": True}, "without out="),
+        ({"resume": "run", "out": "run"}, "got resume='run'"),
+        ({"progress": "bar"}, "progress must be True, False"),
+        ({"progress": print}, "progress must be True, False"),
+        ({"train": "a.fa"}, "the training part must be a dataset, got 'a.fa'"),
+        ({"valid": 0.1}, "sl.data.split(data, (0.9, 0.1))"),
+        ({"test": "a.fa"}, "the test part must be a dataset"),
+        ({"model": sl.models.SequenceCNNConfig}, "for_data(train) makes one"),
+    ],
+    ids=str,
+)
+def test_another_type_is_one_sentence(fit, options, said):
+    with pytest.raises(ArgumentError) as caught:
+        fit(**options)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_loader_is_no_dataset(fit, toy):
+    loader = sl.data.DataLoader(toy(), batch_size=4)
+    with pytest.raises(ArgumentError, match="give the dataset of the loader"):
+        fit(train=loader)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sl.models.SequenceCNNConfig("4", 2),  # pyright: ignore[reportArgumentType]
+        lambda: sl.models.SequenceCNNConfig(4, 2, widths=8),  # pyright: ignore[reportArgumentType]
+        lambda: sl.models.GenotypeMLPConfig(3, None),  # pyright: ignore[reportArgumentType]
+        lambda: sl.models.Classify("ab"),  # pyright: ignore[reportArgumentType]
+    ],
+    ids=["channels", "widths", "outputs", "columns"],
+)
+def test_a_field_of_another_type_is_named(make):
+    with pytest.raises(ConfigError, match=r"^\w+\.\w+: Expected"):
+        make()
+
+
+@pytest.mark.parametrize("value", ["a.fa", None, 3, ["ACGT"]], ids=repr)
+@pytest.mark.parametrize(
+    "config", [sl.models.SequenceCNNConfig, sl.models.GenotypeMLPConfig]
+)
+def test_for_data_says_what_makes_a_dataset(config, value):
+    with pytest.raises(SeqloomError, match="train must be a dataset"):
+        config.for_data(value)
