@@ -1,15 +1,22 @@
 """Ids that are made into texts at the first look."""
 
 import copy
+import json
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from seqloom.augment import Mutate
 from seqloom.data import DataLoader, Ids, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError
 
 
 @pytest.fixture
@@ -20,9 +27,8 @@ def ids():
 def test_ids_are_made_once_and_at_the_first_look():
     made = []
     ids = Ids(lambda: made.append(1) or ["x"], 1)
-    assert len(ids) == 1
     assert not made
-    assert (ids[0], list(ids), "x" in ids, made) == ("x", ["x"], True, [1])
+    assert (len(ids), ids[0], list(ids), "x" in ids, made) == (1, "x", ["x"], True, [1])
 
 
 def test_ids_behave_as_a_list_does(ids):
@@ -81,6 +87,110 @@ def pickled(ids):
 def test_a_copy_of_ids_is_a_list(ids, again):
     assert again(ids) == ["x", "y", "z"]
     assert type(again(ids)) is list
+
+
+# Everything that a list can do, and what it is given beside the list.
+CALLS: dict[str, tuple[Any, ...]] = {
+    "__add__": (["w"],),
+    "__contains__": ("y",),
+    "__delitem__": (0,),
+    "__eq__": (["x", "y", "z"],),
+    "__ge__": (["x"],),
+    "__getitem__": (1,),
+    "__gt__": (["x"],),
+    "__iadd__": (["w"],),
+    "__imul__": (2,),
+    "__iter__": (),
+    "__le__": (["x"],),
+    "__len__": (),
+    "__lt__": (["z"],),
+    "__mul__": (2,),
+    "__ne__": (["x"],),
+    "__repr__": (),
+    "__reversed__": (),
+    "__rmul__": (2,),
+    "__setitem__": (0, "w"),
+    "append": ("w",),
+    "clear": (),
+    "copy": (),
+    "count": ("x",),
+    "extend": (["w"],),
+    "index": ("z",),
+    "insert": (1, "w"),
+    "pop": (),
+    "remove": ("y",),
+    "reverse": (),
+    "sort": (),
+}
+
+
+def outcome(thing, name):
+    """Calls a method; iterators are gone through."""
+    answer = getattr(thing, name)(*CALLS[name])
+    return (list(answer) if hasattr(answer, "__next__") else answer), list(thing)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_method_of_a_list_gives_what_it_gives_on_a_list(ids, name):
+    assert outcome(ids, name) == outcome(["x", "y", "z"], name)
+
+
+def test_no_method_of_a_list_is_left_out():
+    apart = {"__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__"}
+    assert CALLS.keys() == vars(list).keys() - apart - {"__doc__", "__sizeof__"}
+
+
+@pytest.mark.parametrize("name", ["__add__", "__eq__", "__lt__", "__iadd__", "extend"])
+def test_two_rows_of_ids_know_each_other(ids, name):
+    other = Ids(lambda: ["x", "y", "w"], 3)
+    wanted = getattr(["x", "y", "z"], name)(["x", "y", "w"])
+    assert getattr(ids, name)(other) == wanted
+
+
+def test_a_row_of_ids_is_made_of_any_iterable_as_a_list_is(ids):
+    again = type(ids)(name for name in ids)
+    assert (type(again), again, type(ids)()) == (Ids, ["x", "y", "z"], [])
+
+
+@pytest.mark.parametrize("arguments", [(lambda: ["x"],), (["x"], 1)])
+def test_ids_that_are_given_half_are_refused(arguments):
+    with pytest.raises(ArgumentError, match="count"):
+        Ids(*arguments)
+
+
+TAKES: dict[str, Callable[[Any], Any]] = {
+    "json": json.dumps,
+    "json with an indent": lambda ids: json.dumps(ids, indent=1),
+    "json in a dict": lambda ids: json.dumps({"id": ids}),
+    "join": ",".join,
+    "sorted": sorted,
+    "tuple": tuple,
+    "star": lambda ids: [*ids],
+    "polars": lambda ids: pl.Series(ids).to_list(),
+    "arrow": lambda ids: pa.array(ids).to_pylist(),
+    "pandas": lambda ids: pd.DataFrame({"id": ids})["id"].tolist(),
+    "numpy": lambda ids: np.array(ids, object).tolist(),
+}
+
+
+@pytest.mark.parametrize("library", TAKES)
+def test_other_libraries_take_ids_as_the_list_that_they_are(ids, library):
+    assert TAKES[library](ids) == TAKES[library](["x", "y", "z"])
+
+
+def test_what_reads_a_lists_memory_unasked_refuses_ids_that_nobody_has_looked_at(ids):
+    with pytest.raises(TypeError, match="UnreadId"):
+        msgspec.json.encode(ids)
+    assert msgspec.json.encode(ids.to_list()) == b'["x","y","z"]'
+    with pytest.raises(pa.ArrowInvalid, match="UnreadId"):
+        pa.array([Ids(lambda: ["x"], 1)])
+
+
+def test_a_batch_of_tensors_leaves_ids_unread(toy):
+    made = iter(DataLoader(toy(), 4, output="torch"))
+    ids = next(made)["id"]
+    assert list.__len__(ids) == 1
+    assert ids == ["r0", "r1", "r2", "r3"]
 
 
 @pytest.mark.parametrize("kind", [SequenceDataset, SequenceStream])

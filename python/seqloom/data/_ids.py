@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._rust import _native
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from seqloom._ragged import Ragged
 
@@ -18,15 +18,35 @@ def ids_of(headers: Ragged) -> list[str]:
     return _native.header_ids(headers.data, headers.offsets)
 
 
-class Ids(Sequence[str]):
-    """The ids of a batch, which behave as a list of them does that nobody changes.
+class UnreadId:
+    """Stands in a list of ids before somebody looks at it.
 
-    Five hundred texts cost half of what a batch of short reads does, and many a loop looks
-    at none: so they are made at the first look.
+    Code in C that reads a list's memory without asking the list meets it, and refuses it:
+    so such code fails with this name, and never sees an empty list.
+
+    Examples:
+        >>> type(UnreadId()).__name__
+        'UnreadId'
+    """
+
+
+_UNREAD: Any = UnreadId()
+
+
+class Ids(list[str]):
+    """The ids of a batch: a list of texts, which are made at the first look.
+
+    Five hundred texts cost as much as encoding a batch of short reads does, and many a loop
+    looks at none. ``len`` is a look too. A copy or a pickle is a plain list; ``to_list()``
+    gives one to an encoder in C that reads lists without asking them (``msgspec``,
+    ``orjson``).
 
     Args:
-        make: Makes the list.
-        count: How many there are.
+        names: The ids, or what makes the list of them.
+        count: How many there are; only where ``names`` makes them.
+
+    Raises:
+        ArgumentError: A function is given without a count, or an iterable with one.
 
     Examples:
         >>> ids = Ids(lambda: ["x", "y"], 2)
@@ -34,15 +54,30 @@ class Ids(Sequence[str]):
         (2, 'y', ['x', 'y'], True)
         >>> ["w"] + ids
         ['w', 'x', 'y']
+        >>> Ids(["x", "y"])
+        ['x', 'y']
     """
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - as a list has none
-    __slots__ = ("__weakref__", "_count", "_list", "_make")
+    __slots__ = ("__weakref__", "_make")
 
-    def __init__(self, make: Callable[[], list[str]], count: int) -> None:
-        self._make: Callable[[], list[str]] | None = make
-        self._count = count
-        self._list: list[str] = []
+    def __init__(
+        self, names: Iterable[str] | Callable[[], list[str]] = (), count: int | None = None
+    ) -> None:
+        self._make: Callable[[], list[str]] | None = None
+        if callable(names):
+            self._wait(names, count)
+        elif count is None:
+            super().__init__(names)
+        else:
+            raise ArgumentError("a count goes with a function that makes so many ids")
+
+    def _wait(self, make: Callable[[], list[str]], count: int | None) -> None:
+        """Puts the texts off to the first look."""
+        if count is None:
+            raise ArgumentError("a function that makes ids needs a count of them")
+        if count:
+            super().append(_UNREAD)
+            self._make = make
 
     @classmethod
     def of(cls, names: list[str]) -> Self:
@@ -58,62 +93,58 @@ class Ids(Sequence[str]):
             >>> Ids.of(["x"])[0]
             'x'
         """
-        return cls(lambda: names, len(names))
+        return cls(names)
 
     def to_list(self) -> list[str]:
-        """Gives the ids as a list, for JSON and the like.
+        """Gives the ids as a plain list.
 
         Returns:
             A list of its own.
 
         Examples:
-            >>> Ids(lambda: ["x"], 1).to_list()
-            ['x']
+            >>> type(Ids(lambda: ["x"], 1).to_list())
+            <class 'list'>
         """
-        return [*self._made()]
+        return [*self]
 
-    def _made(self) -> list[str]:
-        """Makes the list at the first look."""
+    def look(self) -> None:
+        """Makes the texts, where nobody has looked yet.
+
+        Examples:
+            >>> Ids(lambda: ["x"], 1).look()
+        """
         make = self._make
         if make is not None:
-            # Two threads may both make it; each sees a whole one.
-            self._list = make()
+            # Two threads may both make them: the same texts at the same places.
+            super().__setitem__(slice(None), make())
             self._make = None
-        return self._list
 
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        return self._made()[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._made()
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Ids):
-            return self._made() == other._made()
-        return self._made() == other if isinstance(other, list) else NotImplemented
-
-    def __add__(self, other: list[str] | Ids) -> list[str]:
-        return [*self._made(), *other] if isinstance(other, _LISTS) else NotImplemented
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        # A copy, here or in another process, needs no records.
+        return list, (self.to_list(),)
 
     def __radd__(self, other: object) -> list[str]:
-        return [*other, *self._made()] if isinstance(other, list) else NotImplemented
-
-    def __repr__(self) -> str:
-        return repr(self._made())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A copy, here or in another process, needs no records.
-        return list, (self._made(),)
+        return [*other, *self] if isinstance(other, list) else NotImplemented
 
 
-_LISTS: Any = (list, Ids)
+def _looking(name: str) -> Any:
+    """Makes a method of lists look first, at other ids that it is given too."""
+    method = getattr(list, name)
+
+    def looks(self: Ids, *arguments: Any, **options: Any) -> Any:
+        self.look()
+        for other in arguments:
+            if isinstance(other, Ids):
+                other.look()
+        return method(self, *arguments, **options)
+
+    looks.__name__, looks.__doc__ = name, method.__doc__
+    return looks
+
+
+# What makes a list, or is the class's own; everything else reads or writes what is in it.
+_APART = frozenset(
+    ("__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__", "__doc__")
+)
+for _name in list.__dict__.keys() - _APART:
+    setattr(Ids, _name, _looking(_name))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from seqloom._threads import thread_count
 from seqloom.data.loader._arguments import is_iterable
+from seqloom.data.loader._failure import attempt, checked
 from seqloom.data.loader._fetch import Fetch
 from seqloom.data.loader._mark import Mark, with_last
 from seqloom.data.loader._recipe import Staff
@@ -25,7 +26,7 @@ _CHUNK = 256
 
 
 class BatchSource(Protocol):
-    """Makes the batches of epochs.
+    """Makes the batches of epochs; ``Raised`` stands for one that an epoch goes on behind.
 
     Examples:
         >>> from seqloom.data.loader._arguments import Choice, Service
@@ -84,12 +85,13 @@ class Positions:
         """Yields batches, where the epoch is then, and whether it was the last."""
         steps = with_last(plan.steps(epoch, mark.position))
         works = (Work(step.request, (step, is_last)) for step, is_last in steps)
-        for work, batch in self._staff.serve(works):
+        for work, batch in self._staff.attempts(works):
             step, is_last = work.tag
-            yield self._finished(batch, step), Mark(step.done), is_last
+            yield attempt(self._finished, batch, step), Mark(step.done), is_last
 
     def _finished(self, batch: Any, step: Step) -> Any:
         """Marks padding, and makes of the batch what is handed out."""
+        checked(batch)
         if step.padding is not None and isinstance(batch, dict):
             batch["is_padding"] = step.padding
         return self._recipe.convert(batch)

@@ -6,9 +6,47 @@ import os
 import pickle
 import traceback
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import WorkerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """Stands in place of a batch that raised an exception, so that the next one can follow.
+
+    Args:
+        error: The exception.
+
+    Examples:
+        >>> Raised(ValueError("x")).error
+        ValueError('x')
+    """
+
+    error: BaseException
+
+
+def attempt(make: Callable[..., Any], *content: Any) -> Any:
+    """Calls a function, and gives its exception as a value."""
+    try:
+        return make(*content)
+    except StopIteration as error:
+        # Raised where batches are taken, it would end the epoch without a word.
+        stopped = WorkerError("an item, or what collates it, raised StopIteration")
+        stopped.__cause__ = error
+        return Raised(stopped)
+    except Exception as error:  # noqa: BLE001 - raised again in its turn
+        return Raised(error)
+
+
+def checked(answer: Any) -> Any:
+    """Gives a batch, or raises what stands in its place."""
+    if isinstance(answer, Raised):
+        raise answer.error
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from seqloom.data.loader._failure import checked
 from seqloom.data.loader._serve import Work
 
 if TYPE_CHECKING:
@@ -153,6 +154,6 @@ class Turns:
         """Yields batches, and notes who has no more."""
         for work, answer in answers:
             if not isinstance(answer, Ended):
-                yield answer
+                yield checked(answer)
             elif work.worker is not None:
                 self._ended.add(work.worker)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from seqloom.data.collate._collate import default_collate
-from seqloom.data.loader._arguments import Choice, Service, is_iterable, seed_of
+from seqloom.data.loader._arguments import (
+    PREFETCH,
+    Choice,
+    Service,
+    is_iterable,
+    seed_of,
+)
 from seqloom.data.loader._batches import choose_batches
+from seqloom.data.loader._failure import Raised
+from seqloom.data.loader._iteration import Iteration, warn_of_length
 from seqloom.data.loader._mark import Mark
 from seqloom.data.loader._output import converter
 from seqloom.data.loader._plan import Plan
@@ -20,7 +28,25 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
+    from typing_extensions import TypeVar
+
     from seqloom.data.loader._batches import BatchSource
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+# As in PyTorch, how an epoch is cut stands fast; who makes the batches may change.
+_FIXED = frozenset((
+    "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
+    "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",
+))  # fmt: skip
+_CHANGING = frozenset((
+    "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
+    "multiprocessing_context", "prefetch_factor",
+))  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -32,7 +58,7 @@ class _Cursor:
     is_ended: bool = False
 
 
-class DataLoader:
+class DataLoader(Generic[T]):
     """Hands out a dataset in batches, as PyTorch's loader does.
 
     The k-th ``iter(loader)`` is epoch k. Order and batches depend on the seed and the epoch
@@ -69,6 +95,9 @@ class DataLoader:
         even_ranks: What happens to items that cannot be dealt evenly to ranks: ``"pad"``
             gives some twice, marked in ``is_padding``; ``"drop"`` leaves them out;
             ``"error"`` refuses them.
+        pin_memory_device: Taken for PyTorch's sake; as there, the device is the one that
+            torch finds.
+        in_order: Taken for PyTorch's sake; batches come in order always.
 
     Raises:
         ArgumentError: An argument makes no sense, or excludes another.
@@ -107,15 +136,20 @@ class DataLoader:
         rank: int | None = None,
         world_size: int | None = None,
         even_ranks: str = "pad",
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
         self.dataset = dataset
-        self.batch_size = batch_size
+        self.batch_size = batch_size if batch_sampler is None else None
         self.shuffle = bool(shuffle)
         self.sampler, self.batch_sampler = sampler, batch_sampler
-        self.num_workers = num_workers
-        self.pin_memory, self.drop_last = pin_memory, drop_last
-        self.timeout, self.prefetch_factor = timeout, prefetch_factor
-        self.persistent_workers = persistent_workers
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.drop_last, self.in_order = drop_last, in_order
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+        self.persistent_workers, self.timeout = persistent_workers, timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
         self.seed = seed_of(seed, generator)
         self.output = output
         self._choice = Choice(
@@ -126,43 +160,75 @@ class DataLoader:
             drop_last=drop_last,
         )
         self._choice.check(iterable=is_iterable(dataset))
-        self._service = Service(
-            num_workers=num_workers,
-            timeout=timeout,
-            worker_init_fn=worker_init_fn,
-            context=multiprocessing_context,
-            prefetch_factor=prefetch_factor,
-            persistent=persistent_workers,
-        )
-        self._service.check()
-        if collate_fn is None and self._choice.is_batched:
-            collate_fn = default_collate
-        elif collate_fn is not None and not callable(collate_fn):
-            raise ArgumentError(f"collate_fn must be a function, got {collate_fn!r}")
         self.collate_fn = collate_fn
         self._ranks = (rank, world_size, even_ranks)
         find_rank(rank, world_size, even_ranks)
-        self._source: BatchSource = self._choose(self._recipe())
+        self._said: int | None = None
         self._cursor = self._next = _Cursor(0, Mark(0))
+        self._source: BatchSource = self._choose(self._recipe())
+        if num_workers and prefetch_factor is None:
+            self.prefetch_factor = PREFETCH
+        self._is_made = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not vars(self).get("_is_made"):
+            super().__setattr__(name, value)
+        elif name in _FIXED:
+            raise ArgumentError(
+                f"{name} must not be set once the {type(self).__name__} is made, got "
+                f"{value!r}: make another one with {name}={value!r}"
+            )
+        elif name in _CHANGING:
+            self._change(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _change(self, name: str, value: Any) -> None:
+        """Has the batches of the next epoch made in another way."""
+        before = vars(self)[name]
+        super().__setattr__(name, value)
+        try:
+            self._source = self._choose(self._recipe())
+        except ArgumentError:
+            super().__setattr__(name, before)
+            raise
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Threads and processes are begun anew, where an epoch is.
+        return {name: vars(self)[name] for name in vars(self).keys() - {"_source"}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        vars(self)["_source"] = self._choose(self._recipe())
 
     def _choose(self, recipe: Recipe) -> BatchSource:
         """Chooses how batches come to be."""
         return choose_batches(recipe)
 
     def __len__(self) -> int:
+        count = self._count()
+        if is_iterable(self.dataset):
+            self._said = count
+        return count
+
+    def _count(self) -> int:
+        """Tells how many batches an epoch has."""
         return self._source.count(self._plan())
 
-    def __iter__(self) -> Generator[Any]:
+    def __iter__(self) -> Iteration:
         cursor = self._cursor = self._next
         self._next = _Cursor(cursor.epoch + 1, Mark(0))
-        return self._run(cursor)
+        return Iteration(self._run(cursor), self._count)
 
     def _run(self, cursor: _Cursor) -> Generator[Any]:
         """Hands out what is left of an epoch."""
         batches = self._source.epoch(cursor.epoch, cursor.mark, self._plan())
         with closing(batches):  # pyright: ignore[reportArgumentType] - generators close
-            for batch, mark, is_last in batches:
-                cursor.mark, cursor.is_ended = mark, is_last
+            for number, (batch, mark, is_last) in enumerate(batches):
+                if not isinstance(batch, Raised):
+                    cursor.mark, cursor.is_ended = mark, is_last
+                if self._said is not None and number == self._said:
+                    warn_of_length(self.dataset, self._said)
                 yield batch
         cursor.is_ended = True
 
@@ -171,11 +237,34 @@ class DataLoader:
         return Recipe(
             dataset=self.dataset,
             choice=self._choice,
-            service=self._service,
-            collate=self.collate_fn,
+            service=self._service(),
+            collate=self._collate(),
             convert=converter(self.output, pin_memory=self.pin_memory),
             seed=self.seed,
         )
+
+    def _service(self) -> Service:
+        """Says who makes the batches."""
+        # What only workers can be told rests where they are taken away later.
+        rests = not self.num_workers and vars(self).get("_is_made", False)
+        service = Service(
+            num_workers=self.num_workers,
+            timeout=self.timeout,
+            worker_init_fn=self.worker_init_fn,
+            context=None if rests else self.multiprocessing_context,
+            prefetch_factor=None if rests else self.prefetch_factor,
+            persistent=self.persistent_workers and not rests,
+        )
+        service.check()
+        return service
+
+    def _collate(self) -> Callable[[list[Any]], Any] | None:
+        """Chooses what puts items together."""
+        if self.collate_fn is None and self._choice.is_batched:
+            vars(self)["collate_fn"] = default_collate
+        elif self.collate_fn is not None and not callable(self.collate_fn):
+            raise ArgumentError(f"collate_fn must be a function, got {self.collate_fn!r}")
+        return self.collate_fn
 
     def _plan(self) -> Plan:
         """Says how an epoch is cut; the dataset may have grown, ranks may have come up."""

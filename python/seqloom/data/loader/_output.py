@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data._ids import Ids
 from seqloom.errors import ArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
 
 
 _RULES: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
+    (Ids, lambda ids, _: ids),  # a list, which must not be looked at here
     (np.ndarray, _array),
     (dict, _dict),
     ((list, tuple), _rows),

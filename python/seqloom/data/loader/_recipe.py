@@ -6,12 +6,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from seqloom.data.loader._failure import checked
 from seqloom.data.loader._fetch import Request
 from seqloom.data.loader._ours import is_ours, is_plain
 from seqloom.data.loader._serve import Crew, Work, serve_here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from seqloom.data.loader._arguments import Choice, Service
 
@@ -113,7 +114,13 @@ class Staff:
         self._crew = recipe.crew(make) if in_processes else None
 
     def serve(self, works: Iterable[Work]) -> Iterator[tuple[Work, Any]]:
-        """Yields what was to be made with the batches, in order."""
+        """Yields what was to be made with the batches, in order, up to an exception."""
+        with closing(self.attempts(works)) as answers:
+            for work, answer in answers:
+                yield work, checked(answer)
+
+    def attempts(self, works: Iterable[Work]) -> Generator[tuple[Work, Any]]:
+        """Yields what was to be made with the batches, or with what they raised."""
         if self._crew is None:
             answers = serve_here(self._make, works, self._service)
         else:

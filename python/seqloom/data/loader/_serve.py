@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from seqloom._rust import _native
+from seqloom.data.loader._failure import Raised, attempt
 from seqloom.data.loader._prefetch import in_flight, mapped
 from seqloom.data.loader._ring import RING
 
@@ -60,7 +61,7 @@ class Crew:
     _workers: Workers | None = field(init=False, default=None)
 
     def serve(self, works: Iterable[Work]) -> Iterator[tuple[Work, Any]]:
-        """Yields batches in order; processes that persist are kept for the next epoch."""
+        """Yields batches, or what they raised, in order; keeps processes that persist."""
         from seqloom.data.loader._workers import Task
 
         workers = self._ready()
@@ -122,11 +123,11 @@ class Drafting(Protocol):
 def serve_here(
     make: Any, works: Iterable[Work], service: Service
 ) -> Iterator[tuple[Work, Any]]:
-    """Makes batches in threads, or when they are asked for."""
+    """Makes batches, or finds what they raise, in threads or when they are asked for."""
     if service.num_workers and getattr(make, "can_draft", False):
         return _drafted(make, works, service)
     return mapped(
-        lambda work: (work, make(work.content)),
+        lambda work: (work, attempt(make, work.content)),
         works,
         service.num_workers,
         ahead=service.ahead,
@@ -141,7 +142,7 @@ def _drafted(
     begin = make.beginner(_native.BatchMaker(RING, service.num_workers))
 
     def started(work: Work) -> Callable[[], tuple[Work, Any]]:
-        wait = begin(work.content)
-        return lambda: (work, wait())
+        wait = attempt(begin, work.content)
+        return lambda: (work, wait if isinstance(wait, Raised) else attempt(wait))
 
     return in_flight(started, works, service.ahead)

@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from seqloom.data.loader._failure import Raised
 from seqloom.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Workers:
             tasks: The tasks; they are taken as far as workers can work ahead.
 
         Yields:
-            Each task and its answer.
+            Each task and its answer; ``Raised`` where the task raised an exception.
 
         Raises:
             WorkerError: A task killed its worker three times, or took too long.
@@ -139,9 +140,9 @@ class Workers:
             self._wait(run, task)
             run.out.popleft()
             kind, answer = run.answers.pop(task.number)
-            if kind == "failed":
-                raise answer.error_of(where=self._describe(task.content))
             self._hand_out(run)
+            if kind == "failed":
+                answer = Raised(answer.error_of(where=self._describe(task.content)))
             yield task, answer
 
     def _hand_out(self, run: _Run) -> None:

@@ -1,0 +1,223 @@
+"""Our loader has the face of PyTorch's: arguments, attributes, and what they do."""
+
+import inspect
+import operator
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from torch.utils.data import DataLoader as TorchLoader
+
+from seqloom.data import DataLoader, SequenceDataset
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError, ShapeError, WorkerError
+
+# Their types say less than they take.
+OURS: Any = DataLoader
+THEIRS: Any = TorchLoader
+FIXED = [
+    "batch_size",
+    "batch_sampler",
+    "sampler",
+    "drop_last",
+    "dataset",
+    "persistent_workers",
+]
+
+
+class Faulty:
+    """Ten items, of which some raise an exception."""
+
+    def __init__(self, errors):
+        self.errors = errors
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        if index in self.errors:
+            raise self.errors[index]
+        return int(index)
+
+
+class Liar:
+    """Says that it has fewer items than it gives."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def __len__(self):
+        return self.said
+
+    def __iter__(self):
+        return iter(range(10))
+
+
+def outcomes(batches):
+    """Takes batches, and exceptions in their place, up to the end."""
+    found = []
+    while True:
+        try:
+            found.append([int(item) for item in next(batches)])
+        except StopIteration:
+            return found
+        except KeyError as error:
+            found.append(error.args)
+
+
+def test_every_argument_of_pytorchs_loader_is_one_of_ours():
+    ours = inspect.signature(DataLoader).parameters
+    theirs = inspect.signature(TorchLoader).parameters
+    assert theirs.keys() <= ours.keys()
+    positional = [name for name, each in theirs.items() if each.kind != each.KEYWORD_ONLY]
+    assert [*ours][: len(positional)] == positional
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_size": 3, "drop_last": True},
+        {"num_workers": 1},
+        {"num_workers": 1, "prefetch_factor": 4},
+        {"batch_sampler": [[0], [1, 2]]},
+        {"batch_size": None},
+        {"in_order": False, "pin_memory_device": "cuda"},
+    ],
+)
+def test_attributes_are_those_of_pytorchs_loader(options):
+    ours, theirs = DataLoader([1, 2, 3], **options), THEIRS([1, 2, 3], **options)
+    for name in inspect.signature(TorchLoader).parameters.keys() - {
+        "shuffle",  # theirs has no such attribute
+        "collate_fn",
+        "sampler",  # ours has none unless it is given one
+        "batch_sampler",
+        "multiprocessing_context",
+    }:
+        assert getattr(ours, name) == getattr(theirs, name), name
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_what_cuts_an_epoch_cannot_be_set_later(name):
+    for loader in (DataLoader([1, 2, 3]), THEIRS([1, 2, 3])):
+        before = getattr(loader, name)
+        with pytest.raises(ValueError, match=f"{name}.* set"):
+            setattr(loader, name, 5)
+        assert getattr(loader, name) is before
+
+
+@pytest.mark.parametrize("name", ["shuffle", "seed", "output", "rank", "even_ranks"])
+def test_what_only_our_loader_has_cannot_be_set_later_either(name):
+    with pytest.raises(ArgumentError, match=f"{name} must not be set.*make another one"):
+        setattr(DataLoader([1, 2, 3]), name, 1)
+
+
+def test_who_makes_batches_can_be_set_later_as_in_pytorch():
+    for kind in (OURS, THEIRS):
+        loader = kind([1, 2, 3, 4], batch_size=2)
+        loader.collate_fn = sum
+        assert list(loader) == [3, 7]
+    loader = DataLoader([1, 2, 3, 4], batch_size=2, num_workers=2, prefetch_factor=3)
+    loader.num_workers = 0
+    assert [batch.tolist() for batch in loader] == [[1, 2], [3, 4]]
+    loader.num_workers = 1
+    assert [batch.tolist() for batch in loader] == [[1, 2], [3, 4]]
+
+
+def test_a_wrong_setting_leaves_the_loader_as_it_was():
+    loader = DataLoader([1, 2, 3, 4], batch_size=2)
+    with pytest.raises(ArgumentError, match="num_workers must be a whole number"):
+        loader.num_workers = -1
+    assert (loader.num_workers, len(list(loader))) == (0, 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("errors", [{3: KeyError(3)}, {0: KeyError(0), 9: KeyError(9)}])
+def test_an_epoch_goes_on_behind_an_exception_as_in_pytorch(workers, errors):
+    options: dict[str, Any] = {"batch_size": 2, "num_workers": workers}
+    if workers:
+        options |= {"multiprocessing_context": "fork", "persistent_workers": True}
+    ours, theirs = (
+        kind(Faulty(errors), collate_fn=list, **options) for kind in (OURS, THEIRS)
+    )
+    for _ in range(2):
+        found, wanted = outcomes(iter(ours)), outcomes(iter(theirs))
+        assert [type(each) for each in found] == [type(each) for each in wanted]
+        lists = [each for each in found if isinstance(each, list)]
+        assert lists == [each for each in wanted if isinstance(each, list)]
+    ours.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_epoch_goes_on_behind_a_batch_that_threads_cannot_make(fasta, workers):
+    path = fasta({"a": "ACGT", "b": "AC", "c": "GGGG", "d": "GG", "e": "TTTT", "f": "CCCC"})
+    data = SequenceDataset(path, encoder=OneHot("dna"))
+    batches = iter(
+        DataLoader(data, 2, sampler=[0, 2, 1, 4, 3, 5, 4, 5], num_workers=workers)
+    )
+    assert next(batches)["id"] == ["a", "c"]
+    for _ in range(2):
+        with pytest.raises(ShapeError, match="unequal length"):
+            next(batches)
+    assert next(batches)["id"] == ["e", "f"]
+    assert next(batches, None) is None
+
+
+def test_the_state_stays_before_a_batch_that_was_not_handed_out():
+    loader = DataLoader(Faulty({3: KeyError(3)}), batch_size=2)
+    batches = iter(loader)
+    next(batches)
+    with pytest.raises(KeyError):
+        next(batches)
+    assert loader.state_dict()["position"] == 2
+    next(batches)
+    assert loader.state_dict()["position"] == 6
+
+
+def test_stop_iteration_in_an_item_does_not_end_the_epoch_without_a_word():
+    batches = iter(DataLoader(Faulty({1: StopIteration()}), batch_size=5))
+    with pytest.raises(WorkerError, match="raised StopIteration"):
+        next(batches)
+    assert next(batches).tolist() == [5, 6, 7, 8, 9]
+
+
+def test_an_iterator_has_the_length_of_its_epoch():
+    for kind in (OURS, THEIRS):
+        batches = iter(kind(range(10), batch_size=3))
+        next(batches)
+        assert (len(batches), operator.length_hint(batches)) == (4, 4)
+    with pytest.raises(TypeError):
+        len(iter(DataLoader(iter("abc"))))
+
+
+def test_a_loader_warns_of_an_iterable_that_is_longer_than_it_said():
+    loader = DataLoader(Liar(4), batch_size=2)
+    assert len(loader) == 2
+    with pytest.warns(
+        UserWarning, match="Liar says by its len .* 2 batches, and gives more"
+    ):
+        assert sum(1 for _ in loader) == 5
+    honest = DataLoader(Liar(10), batch_size=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(honest) == len(list(honest))
+
+
+def test_a_loader_takes_the_type_of_its_batches():
+    kind = DataLoader[np.ndarray]
+    assert [batch.tolist() for batch in kind([1, 2])] == [[1], [2]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_is_pickled_and_goes_on(toy, workers):
+    loader = DataLoader(toy(), 4, shuffle=True, num_workers=workers)
+    batches = iter(loader)
+    next(batches)
+    again = pickle.loads(pickle.dumps(loader))  # noqa: S301 - our own
+    state = loader.state_dict()
+    assert again.state_dict() == state
+    again.load_state_dict(state)
+    assert [batch["id"] for batch in again] == [batch["id"] for batch in batches]
