@@ -21,8 +21,10 @@ class StrictBackend(Backend):
 
     name = "strict"
 
-    def asarray(self, data: Any, dtype: Any = None) -> Any:  # noqa: D102
-        array = data if isinstance(data, type(strict.zeros(0))) else np.asarray(data)
+    def asarray(self, data: Any, dtype: Any = None, *, copy: Any = None) -> Any:  # noqa: D102
+        array = (
+            data if isinstance(data, type(strict.zeros(0))) else np.asarray(data, copy=copy)
+        )
         if dtype is None and not hasattr(data, "dtype") and array.dtype == np.float64:
             dtype = self.float_dtype
         return self.astype(strict.asarray(array), dtype or array.dtype)

@@ -12,7 +12,7 @@ from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
 from seqloom.models._examples import noun_of
 from seqloom.nn import Module
-from seqloom.tensor import Tensor, apply
+from seqloom.tensor import Backend, Tensor, apply
 
 # The letters of one evaluation batch, which bound its memory, or its genotypes: a letter
 # becomes many features, a genotype is one number.
@@ -53,11 +53,16 @@ def inputs_of(model: Module, batch: dict[str, Any]) -> tuple[Tensor, Tensor | No
     if "inputs" not in batch:
         raise ArgumentError('the dataset gives codes; give it output="numbers"')
     backend, mask = model.backend, batch.get("mask")
-    inputs = backend.tensor(batch["inputs"], dtype="float32")
+    inputs = _shared(backend, batch["inputs"], "float32")
     if "covariates" in batch:
-        covariates = backend.tensor(batch["covariates"], dtype="float32")
+        covariates = _shared(backend, batch["covariates"], "float32")
         inputs = apply("concat", [inputs, covariates], axis=1)
-    return inputs, None if mask is None else backend.tensor(mask)
+    return inputs, None if mask is None else _shared(backend, mask)
+
+
+def _shared(backend: Backend, values: Any, dtype: str | None = None) -> Tensor:
+    """A tensor in the memory of a batch, which is never written while somebody holds it."""
+    return Tensor(backend.asarray(values, dtype=dtype), backend)
 
 
 def evaluation_batch_size(examples: Examples) -> int:

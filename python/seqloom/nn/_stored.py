@@ -7,7 +7,9 @@ from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom.errors import RecordError, ShapeError
+import numpy as np
+
+from seqloom.errors import ArgumentError, RecordError, ShapeError
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._context import check_declared
 from seqloom.tensor._derivatives import recomputing
@@ -89,6 +91,15 @@ class Stored(Leaf):
             (3, 2)
         """
         return self.bound_backend.to_numpy(self.storage()).copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """A copy of the numbers, as `numpy` gives it."""
+        if copy is False:
+            raise ArgumentError(
+                "a parameter leaves as a copy, since a step writes its memory; leave out "
+                "copy=False"
+            )
+        return np.asarray(self.numpy(), dtype=dtype)
 
     def assign(self, values: Any) -> None:
         """Replaces the numbers.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import BackendError
+import numpy as np
+
+from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, Defaults
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Backend(Defaults, ABC):
         device: Where its arrays are.
         threads: How many threads its functions may use.
         float_dtype: What Python's floats become.
+        defers: Whether a function may return before it has read its arguments.
         required: The names of the functions that a backend must have.
 
     Examples:
@@ -44,6 +47,7 @@ class Backend(Defaults, ABC):
     device: str = "cpu"
     threads: int = 1
     float_dtype: str = "float32"
+    defers: bool = False
     required = REQUIRED - {"index"}  # which has a body
     differentiable: Backend  # the one `Autodiff` over it that modules use, once made
 
@@ -153,11 +157,11 @@ class Backend(Defaults, ABC):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Makes a tensor on this backend.
+        """Makes a tensor on this backend, of numbers of its own.
 
         Args:
-            data: Numbers, nested lists, or an array; an array is not copied where its
-                type stays. Python's floats become float32.
+            data: Numbers, nested lists, or an array, which is copied: whoever writes it
+                later does not change the tensor. Python's floats become float32.
             dtype: The name of the element type; default: that of the data.
             requires_grad: Follow it, so that ``backward`` gives its gradient; only on
                 an `Autodiff` backend.
@@ -184,17 +188,54 @@ class Backend(Defaults, ABC):
             )
         return Tensor(array_of(data, dtype, self), self)
 
+    def from_numpy(self, array: Any) -> Tensor:
+        """Makes a tensor that shares the memory of a NumPy array where it can.
+
+        Nothing is copied on ``numpy`` and on ``torch`` (CPU) where the numbers are in the
+        machine's order of bytes; ``jax`` shares memory that is aligned as it needs, and
+        copies other memory; a GPU has a copy. The array must not be written for as long as
+        the tensor, or what was computed from it, is in use: results and gradients would
+        change without a word. `tensor` copies.
+
+        Args:
+            array: A NumPy array of numbers or truths.
+
+        Returns:
+            A tensor of the array's type and shape.
+
+        Raises:
+            ArgumentError: It is no NumPy array.
+            DTypeError: It holds no numbers.
+
+        Examples:
+            >>> import numpy as np
+            >>> import seqloom as sl
+            >>> array = np.zeros(2)
+            >>> x = sl.tensor.backend("numpy").from_numpy(array)
+            >>> np.shares_memory(x.numpy(), array)
+            True
+        """
+        from seqloom.tensor._tensor import Tensor
+
+        if not isinstance(array, np.ndarray):
+            raise ArgumentError(
+                f"from_numpy takes a NumPy array, this is a {type(array).__name__}; "
+                f"backend.tensor(...) takes numbers, lists and other libraries' arrays"
+            )
+        return Tensor(array_of(array, None, self, copy=None), self)
+
     def __repr__(self) -> str:
         return self.name
 
 
-def array_of(data: Any, dtype: Any, backend: Backend) -> Array:
+def array_of(data: Any, dtype: Any, backend: Backend, *, copy: bool | None = True) -> Array:
     """The array that data become on a backend.
 
     Args:
         data: Numbers, nested lists, or an array.
         dtype: The element type, or None for that of the data.
         backend: Whose array.
+        copy: True for memory that nobody else writes, None where it may be shared.
 
     Returns:
         An array.
@@ -208,7 +249,7 @@ def array_of(data: Any, dtype: Any, backend: Backend) -> Array:
         [1, 2]
     """
     try:
-        return backend.asarray(data, dtype=dtype)
+        return backend.asarray(data, dtype=dtype, copy=copy)
     except Exception as error:
         from seqloom.tensor._native_error import unusable
 

@@ -94,7 +94,7 @@ def raw_of(arg: Any, backend: Backend) -> Any:
 
     Args:
         arg: An argument.
-        backend: Who will compute; NumPy's arrays become its own.
+        backend: Who will compute; NumPy's arrays become its own, copied.
 
     Returns:
         What the backend's function takes.
@@ -104,7 +104,14 @@ def raw_of(arg: Any, backend: Backend) -> Any:
     if isinstance(arg, (list, tuple)):
         raws = [_part(item, backend) for item in cast("list[Any]", arg)]
         return raws if isinstance(arg, list) else tuple(raws)
-    return backend.asarray(arg) if isinstance(arg, (np.ndarray, np.generic)) else arg
+    if isinstance(arg, np.ndarray):  # its owner may write it before a gradient reads it
+        return backend.asarray(arg, copy=True)
+    return _number(arg, backend) if isinstance(arg, np.generic) else arg
+
+
+def _number(scalar: Any, backend: Backend) -> Any:
+    """One number of NumPy's: a fraction is as Python's, and takes the tensor's type."""
+    return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
 
 def _part(item: Any, backend: Backend) -> Any:

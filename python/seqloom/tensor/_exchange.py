@@ -26,11 +26,12 @@ class Exchange(Operators):
     def numpy(self) -> Any:
         """The values as a NumPy array, sharing memory where the backend can.
 
-        What shares memory cannot be written to: a tensor does not change. It stays as it
-        is after the tensor is released.
+        What shares memory cannot be written to, nor be made writeable: a tensor does not
+        change. It stays as it is after the tensor is released. ``np.array(x)`` gives a copy
+        of one's own.
 
         Returns:
-            A ``numpy.ndarray`` of the same shape.
+            A read-only ``numpy.ndarray`` of the same shape.
 
         Examples:
             >>> import seqloom as sl
@@ -43,10 +44,7 @@ class Exchange(Operators):
             if (ours := translated(error, "numpy", (self,), self.backend)) is error:
                 raise
             raise ours from error
-        if values.flags.writeable:
-            values = values.view()
-            values.flags.writeable = False
-        return values
+        return _sealed(values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         values = self.numpy()
@@ -57,26 +55,27 @@ class Exchange(Operators):
             )
         return np.array(values, dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        raw = self._lent(options.get("max_version"))
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+        """A copy: not every library heeds DLPack's word for read-only memory."""
+        if copy is False:
+            raise ArgumentError(
+                "a tensor leaves by DLPack as a copy, since who takes it could write to "
+                "it; leave out copy=False, or share read-only memory by x.numpy()"
+            )
+        plain = self._plain("DLPack")
         try:
-            return raw.__dlpack__(**options)
+            return plain._plain_copy().__dlpack__(**options)  # noqa: SLF001
         except Exception as error:
             raise translated(error, "__dlpack__", (self,), self.backend) from error
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._lent(None).__dlpack_device__()
+        raw = self._plain("DLPack").raw
+        on_host = isinstance(raw, np.generic)
+        return (np.asarray(cast("Any", raw)) if on_host else raw).__dlpack_device__()
 
-    def _lent(self, version: tuple[int, int] | None) -> Any:
-        """The array that another library gets: read-only where it can be told so."""
-        plain = self._plain("DLPack")
-        raw, backend = plain.raw, plain.backend
-        if isinstance(raw, np.generic):
-            raw = np.asarray(cast("Any", raw))
-        # DLPack has a word for read-only since version 1.0, and only NumPy says it.
-        told = version is not None and version >= (1, 0)
-        on_cpu = told and backend.device == "cpu" and backend.dtype(raw).kind in "biufc"
-        return plain.numpy() if on_cpu else raw
+    def _plain_copy(self) -> Any:
+        """The array again, in memory of its own."""
+        return self.backend.asarray(self.raw, copy=True)
 
     def __reduce__(self) -> Any:
         """Pickles hold the values, by NumPy, and which backend they were on."""
@@ -120,6 +119,17 @@ class Exchange(Operators):
             [[1.0, 2.0]]
         """
         return self.numpy().tolist()
+
+    def __format__(self, spec: str) -> str:
+        """A tensor without axes as its number, as in torch; any other as its text."""
+        if not self.raw.shape:
+            return format(self.item(), spec)
+        if not spec:
+            return str(self)
+        raise ShapeError(
+            f"{spec!r} is a format of one number, this tensor has shape "
+            f"{tuple(self.raw.shape)}; take one by x[...].item(), or all by x.tolist()"
+        )
 
     def __float__(self) -> float:
         return float(self.item())
@@ -193,6 +203,16 @@ class Exchange(Operators):
                 ".detach() it first"
             )
         return self.detach()
+
+
+def _sealed(values: Any) -> Any:
+    """The same memory as an array that nobody can make writeable."""
+    # A read-only view can be made writeable again; memory that is offered read-only cannot.
+    dtype = values.dtype
+    if dtype.kind not in "?biufc":  # bfloat16, say: Python's buffers have no name for it
+        whole = values.view(f"u{dtype.itemsize}")
+        return _sealed(whole).view(dtype)
+    return np.asarray(memoryview(values).toreadonly())
 
 
 def _backend_of(backend: Any) -> Backend:

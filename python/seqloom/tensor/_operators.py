@@ -6,7 +6,7 @@ Python number, it goes to the backend directly; everything else takes the door, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -54,6 +54,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
     """The operator of a tensor on the right of something else."""
 
     def operate(self: Any, other: Any) -> Any:
+        other = _pythons(other)
         if type(other) in _NUMBERS:
             return _computed(name, self, other, _beside(other, self), caller(1))
         return _by_door(name, other, other, self)
@@ -72,9 +73,21 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 def _mixed(name: str, tensor: Any, other: Any, frame: FrameType) -> Any:
     """The operator of a tensor and something that is not just like it."""
+    other = _pythons(other)
     if type(other) in _NUMBERS:
         return _computed(name, tensor, _beside(other, tensor), other, frame)
     return _by_door(name, other, tensor, other)
+
+
+def _pythons(other: Any) -> Any:
+    """A scalar of NumPy's as Python's number, which takes the tensor's type."""
+    if not isinstance(other, np.generic):
+        return other
+    scalar = cast("Any", other)
+    kind = scalar.dtype.kind
+    if kind == "f":
+        return float(scalar)  # item() leaves a longdouble what it is
+    return scalar.item() if kind in "biuc" else scalar
 
 
 def _computed(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) -> Any:

@@ -79,7 +79,7 @@ class Profile(Backend):
         self.inner = inner
         self.name = inner.name  # its arrays are those of `inner`
         self.device, self.threads = inner.device, inner.threads
-        self.float_dtype = inner.float_dtype
+        self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._events: list[_Event] = []
         for name in (REQUIRED | EXTENSION) - _FACTS:
             if hasattr(inner, name):

@@ -64,9 +64,9 @@ class TorchAutograd(Backend):
         """A copy is another one over the same backend."""
         return TorchAutograd, (self.inner,)
 
-    def asarray(self, data: Any, dtype: Any = None) -> Array:
+    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
         """An array of the data."""
-        return self.inner.asarray(data, dtype=dtype)
+        return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
         """The value as NumPy's array."""
@@ -224,7 +224,7 @@ class TorchAutograd(Backend):
 @cache
 def _names() -> tuple[str, ...]:
     """The functions of a backend that have a default body."""
-    own = {*vars(TorchAutograd), "accumulate"}
+    own = {*vars(TorchAutograd), "accumulate", "from_numpy"}
     return tuple(
         name
         for name in dir(Backend)

@@ -16,7 +16,7 @@ A = sl.tensor.Autodiff(B)
 
 def test_asarray_shares_memory_that_cannot_be_written_to():
     array = np.zeros(3)
-    found = np.asarray(B.tensor(array))
+    found = np.asarray(B.from_numpy(array))
     assert np.shares_memory(found, array)
     with pytest.raises(ValueError, match="read-only"):
         found[0] = 1
@@ -24,7 +24,7 @@ def test_asarray_shares_memory_that_cannot_be_written_to():
 
 def test_array_makes_a_copy_of_ones_own():
     array = np.zeros(3)
-    found = np.array(B.tensor(array))
+    found = np.array(B.from_numpy(array))
     found[0] = 1
     assert array[0] == 0
 
@@ -159,15 +159,7 @@ def test_only_a_matrix_has_a_transpose_of_two_axes():
         B.tensor(np.zeros((2, 3, 4))).T  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["torch", "jax", "numpy"])
-def test_dlpack_lends_memory_that_numpy_cannot_write_to(name):
-    pytest.importorskip(name)
-    found = np.from_dlpack(sl.tensor.backend(name).tensor([1.0, 2.0]))
-    with pytest.raises(ValueError, match="read-only"):
-        found[0] = 99
-
-
-def test_dlpack_without_a_version_still_shares_the_memory():
+def test_dlpack_goes_out_to_readers_that_name_no_version():
     values = np.zeros(2, np.float32)
     capsule = B.tensor(values).__dlpack__()
     assert type(capsule).__name__ == "PyCapsule"

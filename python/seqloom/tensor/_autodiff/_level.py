@@ -55,7 +55,7 @@ class Autodiff(Backend):
         self.number = next(_levels)
         self.name = f"autodiff({inner.name})"
         self.device, self.threads = inner.device, inner.threads
-        self.float_dtype = inner.float_dtype
+        self.float_dtype, self.defers = inner.float_dtype, inner.defers
         for name in _bodies():
             setattr(self, name, self._function(name))
         for name in _SUPPORT:
@@ -84,11 +84,11 @@ class Autodiff(Backend):
         """A copy is another one over the same backend."""
         return Autodiff, (self.inner,)
 
-    def asarray(self, data: Any, dtype: Any = None) -> Array:
+    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
         """An array of the data; a followed one as it is."""
         if isinstance(data, Traced):
             return data if dtype is None else self.astype(data, dtype)
-        return self.inner.asarray(data, dtype=dtype)
+        return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
         """The value as NumPy's array."""
@@ -212,6 +212,6 @@ class Autodiff(Backend):
 @cache
 def _bodies() -> dict[str, Callable[..., Any]]:
     """The default bodies of a backend's functions, by name."""
-    own = {*vars(Autodiff), *_SUPPORT, "tensor"}
+    own = {*vars(Autodiff), *_SUPPORT, "tensor", "from_numpy"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}

@@ -171,10 +171,12 @@ class Capture(Backend):
 
     # Functions that are not written down as they are called -----------------------------
 
-    def asarray(self, data: Any, dtype: Any = None) -> Array:
+    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
         """A symbol as it is, or as the type that is asked for; data as a constant."""
         if not isinstance(data, Symbol):
-            return self.target.asarray(data, dtype=dtype)
+            # A program is kept for long: what it holds is its own.
+            own = True if isinstance(data, np.ndarray) else copy
+            return self.target.asarray(data, dtype=dtype, copy=own)
         if (
             dtype is None
             or self.target.dtype(self.target.zeros((), dtype=dtype)) == data.dtype

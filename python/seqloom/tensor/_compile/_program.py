@@ -90,4 +90,5 @@ def as_array(value: Any, backend: Backend) -> Array:
         return value
     if isinstance(value, Key):
         return backend.key_words(value)
-    return backend.asarray(value)
+    # The caller may write its array as soon as the call is over.
+    return backend.asarray(value, copy=backend.defers or None)

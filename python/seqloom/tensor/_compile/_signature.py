@@ -80,6 +80,11 @@ class Signature:
         self.inputs.append(value)
         return cast("Any", type(value))
 
+    def take_fraction(self, value: Any) -> Any:
+        """Only that it is one: NumPy's fractions are as Python's, as they are eagerly."""
+        self.inputs.append(float(value))
+        return float
+
     def take_static(self, value: Any) -> Any:
         """The value itself; True is not 1."""
         return (type(value), value)
@@ -144,6 +149,7 @@ class Signature:
 _TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
     Tensor: Signature.take_tensor,
     np.ndarray: Signature.take_array,
+    np.floating: Signature.take_fraction,
     np.generic: Signature.take_array,
     float: Signature.take_input,
     Key: Signature.take_input,
@@ -157,7 +163,7 @@ _TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
     tuple: Signature.take_tuple,
     Gradients: Signature.take_gradients,
 }
-_KINDS = (dict, list, tuple, np.ndarray, np.generic)
+_KINDS = (dict, list, tuple, np.ndarray, np.floating, np.generic)
 
 
 def _taker(value: Any) -> Callable[[Signature, Any], Any]:

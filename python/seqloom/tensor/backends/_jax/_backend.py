@@ -40,6 +40,8 @@ class JaxBackend(Convolutions, Lookups, Loops, Neural, Programs, Randomness, Sta
         [0.0, 2.0]
     """
 
+    defers = True
+
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.place = None if device is None else _found(device)
         self.device = device or jax.default_backend()

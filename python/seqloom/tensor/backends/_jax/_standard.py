@@ -48,6 +48,8 @@ class Standard(Backend):
         """An array of the data; Python's floats become `float_dtype`."""
         if not isinstance(data, jax.Array):
             data = _numbers(data, dtype, self.float_dtype)
+            # jax's own copy may be made later, when the owner has written the memory.
+            data, copy = (np.array(data), None) if copy else (data, copy)
         kind = checked(data.dtype if dtype is None else dtype)
         return jnp.array(data, kind, copy=bool(copy), device=self.place)
 

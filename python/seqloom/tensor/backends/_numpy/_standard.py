@@ -61,7 +61,11 @@ class Standard(Backend):
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Floats:
         """An array of the data; Python's floats become `float_dtype`."""
-        array = np.asarray(data, dtype=named(dtype), copy=copy)
+        # Not every library's arrays know the word copy.
+        plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
+        array = np.asarray(data, dtype=named(dtype), copy=copy if plain else None)
+        if not plain:
+            array = array.copy()
         if array.dtype not in NATIVE:
             array = native(array)
         if not array.flags.aligned and copy is not False:

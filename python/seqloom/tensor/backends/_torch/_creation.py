@@ -27,7 +27,7 @@ class Creation(Backend):
         if not isinstance(data, Tensor):
             data = self._from_numpy(_numbers(data, self.float_dtype))
         kind = data.dtype if dtype is None else to_torch(dtype)
-        found = data.detach().to(self.device, kind, non_blocking=True)
+        found = data.detach().to(self.device, kind, non_blocking=not copy)
         return found.clone() if copy and found.data_ptr() == data.data_ptr() else found
 
     def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Tensor:

@@ -1,0 +1,225 @@
+"""A tensor's numbers are its own: nobody writes them from outside, on the way in or out."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+
+BACKENDS = ["numpy", "torch", "jax"]
+# Long enough that jax would share the memory of an array.
+LONG = 1 << 16
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each backend."""
+    pytest.importorskip(request.param)
+    return sl.tensor.backend(request.param)
+
+
+# On the way in ---------------------------------------------------------------------------
+
+IN = {
+    "the tensor": lambda level, array: level.tensor(array),
+    "the other operand": lambda _level, array: array,
+    "a function's argument": lambda level, array: sl.tensor.maximum(
+        level.tensor(np.zeros(LONG, "f4")), array
+    ),
+    "among several": lambda level, array: sl.tensor.concat(
+        [array[:1], level.tensor(array[1:])]
+    ),
+    "an array that cannot be written": lambda level, array: level.tensor(_read_only(array)),
+    "a part of an array": lambda level, array: level.tensor(array[::1]),
+    "what has the array's protocol": lambda level, array: level.tensor(memoryview(array)),
+}
+
+
+def _read_only(array):
+    """A view that cannot be written, of memory that can."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@pytest.mark.parametrize("way", IN)
+def test_a_gradient_is_by_the_numbers_of_the_forward_pass(backend, way):
+    level = sl.tensor.Autodiff(backend)
+    array = np.full(LONG, 2, "f4")
+    x = level.tensor(np.ones(LONG, "f4"), requires_grad=True)
+    loss = (x * IN[way](level, array)).sum()
+    array[:] = 10
+    assert set(loss.backward().wrt(x).numpy()) == {2.0}
+
+
+def test_a_buffer_that_is_used_again_makes_different_tensors(backend):
+    buffer = np.empty(LONG, "f4")
+    made = []
+    for number in range(3):
+        buffer[:] = number
+        made.append(backend.tensor(buffer))
+    assert [each[0].item() for each in made] == [0, 1, 2]
+
+
+def test_indices_that_are_written_later_do_not_move_a_gradient(backend):
+    level = sl.tensor.Autodiff(backend)
+    places = np.array([0, 0])
+    x = level.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for taken in (lambda: x[places], lambda: x[places, ...], lambda: x[:, None][places, 0]):
+        places[:] = 0
+        loss = taken().sum()
+        places[:] = 2
+        assert loss.backward().wrt(x).tolist() == [2, 0, 0]
+
+
+def test_labels_that_are_written_later_do_not_change_a_gradient(backend):
+    level = sl.tensor.Autodiff(backend)
+    labels = np.array([0, 1])
+    logits = level.tensor(np.zeros((2, 2), "f4"), requires_grad=True)
+    loss = sl.nn.functional.cross_entropy(logits, labels)
+    labels[:] = 1
+    found = loss.backward().wrt(logits).numpy()
+    np.testing.assert_allclose(found, [[-0.25, 0.25], [0.25, -0.25]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_a_torch_tensor_is_copied(name):
+    torch = pytest.importorskip("torch")
+    theirs = torch.ones(3)
+    ours = sl.tensor.backend(name).tensor(theirs)
+    theirs[0] = 5
+    assert ours.tolist() == [1, 1, 1]
+
+
+def test_a_compiled_step_has_read_its_arrays_when_it_returns(backend):
+    step = sl.tensor.compile(lambda x, array: x * array + x)
+    x = backend.tensor(np.ones(LONG, "f4"))
+    for number in range(3):
+        array = np.full(LONG, number, "f4")
+        found = step(x, array)
+        array[:] = 7
+        assert found[0].item() == number + 1
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_from_numpy_shares_memory(name):
+    pytest.importorskip(name)
+    array = np.zeros(3, "f4")
+    x = sl.tensor.backend(name).from_numpy(array)
+    array[0] = 5
+    assert x.tolist() == [5, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["?", "i4", "f4", "c8"])
+def test_from_numpy_has_the_arrays_numbers(backend, kind):
+    array = np.array([[1, 0], [1, 1]], kind)
+    for level in (backend, sl.tensor.Autodiff(backend)):
+        x = level.from_numpy(array)
+        assert (x.backend, x.dtype, x.tolist()) == (level, array.dtype, array.tolist())
+
+
+def test_from_numpy_takes_arrays_alone(backend):
+    with pytest.raises(ArgumentError, match="list"):
+        backend.from_numpy([1.0])
+
+
+# On the way out --------------------------------------------------------------------------
+
+KINDS = ["bool", "int32", "float32", "float16", "bfloat16", "complex64"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exported_array_cannot_be_made_writeable(backend, kind):
+    x = backend.tensor([[1, 0, 1]], dtype=kind)
+    for array in (x.numpy(), np.asarray(x), x.numpy()[0], x.numpy().view()):
+        assert (array.dtype, array.ravel().tolist()) == (x.dtype, [1, 0, 1])
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_an_exported_array_has_the_tensors_shape_and_order(backend, shape):
+    values = np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape)
+    for x in (
+        backend.tensor(values),
+        backend.tensor(values.T),
+        backend.tensor(values[..., None]),
+    ):
+        assert x.numpy().shape == x.shape
+    np.testing.assert_array_equal(backend.tensor(values).numpy(), values)
+
+
+def test_a_view_of_a_tensor_is_exported_as_it_lies():
+    x = sl.tensor.backend("numpy").tensor([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(x.mT.numpy(), [[1, 3], [2, 4]])
+    np.testing.assert_array_equal(x[::-1].numpy(), [[3, 4], [1, 2]])
+    assert np.shares_memory(x.mT.numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("reader", ["torch", "jax", "numpy"])
+def test_who_reads_by_dlpack_gets_memory_of_its_own(backend, reader):
+    library = pytest.importorskip("jax.numpy" if reader == "jax" else reader)
+    x = backend.tensor([1.0, 2.0])
+    theirs = library.from_dlpack(x)
+    assert theirs.tolist() == [1, 2]
+    if getattr(getattr(theirs, "flags", None), "writeable", reader == "torch"):
+        theirs[0] = 9
+    assert x.tolist() == [1, 2]
+
+
+def test_a_copy_that_dlpack_forbids_is_an_error(backend):
+    with pytest.raises(ArgumentError, match=r"\.numpy\(\)"):
+        np.from_dlpack(backend.tensor([1.0]), copy=False)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_no_way_out_of_a_parameter_writes_into_it(backend, kind):
+    layer = sl.nn.Linear(2, 1).bind(backend, sl.Key(0)).to(backend, kind)
+    before, version = layer.weight.numpy(), layer.weight.version
+    for way in (
+        layer.weight.numpy,
+        lambda: np.asarray(layer.weight),
+        lambda: np.array(layer.weight),
+    ):
+        way()[:] = 9
+    for array in (layer.weight.value.numpy(), *layer.to_record().values()):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    np.testing.assert_array_equal(layer.weight.numpy(), before)
+    assert (np.asarray(layer.weight).dtype, layer.weight.version) == (before.dtype, version)
+
+
+# Scalars and texts -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
+def test_a_scalar_of_numpys_takes_the_tensors_type(backend, kind):
+    x, number = backend.tensor([1.0, 2.0]), kind(2)
+    for found, expected in [
+        (x * number, [2, 4]),
+        (number - x, [1, 0]),
+        (x**number, [1, 4]),
+        (sl.tensor.maximum(x, number), [2, 2]),
+        (sl.tensor.where(x > number, x, number), [2, 2]),
+    ]:
+        assert (found.dtype, found.tolist()) == (np.float32, expected)
+
+
+def test_a_fraction_of_numpys_is_an_input_of_a_compiled_step(backend):
+    step = sl.tensor.compile(lambda x, factor: x * factor)
+    x = backend.tensor([1.0, 2.0])
+    found = [step(x, np.float64(number) / 2) for number in range(10)]
+    assert [each.tolist() for each in found] == [[n / 2, n] for n in range(10)]
+    assert (found[0].dtype, step.recompiles) == (np.float32, 0)
+
+
+@pytest.mark.parametrize("spec", [".2f", "", "8.3e", "+.1%"])
+def test_a_tensor_of_one_number_is_written_as_torch_writes_it(backend, spec):
+    torch = pytest.importorskip("torch")
+    assert format(backend.tensor(2.5), spec) == format(torch.tensor(2.5), spec)
+
+
+def test_several_numbers_have_no_format(backend):
+    with pytest.raises(sl.errors.ShapeError, match=r"\.item\(\)"):
+        format(backend.tensor([1.0, 2.0]), ".2f")
+    assert f"{backend.tensor([1.0, 2.0])}" == repr(backend.tensor([1.0, 2.0]))
