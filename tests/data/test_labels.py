@@ -2,9 +2,13 @@ import gzip
 import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+import torch
 
-from seqloom.data import SequenceDataset
+from seqloom.data import SequenceDataset, SequenceStream
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -12,6 +16,12 @@ from seqloom.errors import (
     LabelError,
     MissingFileError,
 )
+
+
+def shown(kind):
+    """Tells classes of one name apart."""
+    return f"{kind.__module__}.{kind.__name__}"
+
 
 FOUR = {"a": "AC", "b": "GG", "c": "TT", "d": "CA"}
 
@@ -108,10 +118,132 @@ def test_regression_reads_several_columns(labelled):
     assert (data.classes, values(data)[1]) == (("q", "p"), [4, 3])
 
 
-@pytest.mark.parametrize("cell", ["much", "nan", "inf"])
+@pytest.mark.parametrize("cell", ["much", "1,25", "inf"])
 def test_a_value_that_is_no_number_is_an_error(labelled, cell):
     with pytest.raises(LabelError, match=rf"line 3, id 'b': label '{cell}' is no finite"):
         labelled(f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n", task="regress")
+
+
+# What says nothing, as a value of Python and as a text of a table.
+NOTHINGS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
+MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
+
+
+@pytest.mark.parametrize("task", ["auto", "classify", "regress"])
+@pytest.mark.parametrize("cell", MARKS)
+def test_a_mark_in_a_table_is_no_label(labelled, cell, task):
+    text = f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n"
+    with pytest.raises(LabelError, match=r"1 of 4 sequences have no label .*: b"):
+        labelled(text, task=task)
+    data = labelled(text, task=task, unlabelled="skip")
+    assert (data.ids, data.report["unlabelled"]) == (["a", "c", "d"], 1)
+    assert len(data.classes) == (1 if task == "regress" else 2)
+
+
+def test_a_mark_is_named_with_its_line_and_what_to_do(labelled):
+    text = "id\tlabel\na\tneg\nb\tnan\nc\tpos\nd\tneg\n"
+    with pytest.raises(LabelError, match=r"a\.tsv, line 3, id 'b': 'nan' .*missing="):
+        labelled(text)
+
+
+def test_a_name_among_the_classes_is_no_mark(labelled):
+    text = "id\tlabel\na\tNA\nb\tEU\nc\tEU\nd\tNA\n"
+    assert values(labelled(text, classes=["NA", "EU"])) == [0, 1, 1, 0]
+    assert values(labelled(text, missing=["?"])) == [1, 0, 0, 1]
+
+
+def test_a_caller_names_what_is_missing(labelled):
+    text = "id\tlabel\na\tx\nb\ty\nc\t-9\nd\tx\n"
+    data = labelled(text, missing=["-9"], unlabelled="skip")
+    assert (data.ids, data.classes) == (["a", "b", "d"], ("x", "y"))
+
+
+@pytest.mark.parametrize("nothing", [*NOTHINGS, *MARKS], ids=repr)
+@pytest.mark.parametrize("source", ["dict", "function", "each", "pandas", "polars"])
+def test_what_says_nothing_is_no_label_wherever_it_stands(fasta, nothing, source):
+    rows = {"a": "neg", "b": nothing, "c": "pos", "d": "neg"}
+    labels = {
+        "dict": lambda: rows,
+        "function": lambda: lambda record: rows[record.id],
+        "each": lambda: pd.Series(rows.values(), dtype=object),
+        "pandas": lambda: pd.DataFrame({"id": rows, "label": rows}).assign(id=list(rows)),
+        "polars": lambda: pl.DataFrame(
+            {
+                "id": list(rows),
+                "label": [None if type(v) in ODD else v for v in rows.values()],
+            },
+            strict=False,
+        ),
+    }[source]()
+    with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
+        SequenceDataset(fasta(FOUR), labels=labels)
+    data = SequenceDataset(fasta(FOUR), labels=labels, unlabelled="skip")
+    assert (data.classes, values(data)) == (("neg", "pos"), [0, 1, 0])
+    assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (1, ["b"])
+
+
+# What polars has no type for.
+ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
+
+
+def test_nan_in_a_vector_is_no_label(fasta):
+    labels = {name: [1.5, 2.0] for name in FOUR} | {"c": [1.0, float("nan")], "d": None}
+    with pytest.raises(LabelError, match="2 of 4 sequences have no label"):
+        SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+    data = SequenceDataset(fasta(FOUR), labels=labels, task="regress", unlabelled="skip")
+    assert data.ids == ["a", "b"]
+
+
+@pytest.mark.parametrize("word", ["unknown", "?", "-", "inf", "1,25"])
+@pytest.mark.parametrize("number", ["1", "1.5"])
+def test_a_word_among_numbers_is_an_error(labelled, word, number):
+    text = f"id\tlabel\na\t0\nb\t{word}\nc\t{number}\nd\t0\n"
+    with pytest.raises(
+        LabelError, match=rf"line 3, id 'b': .*numbers: '{re.escape(word)}'"
+    ):
+        labelled(text)
+    data = labelled(text, missing=[word], unlabelled="skip", task="regress")
+    assert data.report["unlabelled"] == 1
+    assert word in labelled(text, task="classify").classes
+
+
+def test_a_decimal_comma_is_an_error_that_says_so(labelled):
+    text = "id\tlabel\na\t1,25\nb\t1,5\nc\t0,1\nd\t2,5\n"
+    with pytest.raises(LabelError, match=r"line 2, id 'a': label '1,25' .*write a point"):
+        labelled(text)
+    with pytest.raises(LabelError, match=r"'1,25' is no finite number; write a point"):
+        labelled(text, task="regress")
+
+
+def test_classes_that_hardly_two_records_share_are_an_error(fasta):
+    records = {f"s{i}": "ACGT" for i in range(12)}
+    labels = {name: i for i, name in enumerate(records)}
+    with pytest.raises(LabelError, match=r"12 different labels for 12 records.*regress"):
+        SequenceDataset(fasta(records), labels=labels)
+    data = SequenceDataset(fasta(records), labels=labels, task="classify")
+    assert len(data.classes) == 12
+
+
+def test_one_number_in_two_spellings_is_an_error(fasta):
+    labels = {"a": 1, "b": 1.0, "c": 0, "d": 0}
+    with pytest.raises(LabelError, match=r"'1' and '1\.0' are one number"):
+        SequenceDataset(fasta(FOUR), labels=labels)
+
+
+def test_a_stream_has_no_class_of_nan(fasta):
+    labels = {"a": "neg", "b": float("nan"), "c": "pos", "d": "nan"}
+    stream = SequenceStream(fasta(FOUR), labels=labels, unlabelled="skip")
+    assert [item["id"] for item in stream] == ["a", "c"]
+    assert (stream.classes, stream.report["unlabelled"]) == (("neg", "pos"), 2)
+
+
+def test_a_function_of_a_stream_may_say_nothing(fasta):
+    values = {"a": 1.5, "b": float("nan"), "c": None, "d": 2.0}
+    stream = SequenceStream(
+        fasta(FOUR), labels=lambda record: values[record.id], unlabelled="skip"
+    )
+    assert [item["id"] for item in stream] == ["a", "d"]
+    assert stream.report["unlabelled"] == 2
 
 
 def test_names_between_commas_are_several_labels(labelled):
@@ -314,10 +446,46 @@ def test_classes_may_be_any_iterable(labelled):
     assert values(labelled(text, classes=iter("yx"))) == [1, 0, 1, 0]
 
 
-@pytest.mark.parametrize("labels", [[0] * 4, np.zeros(4), 3])
-def test_labels_without_ids_say_what_to_pass(fasta, labels):
+def test_a_label_for_nobody_says_what_to_pass(fasta):
     with pytest.raises(ArgumentError, match=r"pass dict\(zip\(ids, labels\)\)"):
-        SequenceDataset(fasta(FOUR), labels=labels)
+        SequenceDataset(fasta(FOUR), labels=3)
+
+
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pd.Series, pl.Series, torch.tensor], ids=shown
+)
+def test_labels_may_be_one_for_each_record_in_order(fasta, kind):
+    files = [fasta({"a": "AC", "b": "GG"}), fasta({"a": "TT", "c": "CA"}, "b.fa")]
+    data = SequenceDataset(files, labels=kind([7, 3, 3, 7]))
+    assert (data.classes, values(data)) == (("3", "7"), [1, 0, 0, 1])
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series], ids=shown)
+def test_more_or_fewer_labels_than_records_are_an_error(fasta, kind):
+    with pytest.raises(LabelError, match=r"one for each of 4 sequences, .* got 3"):
+        SequenceDataset(fasta(FOUR), labels=kind([0, 1, 0]))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=shown)
+def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
+    frame = kind({"name": ["d", "a", "c", "b", "z"], "y": [1.5, 0.5, 2.0, 3.0, 9.0]})
+    data = SequenceDataset(
+        fasta(FOUR), labels=frame, id_column="name", label_column="y", task="regress"
+    )
+    assert values(data) == [0.5, 3.0, 2.0, 1.5]
+    assert data.unmatched == ("z",)
+
+
+def test_the_names_of_rows_are_ids(fasta):
+    series = pd.Series(["x", "y", "x", "y"], index=["d", "c", "b", "a"], name="label")
+    for labels in (series, series.to_frame()):
+        assert values(SequenceDataset(fasta(FOUR), labels=labels)) == [1, 0, 1, 0]
+
+
+def test_a_data_frame_without_the_column_says_which_it_has(fasta):
+    frame = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy")})
+    with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*id, kind"):
+        SequenceDataset(fasta(FOUR), labels=frame)
 
 
 def test_a_column_without_any_label_is_named(labelled):

@@ -88,6 +88,7 @@ def open_genotypes(
             unlabelled=labels.unlabelled,
             coding=genotypes.coding,
             progress=tell,
+            **labels.to_marks(),
             **genotypes.to_keywords(),
             **options,
         )

@@ -57,6 +57,7 @@ class LabelOptions:
         label_column: The tables' column of labels; once for each of several columns.
         label_from_header: Or a regular expression: its group, in the header, is the label.
         unlabelled: A record without a label: an error, or left out and counted.
+        missing: A text that is no label; once for each; otherwise NA, nan and the like.
     """
 
     labels: Files = ()
@@ -64,6 +65,9 @@ class LabelOptions:
     label_column: Annotated[tuple[str, ...], Parameter(show_default=lambda _: "label")] = ()
     label_from_header: str | None = None
     unlabelled: Literal["error", "skip"] = "error"
+    missing: Annotated[
+        tuple[str, ...], Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = ()
 
     def to_keywords(self, *, columns: tuple[str, ...] = ("label",)) -> dict[str, Any]:
         """Spells the options as `SequenceDataset` takes them."""
@@ -74,7 +78,12 @@ class LabelOptions:
             "label_column": columns[0] if len(columns) == 1 else columns,
             "label_from_header": self.label_from_header,
             "unlabelled": self.unlabelled,
+            **self.to_marks(),
         }
+
+    def to_marks(self) -> dict[str, Any]:
+        """Spells what is no label, where the caller says."""
+        return {"missing": self.missing} if self.missing else {}
 
 
 @Parameter(name="*", group=LABELS)

@@ -42,6 +42,8 @@ def read_training(
     else:
         data = _read_sequences(console, files, options)
     console.print(str(data))
+    if options.task == "auto":
+        console.print(f"task {data.task}, guessed from the labels; --task names another")
     return data
 
 

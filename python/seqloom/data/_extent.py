@@ -26,6 +26,11 @@ def places_of(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return lengths if count is None else count(lengths)
 
 
+def leaves_out(encoder: Any) -> bool:
+    """Tells whether an encoder may leave letters out, such as a stop at the end."""
+    return bool(getattr(encoder, "leaves_out", False))
+
+
 def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
     """Counts the places that sequences fill, which is less where a stop is left out."""
     count = getattr(encoder, "extents", None)

@@ -21,6 +21,9 @@ def check_lengths(records: Records, max_length: int | None, encoder: Any) -> Non
         raise _fault(
             records, index, f"{lengths[index]:,} letters, more than {max_length:,}"
         )
+    # Files too large to hold are not read for a stop: there the batch finds it.
+    if encoder is not None and records.in_memory:
+        lengths = records.encoded_lengths(encoder)
     if encoder is not None and (places_of(encoder, lengths) < 1).any():
         index = int((places_of(encoder, lengths) < 1).argmax())
         raise _fault(records, index, _too_short(int(lengths[index])))

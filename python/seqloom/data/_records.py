@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._ragged import offsets_of
-from seqloom.data._extent import Extents, extents_of
+from seqloom.data._extent import Extents, extents_of, leaves_out
 from seqloom.data._store import LIMIT, MemoryStore, read_store
 from seqloom.errors import FileError
 from seqloom.io._regular import check_regular
@@ -52,6 +52,7 @@ class Records:
         self.starts: NDArray[np.int64] = offsets_of(self._store.counts)
         self.kept: NDArray[np.int64] | None = None
         self._extents: Extents | None = None
+        self._encoded: NDArray[np.int64] | None = None
 
     @property
     def store(self) -> Store:
@@ -92,6 +93,17 @@ class Records:
         """The number of letters of each record."""
         lengths = self.store.lengths
         return lengths if self.kept is None else lengths[self.kept]
+
+    def encoded_lengths(self, encoder: Any) -> NDArray[np.int64]:
+        """The number of letters that an encoder encodes of each record."""
+        if not leaves_out(encoder):
+            return self.lengths
+        # Of files too large to hold this reads all letters, once: no index knows stops.
+        if self._encoded is None:
+            batches = self.store.batches()
+            counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]
+            self._encoded = np.concatenate(counts)
+        return self._encoded if self.kept is None else self._encoded[self.kept]
 
     def extents(self, encoder: Any) -> Extents:
         """Tells how many places the dataset's encoder makes of each record of all files."""
@@ -145,7 +157,7 @@ class Records:
     def __getstate__(self) -> dict[str, Any]:
         if self._stamp is None:
             self._stamp = self.store.stamp()
-        return {**self.__dict__, "_store": None, "_extents": None}
+        return {**self.__dict__, "_store": None, "_extents": None, "_encoded": None}
 
 
 def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:

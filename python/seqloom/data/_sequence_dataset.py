@@ -16,13 +16,14 @@ from seqloom.data._records import Records
 from seqloom.data._store import Inputs
 from seqloom.data.label._join import join, join_each
 from seqloom.data.label._labels import number_labels
+from seqloom.data.label._missing import MISSING, drop_missing
 from seqloom.data.label._source import choose_source
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     import os
     import re
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
     from seqloom.data._store import Letters
     from seqloom.data.label._source import Source
     from seqloom.errors import LetterError
-    from seqloom.io import SequenceRecord
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-    LabelSource = Paths | Mapping[str, Any] | Callable[[SequenceRecord], Any]
 
 _AT_ONCE = 1 << 16
 
@@ -71,6 +70,8 @@ class SequenceDataset(SequenceItems):
         label_from_header: A regular expression instead of tables; its group named
             ``label``, else its first group, else all that it matches is the label.
         unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
+        missing: The texts that are no label, such as NA, NaN and a point; None and NaN
+            never are one. A name that ``classes`` has is a class.
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``: names between
             commas in one column, or 0 and 1 in several.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
@@ -103,7 +104,7 @@ class SequenceDataset(SequenceItems):
         *,
         encoder: Encoder | None = None,
         augment: Any = None,
-        labels: LabelSource | None = None,
+        labels: Any = None,
         classes: Iterable[str] | None = None,
         max_length: int | None = None,
         seed: int = 0,
@@ -111,6 +112,7 @@ class SequenceDataset(SequenceItems):
         label_column: str | Sequence[str] = "label",
         label_from_header: str | re.Pattern[str] | None = None,
         unlabelled: str = "error",
+        missing: Iterable[str] = MISSING,
         task: str = "auto",
         quality: str = "phred33",
         in_memory: bool | None = None,
@@ -133,6 +135,7 @@ class SequenceDataset(SequenceItems):
             label_column=label_column,
         )
         if source is not None:
+            source = drop_missing(source, missing, classes=classes, task=task)
             self._label(source, task=task, classes=classes, skip=unlabelled == "skip")
         self._records.store.forget_headers()
         self._check_letters()
@@ -145,7 +148,7 @@ class SequenceDataset(SequenceItems):
         if source.is_each:
             joined, ids = join_each(self._records, ids, source, skip=skip)
         else:
-            joined = join(self._records, ids, source, task=task, skip=skip)
+            joined = join(self._records, ids, source, skip=skip)
         self.report, self.unmatched = joined.report, joined.unmatched
         if joined.kept.size < len(ids):
             self._records.keep(joined.kept)
@@ -181,8 +184,8 @@ class SequenceDataset(SequenceItems):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each sequence."""
-        return self._records.lengths
+        """The length of each sequence; a stop that the encoder leaves out is no letter."""
+        return self._records.encoded_lengths(self.encoder)
 
     def __len__(self) -> int:
         return len(self._records)

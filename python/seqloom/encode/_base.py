@@ -142,7 +142,29 @@ class SequenceEncoder(Config):
             >>> Tokens("esm2").extents(proteins).tolist()
             [4, 4]
         """
-        return self.places(kept_lengths(self._letters, sequences))
+        return self.places(self.encoded_lengths(sequences))
+
+    def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
+        """Counts the letters of sequences that are encoded: a stop left out is none.
+
+        Args:
+            sequences: Their letters.
+
+        Returns:
+            The number of letters of each.
+
+        Examples:
+            >>> from seqloom._ragged import Ragged
+            >>> from seqloom.encode import OneHot
+            >>> OneHot("protein").encoded_lengths(Ragged.from_list(["MK", "MK*"])).tolist()
+            [2, 2]
+        """
+        return kept_lengths(self._letters, sequences)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether a sequence may have letters that are not encoded: a stop at its end."""
+        return self._letters.strips
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
         """Says what shape a batch has.

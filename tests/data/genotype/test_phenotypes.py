@@ -4,6 +4,9 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import seqloom as sl
@@ -250,7 +253,7 @@ def test_a_table_that_is_none_says_what_was_expected(four, table, text, message)
 
 def test_something_else_than_a_phenotype_is_refused(four):
     with pytest.raises(ValueError, match="phenotype must be a table's path"):
-        sl.data.GenotypeDataset(four(), [1.5, 2.5, 3.5, 4.5])
+        sl.data.GenotypeDataset(four(), 1.5)
     with pytest.raises(ValueError, match="a row for each of the 4 individuals"):
         sl.data.GenotypeDataset(four(), np.zeros(3))
 
@@ -328,3 +331,75 @@ def test_a_word_among_numbers_is_named_and_what_to_do(write_bed):
         sl.data.GenotypeDataset(path, labels)
     data = sl.data.GenotypeDataset(path, labels, missing=("NA", "N/A"))
     assert data.labels.tolist() == [1.5, 2.0]
+
+
+MARKS = [None, float("nan"), pd.NA, "NA", "nan", "", "-9"]
+
+
+@pytest.mark.parametrize("mark", MARKS, ids=repr)
+@pytest.mark.parametrize("kind", ["dict", "array", "series", "frame", "table"])
+def test_a_phenotype_that_says_nothing_is_left_out_and_counted(four, table, mark, kind):
+    rows = HALVES | {"i2": mark}
+    text = "".join(f"f{n[1]}\t{n}\t{'NA' if v is pd.NA else v}\n" for n, v in rows.items())
+    phenotype = {
+        "dict": lambda: rows,
+        "array": lambda: np.array(list(rows.values()), object),
+        "series": lambda: pd.Series(rows, dtype=object),
+        "frame": lambda: pd.DataFrame({"IID": list(rows), "Y": list(rows.values())}),
+        "table": lambda: table(text.replace("None", "NA")),
+    }[kind]()
+    found, data = labelled(four(), phenotype)
+    assert found == {name: HALVES[name] for name in ("i1", "i3", "i4")}
+    assert (data.task, data.report["missing_labels"]) == ("regress", 1)
+    assert data.report["missing_labels_examples"] == ["i2"]
+
+
+@pytest.mark.parametrize("word", ["1,25", ".", "unknown"])
+@pytest.mark.parametrize("number", ["1.5", "1"])
+def test_a_malformed_phenotype_is_no_class(four, word, number):
+    labels = {"i1": number, "i2": word, "i3": "2", "i4": number}
+    with pytest.raises(sl.errors.LabelError, match=f"among numbers: '{word}'"):
+        sl.data.GenotypeDataset(four(), labels)
+    with pytest.raises(sl.errors.LabelError, match=r"decimal comma.*write a point"):
+        sl.data.GenotypeDataset(four(), dict.fromkeys(NAMES, "1,25") | {"i2": "1,5"})
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "rows": lambda columns: pd.DataFrame(columns).set_index("IID").drop(columns="FID"),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_data_frames_are_phenotypes_and_covariates(four, frame):
+    order = ["i3", "i1", "i4", "i2"]
+    columns = {
+        "FID": [f"f{name[1]}" for name in order],
+        "IID": order,
+        "Y": [HALVES[name] for name in order],
+        "age": [30, 50, 40, 60],
+    }
+    table = FRAMES[frame](columns)
+    data = sl.data.GenotypeDataset(
+        four(), table, table, label_column="Y", covariate_columns=["age"]
+    )
+    assert dict(zip(data.ids, data.labels.tolist(), strict=True)) == HALVES
+    ages = np.array([50, 60, 30, 40])
+    expected = (ages - ages.mean()) / ages.std()
+    np.testing.assert_allclose(data.to_numpy()["covariates"][:, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["list", "numpy", "pandas", "polars"])
+def test_numbers_in_the_order_of_the_fam_are_phenotypes_and_covariates(four, kind):
+    make = {"list": list, "numpy": np.array, "pandas": pd.Series, "polars": pl.Series}[kind]
+    values = make(list(HALVES.values()))
+    found, data = labelled(four(), values, covariates=values)
+    assert found == HALVES
+    assert (data.covariate_names, data.report["missing_covariates"]) == (("covariate",), 0)
+
+
+def test_a_data_frame_without_ids_says_so(four):
+    with pytest.raises(sl.errors.LabelError, match=r"the DataFrame: .*no column IID"):
+        sl.data.GenotypeDataset(four(), pd.DataFrame({"Y": [1.5, 2, 3, 4]}))

@@ -46,7 +46,7 @@ class Missing:
     @classmethod
     def of(cls, marks: Iterable[str]) -> Missing:
         """Takes marks as a caller gives them."""
-        return cls(frozenset(_plain(str(mark)) for mark in marks))
+        return cls(frozenset(["", *(_plain(str(mark)) for mark in marks)]))
 
     def has(self, cell: str) -> bool:
         """Tells whether a cell holds no value."""
@@ -112,24 +112,3 @@ def are_numbers(cells: Iterable[str]) -> bool:
         return all(float(cell) == float(cell) for cell in cells)
     except ValueError:
         return False
-
-
-def refuse_words_among_numbers(cells: Iterable[str]) -> None:
-    """Refuses a word where other cells have fractions: it may mean that nothing is known.
-
-    Args:
-        cells: The texts of a column, without those that stand for no value.
-
-    Raises:
-        LabelError: Some are numbers with a fraction, and some are no numbers.
-
-    Examples:
-        >>> refuse_words_among_numbers(["1.5", "2"])
-    """
-    words = sorted({cell for cell in cells if not are_numbers([cell])})
-    if words and any(not float(each).is_integer() for each in set(cells) - set(words)):
-        shown = ", ".join(map(repr, words[:_SHOWN]))
-        raise LabelError(
-            f"labels that are no numbers stand among numbers with fractions: {shown}; if "
-            "they mean that nothing is known, name them in missing=, or write NA instead"
-        )

@@ -156,8 +156,9 @@ def _check_numbers(people: People, joined: Joined, values: NDArray[np.float64]) 
     cell, name = joined.cells[person][column], joined.names[column]
     raise LabelError(
         f"{joined.what}: covariate {name!r} of {people.names[person]!r} is {cell!r}, "
-        f"expected a number, {_LARGEST:.1e} at most; make columns of 0 and 1 of "
-        "categories, or choose columns with covariate_columns"
+        f"expected a number, {_LARGEST:.1e} at most, written with a point; make columns of "
+        "0 and 1 of categories, choose columns with covariate_columns "
+        "(--covariate-column), or name what means nothing with missing= (--missing)"
     )
 
 
@@ -167,5 +168,5 @@ def _refuse_lacking(people: People, joined: Joined, lacking: list[int]) -> NoRet
     more = ", ..." if len(lacking) > _SHOWN else ""
     raise LabelError(
         f"{joined.what}: {len(lacking):,} samples lack a covariate: {names}{more}; fill in "
-        'the mean with missing_covariates="mean"'
+        'the mean with missing_covariates="mean" (--missing-covariates mean)'
     )

@@ -63,9 +63,10 @@ class GenotypeDataset(FittedItems):
     Args:
         bed: The .bed, or an ``open_bed`` of files.
         phenotype: Tables with a row for each sample (with FID and IID, or IID alone; with a
-            header, or PLINK's lines ``FID IID value``), a dict from IID to value, or an
-            array in the order of the .fam. None takes the sixth column of the .fam, if it
-            tells samples apart; False leaves labels out.
+            header, or PLINK's lines ``FID IID value``), a data frame with such columns or
+            with IIDs as the names of its rows, a dict from IID to value, or an array, a
+            series or a list of numbers in the order of the .fam. None takes the sixth
+            column of the .fam, if it tells samples apart; False leaves labels out.
         covariates: The same, of numbers.
         by: What an item is: ``"sample"`` or ``"variant"``.
         variants: Which variants: ids, positions, a mask or a slice; None takes all.

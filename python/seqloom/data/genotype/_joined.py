@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._path import expand
 from seqloom.data.genotype._person_table import (
     Columns,
     PersonTable,
+    frame_table,
     read_person_table,
     shown_key,
 )
@@ -56,7 +58,8 @@ def join_people(values: Any, people: People, columns: Columns) -> Joined:
     """Finds the row of each individual.
 
     Args:
-        values: Tables, a dict from IID to values, or an array in the order of the .fam.
+        values: Tables, a data frame with IID, a dict from IID to values, or an array in
+            the order of the .fam.
         people: The individuals.
         columns: Which columns of tables are meant.
 
@@ -90,19 +93,40 @@ def join_people(values: Any, people: People, columns: Columns) -> Joined:
 
 
 def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Tells tables, dicts and arrays apart."""
+    """Tells tables, data frames, dicts and arrays apart."""
     if isinstance(values, Mapping):
         return [_of_dict(values, columns)]  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(values, _Array) and values.dtype.kind not in "UT":
-        return [_of_array(values, people, columns)]
+    frame = Frame.of(values)
+    if frame is not None:
+        return [frame_table(frame, columns)]
+    if index := index_of(values):
+        return [_of_dict(dict(zip(index, values_of(values), strict=True)), columns)]
+    is_each = _is_one_each(values, people)
+    return (
+        [_of_array(values, people, columns)] if is_each else _files(values, people, columns)
+    )
+
+
+def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
+    """Reads one table or several."""
     is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
         raise ArgumentError(
-            f"{columns.what} must be a table's path, several of them, a dict from IID to "
-            f"value, or an array in the order of the .fam; got {strange[0]!r}"
+            f"{columns.what} must be a table's path, several of them, a data frame, a dict "
+            "from IID to value, or an array in the order of the .fam; got "
+            f"{strange[0]!r}"
         )
     return [read_person_table(path, columns, people) for path in expand(paths)]
+
+
+def _is_one_each(values: Any, people: People) -> bool:
+    """Tells an array or a list of values from one of paths, which few are."""
+    if isinstance(values, (list, tuple)):
+        rows: list[Any] = list(values)  # pyright: ignore[reportUnknownArgumentType]
+        return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
+    is_text = isinstance(values, _Array) and values.dtype.kind in "UT"
+    return is_array(values) and not (is_text and len(values) != len(people))
 
 
 def _of_dict(values: Mapping[Any, Any], columns: Columns) -> PersonTable:
@@ -121,13 +145,16 @@ def _of_dict(values: Mapping[Any, Any], columns: Columns) -> PersonTable:
 
 def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
     """Takes values from an array whose rows are the individuals."""
-    if values.ndim not in {1, 2} or len(values) != len(people):
+    rows = cells_of(values_of(values))
+    widths = {len(row) for row in rows if row != ("",)} or {1}
+    if len(rows) != len(people) or len(widths) > 1:
+        shape = getattr(values, "shape", (len(rows),))
         raise ArgumentError(
             f"an array of {columns.what}s must have a row for each of the {len(people):,} "
-            f"individuals of {people.path}, got shape {values.shape}"
+            f"individuals of {people.path}, got shape {tuple(shape)}"
         )
-    width = 1 if values.ndim == 1 else values.shape[1]
-    rows = [tuple(map(str, row)) for row in values.reshape(len(people), width).tolist()]
+    width = widths.pop()
+    rows = [row if len(row) == width else ("",) * width for row in rows]
     keys: list[Key] = list(zip(people.fids.tolist(), people.iids.tolist(), strict=True))
     lines = list(range(1, len(rows) + 1))
     what = f"the array of {columns.what}s"

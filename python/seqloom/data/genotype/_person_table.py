@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqloom.data.label._header_line import column_position
+from seqloom.data.label._source import cells_of
 from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from _csv import Reader
 
+    from seqloom.data._frame import Frame
     from seqloom.data.genotype._people import Key, People
     from seqloom.errors import FormatError
 
@@ -83,6 +85,35 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
         except csv.Error as error:
             fault: FormatError = fault_at(path, reader.line_num, str(error))
             raise fault from error
+
+
+def frame_table(frame: Frame, columns: Columns) -> PersonTable:
+    """Takes a data frame: with IID, FID and IID, or the names of its rows as IID.
+
+    Returns:
+        The table.
+
+    Raises:
+        LabelError: It has no column of ids, or not those that are asked for.
+    """
+    names, index = frame.names, frame.index()
+    if index is None or _is_header(names, Columns(columns.id_column)):
+        ids, values = _columns(frame.what, names, columns)
+        parts = [[_text(cell) for cell in frame.column(names[at])] for at in ids]
+        keys = [_key(list(row)) for row in zip(*parts, strict=True)]
+    else:
+        keys = [_key([_text(name)]) for name in index]
+        wanted = columns.wanted or names
+        values = [column_position(frame.what, names, name) for name in wanted]
+    cells = [map(_text, frame.column(names[at])) for at in values]
+    rows = list(zip(*cells, strict=True))
+    lines = list(range(1, len(rows) + 1))
+    return PersonTable(frame.what, tuple(names[at] for at in values), keys, rows, lines)
+
+
+def _text(value: Any) -> str:
+    """Writes one cell of a data frame as a table of text would hold it."""
+    return cells_of([value])[0][0]
 
 
 def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:

@@ -12,7 +12,6 @@ from seqloom.data.genotype._coding import (
     Missing,
     are_numbers,
     check_coding,
-    refuse_words_among_numbers,
     states_of,
 )
 from seqloom.data.genotype._joined import Joined, join_people
@@ -199,8 +198,6 @@ def _task_and_classes(
     classes = options.classes
     if flat <= set(STATES) and options.task in {"auto", "classify"}:
         return "classify", STATES if classes is None else classes
-    if options.task == "auto":
-        refuse_words_among_numbers(flat)
     is_values = options.task == "auto" and len(flat) > 1 and are_numbers(flat)
     return ("regress" if is_values else options.task), classes
 

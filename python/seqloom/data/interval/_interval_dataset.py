@@ -10,12 +10,14 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.data._encoder import check_encoder
+from seqloom.data._extent import leaves_out
 from seqloom.data._items import SequenceItems
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._intervals import read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
 from seqloom.data.interval._strand import alphabet_of, padded, turn
 from seqloom.data.label._interval_labels import label_intervals
+from seqloom.data.label._missing import MISSING
 from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, LetterError
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 _SIGNS = {1: "+", -1: "-", 0: "."}
 _EXAMPLES = 3
+_AT_ONCE = 4096
 
 
 class IntervalDataset(SequenceItems):
@@ -65,6 +68,7 @@ class IntervalDataset(SequenceItems):
         id_column: The labels' table's column of ids.
         label_column: The labels' table's column of labels, or several of numbers.
         unlabelled: ``"error"`` for an interval without a label, ``"skip"`` to leave it out.
+        missing: The texts that are no label, such as NA, NaN and a point.
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
 
     Raises:
@@ -100,6 +104,7 @@ class IntervalDataset(SequenceItems):
         id_column: str = "id",
         label_column: str | Sequence[str] = "label",
         unlabelled: str = "error",
+        missing: Iterable[str] = MISSING,
         task: str = "auto",
     ) -> None:
         check_encoder(encoder)
@@ -108,6 +113,7 @@ class IntervalDataset(SequenceItems):
             whole_number("width", width, least=1)
         path: str = os.path.expanduser(os.fspath(genome))  # noqa: PTH111 - a path as text stays text
         self.jitter, self.strand = jitter, strand
+        self._encoded: NDArray[np.int64] | None = None
         self._alphabet = alphabet_of(alphabet, encoder)
         super().__init__((path,), encoder=encoder, augment=augment, seed=seed)
         self._genome = Genome(path)
@@ -123,6 +129,7 @@ class IntervalDataset(SequenceItems):
                 columns=(id_column, label_column),
                 classes=classes,
                 unlabelled=unlabelled,
+                missing=missing,
                 task=task,
             )
 
@@ -185,8 +192,22 @@ class IntervalDataset(SequenceItems):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each part."""
-        return (self._spans.stops - self._spans.starts)[self._kept]
+        """The length of each part; a stop that the encoder leaves out is no letter."""
+        lengths = (self._spans.stops - self._spans.starts)[self._kept]
+        if not leaves_out(self.encoder):
+            return lengths
+        if self._encoded is None or self._encoded.size != lengths.size:
+            self._encoded = self._encoded_lengths()
+        return self._encoded
+
+    def _encoded_lengths(self) -> NDArray[np.int64]:
+        """Counts the letters of each part that are encoded, without jitter."""
+        still, counts = self.plain(), [np.zeros(0, np.int64)]
+        for start in range(0, len(self), _AT_ONCE):
+            rows = np.arange(start, min(start + _AT_ONCE, len(self)))
+            letters = still._fetch(rows, 0, 1)[1][0]  # noqa: SLF001 - another view of itself
+            counts.append(self.encoder.encoded_lengths(letters))
+        return np.concatenate(counts)
 
     def __len__(self) -> int:
         return self._kept.size

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data.label._missing import missing_note
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -37,17 +38,13 @@ class Joined:
     report: dict[str, Any]
 
 
-def join(
-    records: Records, ids: list[str], source: Source, *, task: str, skip: bool
-) -> Joined:
+def join(records: Records, ids: list[str], source: Source, *, skip: bool) -> Joined:
     """Finds the sequences that have a label."""
     _check_distinct(records, ids)
-    empty = task == "multilabel" and len(source.names) == 1
-    cells = map(source.cells.get, ids)
-    has_label = np.array([row is not None and (empty or "" not in row) for row in cells])
+    has_label = np.array([name in source.cells for name in ids])
     bare: list[int] = np.flatnonzero(~has_label).tolist()
     if bare and not (skip and has_label.any()):
-        raise _unlabelled(records, ids, source, bare=bare)
+        raise _unlabelled(records, ids, source, bare=bare, key=ids[bare[0]])
     known = set(ids)
     left = tuple([name for name in source.cells if name not in known])
     report = {
@@ -66,7 +63,7 @@ def join_each(
     keys = list(map(str, range(len(ids))))
     bare = [i for i, key in enumerate(keys) if key not in source.cells]
     if bare and not (skip and len(bare) < len(ids)):
-        raise _unlabelled(records, ids, source, bare=bare)
+        raise _unlabelled(records, ids, source, bare=bare, key=keys[bare[0]])
     report = {
         "unlabelled": len(bare),
         "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
@@ -88,7 +85,7 @@ def _check_distinct(records: Records, ids: list[str]) -> None:
 
 
 def _unlabelled(
-    records: Records, ids: list[str], source: Source, *, bare: list[int]
+    records: Records, ids: list[str], source: Source, *, bare: list[int], key: str
 ) -> LabelError:
     """Says which sequences have no label."""
     names = ", ".join(ids[i] for i in bare[:_EXAMPLES])
@@ -96,5 +93,6 @@ def _unlabelled(
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
     return LabelError(
         f"{records.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
-        f"label in {source.what}: {names}{more}{'' if len(bare) == len(ids) else way_out}"
+        f"label in {source.what}: {names}{more}{missing_note(source, key)}"
+        f"{'' if len(bare) == len(ids) else way_out}"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data.label._guess import guess_task, has_comma
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def number_labels(
     """Turns the labels of some ids into numbers."""
     if task not in {"auto", *TASKS}:
         raise ArgumentError(f"task must be auto, {', '.join(TASKS)}; got {task!r}")
-    if task == "auto":
-        task = _task(source, ids)
     given = None if classes is None else tuple(classes)
+    if task == "auto":
+        task = guess_task(source, ids, has_classes=given is not None)
     _check_distinct(given or ())
     labels = _MAKERS[task](source, ids, given)
     _check_names(source, ids, labels.classes)
@@ -76,36 +77,6 @@ def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
         f"{where}: the name {bad!r} holds a tab, a line break or another control "
         "character; rename it"
     )
-
-
-def _task(source: Source, ids: list[str]) -> str:
-    """Decides what labels are for; a number with a fraction is never guessed about."""
-    cells = {cell for name in ids for cell in source.cells[name]}
-    if fractions := set(filter(_is_fractional, cells)):
-        name = next(name for name in ids if not fractions.isdisjoint(source.cells[name]))
-        raise LabelError(
-            f"{source.place(name)}: label {' '.join(source.cells[name])!r} has a fraction: "
-            'say --task regress (in Python task="regress") to learn numbers'
-        )
-    if len(source.names) == 1:
-        return "classify"
-    if cells <= {"0", "1"}:
-        return "multilabel"
-    raise LabelError(
-        f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
-        "name the task: --task regress for numbers"
-    )
-
-
-def _is_fractional(cell: str) -> bool:
-    """Tells whether a text is a number with something behind the point."""
-    if _INTEGER.fullmatch(cell):
-        return False
-    try:
-        number = float(cell)
-    except ValueError:
-        return False
-    return math.isfinite(number) and not number.is_integer()
 
 
 def _classify(source: Source, ids: list[str], classes: Cells | None) -> Labels:
@@ -183,7 +154,8 @@ def _number(source: Source, name: str, cell: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise LabelError(f"{source.place(name)}: label {cell!r} is no finite number")
+        hint = "; write a point, not a comma" if has_comma(cell) else ""
+        raise LabelError(f"{source.place(name)}: label {cell!r} is no finite number{hint}")
     return number
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.data.label._header_line import column_position
+from seqloom.data.label._missing import is_nothing
 from seqloom.errors import FormatError, LabelError, MissingExtraError
 
 _MARK = b"PAR1"
@@ -55,6 +56,6 @@ def _texts(values: list[Any]) -> list[str]:
 
 def _text(value: Any) -> str:
     """Writes one cell; truth is 1 and nothing is empty."""
-    if value is None:
+    if is_nothing(value):
         return ""
     return str(int(value)) if isinstance(value, bool) else str(value).strip()

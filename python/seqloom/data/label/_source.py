@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._path import expand
-from seqloom.data.label._table import read_table
+from seqloom.data.label._by_file import labels_of_files
+from seqloom.data.label._header_line import column_position
+from seqloom.data.label._missing import is_nothing
+from seqloom.data.label._table import Table, read_table
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._record import header_id, header_text
 
@@ -17,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.data._records import Records
-    from seqloom.data.label._table import Table
     from seqloom.io import SequenceRecord
 
 Cells = tuple[str, ...]
@@ -33,6 +39,7 @@ class Source:
         cells: Id to label.
         tables: The tables that were read, to name lines in errors.
         is_each: Whether labels are by the number of the record, not by id.
+        missing: Id to label, where it says nothing.
 
     Examples:
         >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
@@ -44,6 +51,7 @@ class Source:
     cells: dict[str, Cells]
     tables: list[Table] = field(default_factory=list["Table"])
     is_each: bool = False
+    missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
 
     def place(self, name: str) -> str:
         """Says where the label of an id stands."""
@@ -83,26 +91,44 @@ def _names(label_column: str | Sequence[str]) -> Cells:
     return names
 
 
-def labels_by_id(
-    labels: Any, id_column: str, label_column: str | Sequence[str], *, task: str
-) -> tuple[Source, list[str]]:
-    """Takes labels from tables or a dict, and lists the ids that have one."""
+def labels_by_id(labels: Any, id_column: str, label_column: str | Sequence[str]) -> Source:
+    """Takes labels from tables, files or in memory, or from a dict."""
     names = _names(label_column)
+    frame = _frame_of(labels, {id_column, *names})
+    if frame is not None:
+        return frame_source(frame, id_column, names)
     if isinstance(labels, Mapping):
-        source = dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
-    else:
-        source = table_source(_as_paths(labels), id_column, names)
-    empty = task == "multilabel" and len(source.names) == 1
-    return source, [name for name, row in source.cells.items() if empty or "" not in row]
+        return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    if index := index_of(labels):
+        return dict_source(dict(zip(index, values_of(labels), strict=True)), names)
+    return table_source(_as_paths(labels), id_column, names)
+
+
+def _frame_of(labels: Any, wanted: set[str]) -> Frame | None:
+    """Takes a data frame; a dict is one if it has the columns, and else is by id."""
+    if isinstance(labels, Mapping) and not wanted.issubset(labels):  # pyright: ignore[reportUnknownArgumentType]
+        return None
+    return Frame.of(labels)
 
 
 def _source_of(labels: Any, records: Records, id_column: str, *, names: Cells) -> Source:
-    """Tells a dict, a function and tables apart."""
-    if isinstance(labels, Mapping):
-        return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
+    """Tells files, one label each, a function, and labels by id apart."""
+    files = labels_of_files(labels, records)
+    if files is not None:
+        return file_source(files, records, names)
     if callable(labels):
         return call_source(labels, records, names)
-    return table_source(_as_paths(labels), id_column, names)
+    if _is_one_each(labels):
+        return each_source(values_of(labels), len(records), names)
+    return labels_by_id(labels, id_column, names)
+
+
+def _is_one_each(labels: Any) -> bool:
+    """Tells labels in the order of the records from tables and from labels by id."""
+    if isinstance(labels, (list, tuple)):
+        rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
+        return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
+    return is_array(labels) and Frame.of(labels) is None and not index_of(labels)
 
 
 def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
@@ -112,10 +138,46 @@ def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
     rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
     if strange := [row for row in rows if not isinstance(row, (str, os.PathLike))]:
         raise ArgumentError(
-            "labels must be a table's path, several of them, a dict from id to label, or a "
-            f"function of the record; got {strange[0]!r}: pass dict(zip(ids, labels))"
+            "labels must be a table's path, several of them, a data frame, a dict from id "
+            f"to label, or a function of the record; got {strange[0]!r}: pass "
+            "dict(zip(ids, labels))"
         )
     return rows
+
+
+def each_source(labels: list[Any], n: int, columns: Cells) -> Source:
+    """Takes labels in the order of the records."""
+    if len(labels) != n:
+        raise LabelError(
+            f"labels must be one for each of {n:,} sequences, in their order, got "
+            f"{len(labels):,}; a dict from id to label may have more or fewer"
+        )
+    numbered = {str(i): label for i, label in enumerate(labels)}
+    source = dict_source(numbered, columns)
+    return replace(source, what="the labels", is_each=True)
+
+
+def file_source(labels: list[Any], records: Records, columns: Cells) -> Source:
+    """Gives each record the label of its file."""
+    each = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
+    source = each_source([labels[number] for number in each], len(each), columns)
+    return replace(source, what="the names of the files")
+
+
+def frame_source(frame: Frame, id_column: str, columns: Cells) -> Source:
+    """Takes labels from a data frame: a column of ids, or the names of its rows."""
+    names, index = frame.names, frame.index()
+    if id_column in names or index is None:
+        column_position(frame.what, names, id_column)
+        index = frame.column(id_column)
+    for name in columns:
+        column_position(frame.what, names, name)
+    parts = [cells_of(frame.column(name)) for name in columns]
+    rows: list[Cells] = [
+        tuple(itertools.chain.from_iterable(row)) for row in zip(*parts, strict=True)
+    ]
+    table = Table(frame.what, list(map(str, index)), rows, list(range(1, len(rows) + 1)))
+    return _of_tables([table], columns)
 
 
 def table_source(
@@ -124,7 +186,13 @@ def table_source(
     columns: Cells,
 ) -> Source:
     """Reads labels from tables."""
-    tables = [read_table(path, id_column, columns) for path in expand(labels)]
+    return _of_tables(
+        [read_table(path, id_column, columns) for path in expand(labels)], columns
+    )
+
+
+def _of_tables(tables: list[Table], columns: Cells) -> Source:
+    """Joins tables, in which an id stands with one label."""
     cells: dict[str, Cells] = {}
     for table in tables:
         cells.update(zip(table.ids, table.rows, strict=True))
@@ -151,9 +219,14 @@ def _shown(cells: Cells) -> str:
     return repr(", ".join(cells))
 
 
-def dict_source(labels: Mapping[str, Any], columns: Cells) -> Source:
+def dict_source(labels: Mapping[Any, Any], columns: Cells) -> Source:
     """Takes labels from a dict."""
-    cells = {name: _as_cells(value) for name, value in labels.items()}
+    missing = {str(name): ("",) for name, value in labels.items() if is_nothing(value)}
+    cells = {
+        str(name): _as_cells(value)
+        for name, value in labels.items()
+        if not is_nothing(value)
+    }
     widths = {len(row) for row in cells.values()} or {1}
     if len(widths) > 1:
         raise LabelError(
@@ -162,7 +235,7 @@ def dict_source(labels: Mapping[str, Any], columns: Cells) -> Source:
     width = widths.pop()
     if width != len(columns):
         columns = tuple(f"{columns[0]}_{i}" for i in range(width))
-    return Source("the dict of labels", columns, cells)
+    return Source("the dict of labels", columns, cells, missing=missing)
 
 
 def call_source(
@@ -176,18 +249,31 @@ def call_source(
 
 
 def cells_of(values: list[Any]) -> list[Cells]:
-    """Writes labels as text; None is no label."""
-    return [("",) if value is None else _as_cells(value) for value in values]
+    """Writes labels as text; None and NaN are no label."""
+    return [_as_cells(value) for value in values]
 
 
 def _as_cells(value: Any) -> Cells:
     """Writes one label as text; several names are one cell, several numbers several."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return (str(int(value)) if isinstance(value, bool) else str(value),)
-    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return (_as_cell(value),)
+    row: Any = value  # pyright: ignore[reportUnknownVariableType]
+    if getattr(row, "ndim", 1) == 0:
+        return (_as_cell(row.item()),)
+    items: list[Any] = list(row)
     if all(isinstance(item, str) for item in items):
         return (";".join(items),)
-    return tuple(str(item) for item in items)
+    return tuple(map(_as_cell, items))
+
+
+def _as_cell(value: Any) -> str:
+    """Writes one value as text: truth is 1, and nothing is empty."""
+    if is_nothing(value):
+        return ""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    is_truth = isinstance(value, (bool, np.bool_))
+    return ("1" if value else "0") if is_truth else str(value).strip()
 
 
 def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from seqloom.data._ids import ids_of
 from seqloom.data.label._labels import number_labels
+from seqloom.data.label._missing import MISSING, drop_missing, is_nothing
 from seqloom.data.label._source import labels_by_id
 from seqloom.errors import ArgumentError, LabelError
 
@@ -31,6 +33,7 @@ class StreamLabels:
         rows: Id to row of ``values``.
         values: Labels as numbers.
         function: Gives a record its label.
+        missing: The names by which it says that there is none.
         skip: Whether records without a label are left out.
 
     Examples:
@@ -50,6 +53,7 @@ class StreamLabels:
     rows: dict[str, int]
     values: NDArray[Any]
     function: Callable[[SequenceRecord], Any] | None = None
+    missing: frozenset[str] = frozenset()
     skip: bool = False
 
     @classmethod
@@ -61,6 +65,7 @@ class StreamLabels:
         columns: tuple[str, Any],
         task: str,
         unlabelled: str,
+        missing: Iterable[str] = MISSING,
     ) -> Self | None:
         """Takes labels from where the caller says; None where there are none."""
         if unlabelled not in {"error", "skip"}:
@@ -69,6 +74,7 @@ class StreamLabels:
             return None
         skip, names = unlabelled == "skip", None if classes is None else tuple(classes)
         if callable(labels):
+            marks = {"", *missing} - set(names or ())
             kind = None if names is None else "classify"
             none: NDArray[Any] = np.zeros(0)
             return cls(
@@ -77,9 +83,12 @@ class StreamLabels:
                 rows={},
                 values=none,
                 function=labels,
+                missing=frozenset(marks),
                 skip=skip,
             )
-        source, ids = labels_by_id(labels, *columns, task=task)
+        source = labels_by_id(labels, *columns)
+        source = drop_missing(source, missing, classes=names, task=task)
+        ids = list(source.cells)
         found = number_labels(source, ids, task=task, classes=names)
         rows = {name: row for row, name in enumerate(ids)}
         return cls(
@@ -112,8 +121,12 @@ class StreamLabels:
             )
             return self.values[rows[rows >= 0]], rows >= 0
         found = [self.function(record) for record in batch]
-        has_label = np.array([value is not None for value in found], np.bool_)
-        return self._numbers([value for value in found if value is not None]), has_label
+        has_label = np.array([not self._is_missing(value) for value in found], np.bool_)
+        return self._numbers(list(itertools.compress(found, has_label))), has_label
+
+    def _is_missing(self, value: Any) -> bool:
+        """Tells what says nothing: None, NaN, or a name for it."""
+        return is_nothing(value) or (isinstance(value, str) and value in self.missing)
 
     def _numbers(self, found: list[Any]) -> NDArray[Any]:
         """Turns what a function gave into numbers."""
@@ -124,6 +137,8 @@ class StreamLabels:
             raise LabelError(
                 f"the function of labels must give numbers or names, got {found[0]!r}"
             )
+        if not np.isfinite(values).all():
+            raise LabelError("the function of labels gave a value that is not finite")
         return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
 
     def _class(self, name: Any) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._extent import Extents, extents_of, places_of
+from seqloom.data._extent import Extents, extents_of
 from seqloom.io import SequenceBatch
 from seqloom.io._rows import join
 
@@ -58,8 +58,7 @@ class Source:
     def too_short(self, encoder: Any) -> NDArray[np.int64]:
         """Lists the records of which the stream's encoder can make nothing."""
         if self._short is None:
-            places = places_of(encoder, self.batch.sequences.lengths)
-            self._short = np.flatnonzero(places < 1)
+            self._short = np.flatnonzero(extents_of(encoder, self.batch.sequences) < 1)
         return self._short
 
 

@@ -9,6 +9,7 @@ from seqloom._key import Key
 from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
 from seqloom.data._path import expand
+from seqloom.data.label._missing import MISSING
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.loader._prefetch import read_ahead
 from seqloom.data.loader._state import whole_number
@@ -24,15 +25,14 @@ from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from seqloom.data._encoder import Encoder
     from seqloom.data.stream._chunk import Chunk
     from seqloom.data.stream._shard import FilePart
-    from seqloom.io import ReadReport, SequenceRecord
+    from seqloom.io import ReadReport
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-    LabelSource = Paths | Mapping[str, Any] | Callable[[SequenceRecord], Any]
 
 _AT_ONCE = 256
 _STDIN = "-"
@@ -57,6 +57,7 @@ class SequenceStream(Resumable):
         id_column: The tables' column of ids.
         label_column: The tables' column of labels, or several of numbers.
         unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
+        missing: The texts that are no label, such as NA, NaN and a point.
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
@@ -85,13 +86,14 @@ class SequenceStream(Resumable):
         *,
         encoder: Encoder | None = None,
         augment: Any = None,
-        labels: LabelSource | None = None,
+        labels: Any = None,
         classes: Iterable[str] | None = None,
         shuffle_window: int = 0,
         seed: int = 0,
         id_column: str = "id",
         label_column: str | Sequence[str] = "label",
         unlabelled: str = "error",
+        missing: Iterable[str] = MISSING,
         task: str = "auto",
         quality: str = "phred33",
         on_error: str = "raise",
@@ -113,6 +115,7 @@ class SequenceStream(Resumable):
             columns=(id_column, label_column),
             task=task,
             unlabelled=unlabelled,
+            missing=missing,
         )
         self._options = _given(quality=quality, on_error=on_error, num_threads=num_threads)
         self._shard = Shard()

@@ -1,0 +1,121 @@
+"""What labels are for, where nobody says so: guessed only where it is plain."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from seqloom.errors import LabelError
+
+if TYPE_CHECKING:
+    from seqloom.data.label._source import Source
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+_SHOWN = 3
+# So many classes are never too many, however few the records.
+_FEW = 10
+
+
+def guess_task(source: Source, ids: list[str], *, has_classes: bool) -> str:
+    """Decides what labels are for.
+
+    Args:
+        source: Labels by id, those that say nothing set aside.
+        ids: The ids that matter.
+        has_classes: Whether the caller names the classes.
+
+    Returns:
+        ``"classify"`` or ``"multilabel"``.
+
+    Raises:
+        LabelError: They may be numbers, or numbers and words are mixed.
+
+    Examples:
+        >>> from seqloom.data.label._source import Source
+        >>> source = Source("a dict", ("label",), {"x": ("no",), "y": ("yes",)})
+        >>> guess_task(source, ["x", "y"], has_classes=False)
+        'classify'
+    """
+    holders: dict[str, str] = {}
+    for name in ids:
+        for cell in source.cells[name]:
+            holders.setdefault(cell, name)
+    if not has_classes:
+        _refuse_mixed(source, holders)
+    _refuse_numbers(source, holders)
+    if len(source.names) == 1:
+        if not has_classes:
+            _refuse_names(source, holders, len(ids))
+        return "classify"
+    if set(holders) <= {"0", "1"}:
+        return "multilabel"
+    raise LabelError(
+        f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
+        'name the task: task="regress" (--task regress) for numbers'
+    )
+
+
+def has_comma(cell: str) -> bool:
+    """Tells a number that is written with a decimal comma."""
+    return _COMMA.fullmatch(cell) is not None
+
+
+def _is_fractional(cell: str) -> bool:
+    """Tells whether a text is a number with something behind the point."""
+    if not _NUMBER.fullmatch(cell):
+        return False
+    number = float(cell)
+    return math.isfinite(number) and not number.is_integer()
+
+
+def _refuse_mixed(source: Source, holders: dict[str, str]) -> None:
+    """Refuses words among numbers: they may mean that nothing is known."""
+    words = [cell for cell in holders if not _NUMBER.fullmatch(cell)]
+    if not words or len(words) == len(holders):
+        return
+    shown = ", ".join(map(repr, sorted(words)[:_SHOWN]))
+    comma = "; a decimal comma must be a point" if any(map(has_comma, words)) else ""
+    raise LabelError(
+        f"{source.place(holders[words[0]])}: labels that are no numbers stand among "
+        f"numbers: {shown}{comma}; if they mean that nothing is known, name them with "
+        'missing= (--missing); if all are classes, say task="classify" (--task classify)'
+    )
+
+
+def _refuse_numbers(source: Source, holders: dict[str, str]) -> None:
+    """Refuses to take numbers for classes."""
+    for cell, name in holders.items():
+        if _is_fractional(cell):
+            raise LabelError(
+                f"{source.place(name)}: label {' '.join(source.cells[name])!r} has a "
+                'fraction: say --task regress (in Python task="regress") to learn numbers'
+            )
+        if has_comma(cell):
+            raise LabelError(
+                f"{source.place(name)}: label {cell!r} may be a number with a decimal "
+                'comma, or two labels: write a point and say task="regress" (--task '
+                'regress), or say task="multilabel" (--task multilabel)'
+            )
+
+
+def _refuse_names(source: Source, holders: dict[str, str], n: int) -> None:
+    """Refuses classes that hardly two records share, and one number as two classes."""
+    if len(holders) > _FEW and 2 * len(holders) > n:
+        raise LabelError(
+            f"{source.what}: {len(holders):,} different labels for {n:,} records, so that "
+            'hardly two share one: say task="regress" (--task regress) for numbers, choose '
+            'another label_column (--label-column), or say task="classify" (--task '
+            "classify) if these are classes"
+        )
+    if not all(map(_NUMBER.fullmatch, holders)):
+        return
+    seen: dict[float, str] = {}
+    for cell, name in holders.items():
+        if (first := seen.setdefault(float(cell), cell)) != cell:
+            raise LabelError(
+                f"{source.place(name)}: labels {first!r} and {cell!r} are one "
+                'number, but would be two classes: write it in one way, or say task="'
+                'classify" (--task classify)'
+            )

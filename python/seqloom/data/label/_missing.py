@@ -1,0 +1,75 @@
+"""Labels that say nothing: marks such as NA in texts, and Python's None and NaN."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from seqloom.data.label._source import Source
+
+# What pandas reads as missing, lower case where people write it so, and a point.
+MISSING = (
+    *("", ".", "NA", "na", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-nan"),
+    *("NaT", "NULL", "null", "None"),
+)
+_NOTHING = {"NoneType", "NAType", "NaTType"}
+
+
+def is_nothing(value: Any) -> bool:
+    """Tells None, NaN, and what pandas has for it."""
+    if type(value).__name__ in _NOTHING:
+        return True
+    return isinstance(value, (float, np.floating)) and math.isnan(float(value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def drop_missing(
+    source: Source,
+    missing: Iterable[str],
+    *,
+    classes: Iterable[str] | None,
+    task: str,
+) -> Source:
+    """Sets labels aside that say nothing; a name among the classes is a class.
+
+    Args:
+        source: Labels by id.
+        missing: The texts that stand for no label; an empty one always does.
+        classes: The names that are classes whatever else they may mean.
+        task: What the labels are for: of several names in one column there may be none.
+
+    Returns:
+        The same, with those rows in ``missing`` instead of ``cells``.
+
+    Examples:
+        >>> from seqloom.data.label._source import Source
+        >>> source = Source("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
+        >>> left = drop_missing(source, MISSING, classes=None, task="auto")
+        >>> list(left.cells), left.missing
+        (['y'], {'x': ('NA',)})
+    """
+    marks = {"", *([missing] if isinstance(missing, str) else map(str, missing))}
+    marks -= set(classes or ())
+    if task == "multilabel" and len(source.names) == 1:
+        marks.discard("")
+    lost = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
+    if not lost:
+        return source
+    cells = {key: row for key, row in source.cells.items() if key not in lost}
+    return replace(source, cells=cells, missing={**source.missing, **lost})
+
+
+def missing_note(source: Source, name: str) -> str:
+    """Says why a label that is written somewhere is none, and how to keep it."""
+    mark = next((cell for cell in source.missing.get(name, ()) if cell), None)
+    if mark is None:
+        return ""
+    return (
+        f" ({source.place(name)}: {mark!r} is read as missing; where it is a class, name "
+        "other marks with missing= (--missing))"
+    )
