@@ -37,3 +37,18 @@ def test_a_missing_file_prints_its_message_alone():
         str(copy.copy(errors.MissingFileError("a.fa: no such file")))
         == "a.fa: no such file"
     )
+
+
+def every_error(kind=errors.SeqloomError):
+    """The class and all below it."""
+    below = (each for child in kind.__subclasses__() for each in every_error(child))
+    return {kind, *below}
+
+
+@pytest.mark.parametrize("kind", sorted(every_error(), key=str))
+def test_a_message_shows_what_a_terminal_would_obey(kind):
+    error = kind("no record \x1b[31m\u202eid\udcff\nerror: none")
+    shown = r"no record \x1b[31m\u202eid\xff\nerror: none"
+    lines = shown.replace(r"\n", "\n")
+    assert str(error) == (lines if kind.__name__ == "WorkerTraceError" else shown)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - ours

@@ -34,9 +34,24 @@ SeqloomError
 
 from __future__ import annotations
 
+from seqloom._text import printable
+
 
 class SeqloomError(Exception):
-    """Everything that seqloom raises about its input."""
+    """Everything that seqloom raises about its input.
+
+    Messages quote ids and names of files. What a terminal would obey of them (control
+    characters, line ends) is spelled out where the message is shown; attributes and
+    ``args`` have them as they are.
+
+    Examples:
+        >>> print(SeqloomError("no record a\x1b[31m"))
+        no record a\\x1b[31m
+    """
+
+    def __str__(self) -> str:
+        # Exception's own: KeyError's would put the message into quotation marks.
+        return printable(Exception.__str__(self))
 
 
 class ArgumentError(SeqloomError, ValueError):
@@ -152,10 +167,6 @@ class GradientError(SeqloomError, RuntimeError):
 
 class IdError(SeqloomError, KeyError):
     """No record of a file has an id, or several have."""
-
-    def __str__(self) -> str:
-        # KeyError would print the message in quotation marks.
-        return Exception.__str__(self)
 
 
 class InternalError(SeqloomError, RuntimeError):

@@ -78,7 +78,7 @@ def _some(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np
     """Gives the positions; none at all is an error, which unknown ids may explain."""
     if not mask.any():
         fault = f"no {name} is left; choose fewer or other filters"
-        raise ArgumentError("\n".join([fault, *notes]))
+        raise ArgumentError("; ".join([fault, *notes]))
     return np.flatnonzero(mask)
 
 

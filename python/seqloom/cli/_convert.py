@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
+from seqloom.cli._machine import open_console
 from seqloom.cli._meter import metered
 from seqloom.cli._options import PLACE, Count, Files, Flag, Threads
 from seqloom.cli._places import places_of
@@ -82,7 +82,7 @@ def convert(
         places.check_free()
     selection = Selection(keep, read.quality)
     options = {"interleaved": places.holds_pairs, "num_threads": threads, **asdict(read)}
-    with metered(places.source, Console(stderr=True), **options) as reader:
+    with metered(places.source, open_console(stderr=True), **options) as reader:
         write_sequences(
             places.target,
             selection.of(reader),
@@ -92,8 +92,6 @@ def convert(
             level=level,
             num_threads=threads,
         )
-    console = Console(
-        stderr=places.target == "-", markup=False, highlight=False, emoji=False
-    )
+    console = open_console(stderr=places.target == "-")
     for line in selection.report(reader):
         console.print(line)

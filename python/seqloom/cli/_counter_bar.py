@@ -3,14 +3,15 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from seqloom.cli._machine import open_console
 
 
 @contextmanager
 def counter_bar() -> Generator[Callable[[int, int], object]]:
     """Lends what is to be told how many are done and how many there are."""
-    console = Console(stderr=True)
+    console = open_console(stderr=True)
     if not console.is_terminal:
         yield _say_nothing
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
+from seqloom._text import printable
 from seqloom.cli._start import STOPPED
 from seqloom.errors import SeqloomError
 
@@ -46,14 +47,14 @@ def _refuse(message: str, *, with_traceback: bool) -> int:
     """Prints what is wrong."""
     if with_traceback:
         traceback.print_exc()
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"error: {printable(message, lines=True)}\n")
     return BAD_INPUT
 
 
 def _name_fault(error: CycloptsError) -> str:
     """Says what is wrong with the words; those that are too many, as they were typed."""
     if isinstance(error, UnusedCliTokensError):
-        words = shlex.join(error.unused_tokens or ())
+        words = printable(shlex.join(error.unused_tokens or ()))
         return f"One file too many, or an unknown word: {words}."
     return str(error)
 
@@ -85,14 +86,17 @@ def _spell(error: BaseException) -> str:
         and error.strerror
         and not isinstance(error, SeqloomError)
     ):
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return printable(
+            f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        )
     return "\n".join((str(error) or type(error).__name__, *getattr(error, "__notes__", ())))
 
 
 def _stop(message: str, words: Sequence[str]) -> int:
     """Says what is left of a run that was stopped, and how it goes on."""
-    sys.stderr.write(f"\n{message or 'stopped'}\n")
+    sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]
-        sys.stderr.write(shlex.join(["seqloom", *kept, "--resume"]) + "\n")
+        command = shlex.join(["seqloom", *kept, "--resume"])
+        sys.stderr.write(printable(command, lines=True) + "\n")
     return STOPPED

@@ -1,9 +1,12 @@
 """What runs, and on what: the first line of long work."""
 
 from importlib import metadata
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
+from seqloom._text import printable
 from seqloom.cli._options import MachineOptions
 
 
@@ -12,9 +15,27 @@ def version() -> str:
     return metadata.version("seqloom")
 
 
-def open_console() -> Console:
-    """Opens standard output; nothing in a file name is taken for markup."""
-    return Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
+class PlainConsole(Console):
+    """Prints texts and tables; nothing in an id or a file's name is obeyed.
+
+    Args:
+        options: As rich's ``Console`` takes them.
+
+    Examples:
+        >>> PlainConsole(markup=False).print("[red]\x1b[31m")
+        [red]\\x1b[31m
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Turns a text of ours, or a cell of a table, into what rich prints."""
+        return super().render_str(printable(text, lines=True), **options)
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """Opens standard output or error; nothing in a file name is taken for markup."""
+    return PlainConsole(
+        stderr=stderr, markup=False, highlight=False, soft_wrap=True, emoji=False
+    )
 
 
 def announce(console: Console, machine: MachineOptions) -> None:

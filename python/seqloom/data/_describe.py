@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._text import printable
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -24,7 +26,7 @@ def describe(
     noun = noun.removesuffix("s") if lengths.size == 1 else noun
     head = f"{lengths.size:,} {noun}{_of(lengths)}"
     tail = "" if task is None else _labels(labels, task, classes)
-    return f"{head}; {tail}" if tail else head
+    return f"{head}; {printable(tail)}" if tail else head
 
 
 def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:

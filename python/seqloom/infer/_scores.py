@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
 from seqloom._files import write_atomic
+from seqloom._text import printable
 from seqloom.errors import FormatError, MissingFileError, ShapeError
 
 
@@ -110,7 +111,7 @@ class Scores:
         return np.array(self._values, dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"Scores of {len(self):,} records: {', '.join(self.classes)}"
+        return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
         """Gives the table's lines; each number is the shortest text that reads back."""

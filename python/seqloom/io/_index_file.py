@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom._rust import _native
+from seqloom._text import printable
 from seqloom._threads import thread_count, watched
 from seqloom.errors import FileError, FormatError, MissingFileError
 from seqloom.io._regular import check_lasting
@@ -141,7 +142,7 @@ def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex
     """Makes an index in the place of one that is of no use, and says so."""
     note = f"{why}: a new index was made"
     made = _make(path, side, threads=threads)
-    warnings.warn(note, stacklevel=6)
+    warnings.warn(printable(note), stacklevel=6)
     return OpenedIndex(made.native, made.side, made.note or note)
 
 

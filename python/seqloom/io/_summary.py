@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seqloom._text import printable
 from seqloom.report import write_panels
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Summary:
         if self.quality is not None:
             facts |= _qualities(self.quality)
         facts["same id"] = _same_ids(self.duplicate_ids, self.duplicate_examples)
-        return facts
+        return {name: printable(fact) for name, fact in facts.items()}
 
     def _lengths(self) -> str:
         """Writes the lengths in one line."""

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
+from seqloom._text import printable
+
 _CHROMOSOMES = 26
 _PHENOTYPES = 6
 
@@ -80,7 +82,7 @@ class BedSummary:
             'a line is a variant (SNP-major)'
         """
         line = "a variant" if self.major == "SNP" else "an individual"
-        return {
+        facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes, as its tables ask for)",
             "layout": f"a line is {line} ({self.major}-major)",
             "individuals": f"{self.individuals:,}, {self.founders:,} of them founders",
@@ -90,6 +92,7 @@ class BedSummary:
             "chromosomes": _listed(self.chromosomes, _CHROMOSOMES) or "none",
             "same id": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
         }
+        return {name: printable(fact) for name, fact in facts.items()}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())

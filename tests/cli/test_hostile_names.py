@@ -1,0 +1,71 @@
+"""Whatever ids, classes and names of files hold, the terminal only shows it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom.cli
+from seqloom.io import to_bed
+
+ID = "i\x1b]0;title\x07\x9b31m\u202e[red]"
+FASTA = f">{ID}\n{'ACGT' * 9}\n" * 2
+CLASSES = [f"class{n}{ID}" for n in range(2)]
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# A word that begins with @ is a file of the hostile folder.
+COMMANDS = {
+    "inspect": "inspect @two.fa",
+    "index": "index @two.fa",
+    "convert": "convert @two.fa @[red].fa",
+    "an id that stands twice": "train @two.fa --labels @two.tsv --out @run",
+    "an unknown letter": "train @letters.fa --alphabet dna --labels @one.tsv --out @run",
+    "no such file": "inspect @absent.fa",
+    "a cut file": "inspect @cut.fq",
+    "a class": "train @many.fa --labels @many.tsv --out @run --epochs 1 --valid @many.fa",
+    "a bed": "bed inspect @x.bed",
+    "bed stats": "bed stats @x.bed",
+    "bed convert": "bed convert @x.bed @y.npy",
+    "bed subset": "bed subset @x.bed @y.bed --keep @two.tsv",
+    "an unknown word": "inspect @two.fa @two.fa",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of a hostile name, with hostile files in it."""
+    folder = tmp_path / f"{ID}\nerror: forged"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    many = [f"m{n}" for n in range(20)]
+    texts = {
+        "two.fa": FASTA,
+        "two.tsv": f"id\tlabel\n{ID}\t{ID}\n",
+        "one.tsv": f"id\tlabel\n{ID}\tyes\nj\tno\n",
+        "letters.fa": f">{ID}\nACGTJ\n>j\nACGT\n",
+        "cut.fq": f"@{ID}\nACGT\n+\nII",
+        "many.fa": "".join(f">{name}\n{'ACGT' * 9}\n" for name in many),
+        "many.tsv": "id\tlabel\n"
+        + "".join(f"{name}\t{CLASSES[n % 2]}\n" for n, name in enumerate(many)),
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
+    to_bed("x.bed", np.zeros((2, 2), "int8"))
+    Path("x.fam").write_text(f"f {ID} 0 0 1 {ID}\nf b 0 0 2 1\n")
+    Path("x.bim").write_text("".join(f"{ID} {ID} 0 {n} A C\n" for n in range(2)))
+    return folder
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_no_command_prints_what_a_terminal_obeys(folder, call, words):
+    named = [folder / word[1:] if word[0] == "@" else word for word in words.split()]
+    said = call(*named)
+    assert said.out + said.err
+    assert not OBEYED.findall(said.out + said.err)
+    assert "\nerror: forged" not in said.out + said.err
+
+
+def test_every_command_prints_by_the_console_that_obeys_nothing():
+    sources = Path(seqloom.cli.__file__).parent.glob("*.py")
+    makes = re.compile(r"= Console\(|[( ]Console\(\w")
+    assert not [path.name for path in sources if makes.search(path.read_text("utf-8"))]

@@ -1,0 +1,41 @@
+"""Text that came from a file is shown, never obeyed."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from seqloom._text import printable
+
+ANY = st.text(st.characters(exclude_categories=()))
+
+
+@given(ANY)
+def test_what_is_printed_holds_nothing_that_a_terminal_obeys(text):
+    assert printable(text).isprintable()
+    assert printable(text, lines=True).replace("\n", "").isprintable()
+
+
+@given(ANY)
+def test_a_text_that_was_spelled_out_stays_as_it_is(text):
+    assert printable(printable(text)) == printable(text)
+
+
+@given(ANY)
+def test_what_may_be_printed_stays(text):
+    kept = "".join(filter(str.isprintable, text))
+    assert printable(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\nb\tc\r", r"a\nb\tc\r"),
+        ("\u202eabc\u2066", r"\u202eabc\u2066"),
+        ("b\udcff", r"b\xff"),
+        ("\ud800", r"\ud800"),
+        ("Ä 漢 😀", "Ä 漢 😀"),
+    ],
+)
+def test_characters_are_spelled_as_python_spells_them(text, shown):
+    assert printable(text) == shown
