@@ -50,5 +50,5 @@ def test_a_message_shows_what_a_terminal_would_obey(kind):
     error = kind("no record \x1b[31m\u202eid\udcff\nerror: none")
     shown = r"no record \x1b[31m\u202eid\xff\nerror: none"
     lines = shown.replace(r"\n", "\n")
-    assert str(error) == (lines if kind.__name__ == "WorkerTraceError" else shown)
+    assert str(error) == (lines if kind is errors.WorkerError else shown)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - ours

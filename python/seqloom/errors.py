@@ -223,3 +223,7 @@ class ShapeError(SeqloomError, ValueError):
 
 class WorkerError(SeqloomError, RuntimeError):
     """A worker process died again and again, hangs, or cannot start."""
+
+    def __str__(self) -> str:
+        # It may be the traceback of a worker, line by line.
+        return printable(Exception.__str__(self), lines=True)

@@ -51,7 +51,9 @@ def stats(
     console.print(table_of(found))
     if out is not None:
         found.to_tsv(out)
-        console.print(f"\ntable in {out}")
+        console.line()
+        console.print(f"table in {out}")
     if plot is not None:
         found.plot(plot)
-        console.print(f"\nplots in {plot}")
+        console.line()
+        console.print(f"plots in {plot}")

@@ -76,7 +76,9 @@ def _compare(console: "Console", out: Path, machine: MachineOptions, *, seed: in
         page = publish(run, outcome, splice, folder=out)
     show_confusion(console, run.report.confusions[0])
     show_tiles(console, outcome.tiles())
-    console.print(f"\n{outcome.note()}\nreport {page}")
+    console.line()
+    console.print(outcome.note())
+    console.print(f"report {page}")
 
 
 def _may_replace(out: Path) -> bool:

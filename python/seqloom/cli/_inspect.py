@@ -54,7 +54,8 @@ def inspect(
         return
     summary.plot(plot)
     if not json:
-        console.print(f"\nplots in {plot}")
+        console.line()
+        console.print(f"plots in {plot}")
 
 
 def print_json(summary: "Summary") -> None:

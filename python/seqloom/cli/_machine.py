@@ -27,8 +27,8 @@ class PlainConsole(Console):
     """
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Turns a text of ours, or a cell of a table, into what rich prints."""
-        return super().render_str(printable(text, lines=True), **options)
+        """Turns a text, or a cell of a table, into what rich prints: one line."""
+        return super().render_str(printable(text), **options)
 
 
 def open_console(*, stderr: bool = False) -> Console:

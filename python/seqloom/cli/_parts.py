@@ -47,7 +47,7 @@ def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[Part]
     from seqloom.data import folds
 
     for number, (train, valid) in enumerate(folds(whole, k, seed=seed), start=1):
-        title = f"\nfold {number} of {k}"
+        title = f"fold {number} of {k}"
         yield Part(train=train, valid=valid, folder=folder / f"fold-{number}", title=title)
 
 

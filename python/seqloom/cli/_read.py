@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from seqloom._text import printable
 from seqloom.cli._genotypes import are_genotypes, label_column_of, open_genotypes
 from seqloom.cli._options import DataOptions, GenotypeOptions, LabelOptions
 
@@ -107,5 +106,5 @@ def show_left_out(console: Console, *datasets: "SequenceDataset | GenotypeDatase
 
 def _spell(number: int, names: Sequence[str]) -> str:
     """Spells how many there are, with examples."""
-    shown = f" ({printable(', '.join(names[:EXAMPLES]))})" if names else ""
+    shown = f" ({', '.join(names[:EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"

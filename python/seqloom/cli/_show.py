@@ -9,7 +9,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from seqloom._text import printable
 from seqloom.report import Confusion, Tile, percent, wilson_interval
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def show_confusion(console: Console, confusion: Confusion) -> None:
     for place, name in enumerate(confusion.classes):
         counts = confusion.matrix[place]
         found = percent(counts[place] / counts.sum()) if counts.sum() else "-"
-        table.add_row(printable(name), *(f"{count:,}" for count in counts), found)
+        table.add_row(name, *(f"{count:,}" for count in counts), found)
     console.print(table)
 
 
@@ -98,7 +97,7 @@ def _table(first: str, *names: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(first)
     for name in names:
-        table.add_column(printable(name), justify="right")
+        table.add_column(name, justify="right")
     return table
 
 

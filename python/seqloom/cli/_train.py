@@ -104,6 +104,7 @@ def _fit(
     from seqloom.train._watch import Watch
 
     if part.title:
+        console.line()
         console.print(part.title)
     warn_of_part(console, part)
     with Watch(console) as watch:

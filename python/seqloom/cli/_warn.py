@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from seqloom._text import printable
 from seqloom.cli._options import PartOptions
 from seqloom.cli._parts import Part
 
@@ -43,7 +42,7 @@ def warn_of_part(console: Console, part: Part) -> None:
     if untaught := [name for name in asked if asked[name] and not taught.get(name)]:
         console.print(
             "warning: none of the training part, but some for validation, of the class "
-            f"{printable(', '.join(untaught))}"
+            f"{', '.join(untaught)}"
         )
 
 

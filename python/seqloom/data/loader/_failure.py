@@ -8,7 +8,6 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom._text import printable
 from seqloom.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -50,13 +49,6 @@ def checked(answer: Any) -> Any:
     return answer
 
 
-class WorkerTraceError(WorkerError):
-    """The traceback of a worker, line by line."""
-
-    def __str__(self) -> str:
-        return printable(Exception.__str__(self), lines=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An exception in a form that crosses to another process.
@@ -86,7 +78,7 @@ class Failure:
     def error_of(self, *, where: str) -> BaseException:
         """Makes the exception again, with the worker's traceback as its cause."""
         error = self._error()
-        error.__cause__ = WorkerTraceError(f'\n"""\n{self.trace}"""')
+        error.__cause__ = WorkerError(f'\n"""\n{self.trace}"""')
         error.add_note(f"in worker process {self.pid}, {where}")
         return error
 
