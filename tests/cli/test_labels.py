@@ -60,3 +60,24 @@ def test_a_task_that_is_guessed_says_so(call, here):
     assert "task classify, guessed from the labels" in call(*TRAIN.split()).out
     said = call(*TRAIN.split(), "--overwrite", "--task", "classify")
     assert "guessed" not in said.out
+
+
+def test_each_file_is_a_class(call, here, tmp_path):
+    for name, letter in (("pos", "A"), ("neg", "C")):
+        rows = "".join(f">s{i}\n{letter * 6}\n" for i in range(6))
+        Path(f"{name}.fa").write_text(rows)
+    words = ["--label-from-file", "--alphabet", "dna", "--epochs", "2", "--out", "run"]
+    said = call("train", "pos.fa", "neg.fa", *words)
+    assert said.code == 0, said.err
+    assert "neg 6, pos 6" in said.out
+    said = call("evaluate", "run", "neg.fa", "pos.fa", "--label-from-file")
+    assert said.code == 0, said.err
+    assert call("predict", "run", "pos.fa", "neg.fa", "--out", "s.tsv").code == 0
+    assert len(Path("s.tsv").read_text().splitlines()) == 13
+
+
+def test_two_places_of_labels_are_an_error(call, here):
+    here(["x", "y"] * 6)
+    said = call(*TRAIN.split(), "--label-from-file")
+    assert said.code == 2
+    assert "--labels and --label-from-file exclude each other" in said.err

@@ -13,8 +13,19 @@ def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
     """Refuses a command line without labels; genotypes have some in their .fam."""
     if are_genotypes(files):
         return
-    if not options.labels and options.label_from_header is None:
-        raise ArgumentError("no labels: give --labels TABLE, or --label-from-header REGEX")
+    given = {
+        "--labels": bool(options.labels),
+        "--label-from-header": options.label_from_header is not None,
+        "--label-from-file": options.label_from_file,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+    if not names:
+        raise ArgumentError(
+            "no labels: give --labels TABLE, --label-from-header REGEX, or "
+            "--label-from-file where each file is a class"
+        )
 
 
 def check_folder(options: FolderOptions) -> None:

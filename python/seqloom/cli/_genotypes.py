@@ -35,6 +35,7 @@ def check_options(
     alphabet = labels.alphabet if isinstance(labels, DataOptions) else "auto"
     given = {
         "--label-from-header": labels.label_from_header is not None,
+        "--label-from-file": labels.label_from_file,
         "--alphabet": alphabet != "auto",
     }
     _refuse(given, "only for sequences, but FILES are genotypes (a PLINK .bed)")

@@ -56,6 +56,7 @@ class LabelOptions:
         id_column: The tables' column of ids; for a .bed, FID and IID, or IID alone.
         label_column: The tables' column of labels; once for each of several columns.
         label_from_header: Or a regular expression: its group, in the header, is the label.
+        label_from_file: Or each file is a class: pos.fa.gz holds the class pos.
         unlabelled: A record without a label: an error, or left out and counted.
         missing: A text that is no label; once for each; otherwise NA, nan and the like.
     """
@@ -64,6 +65,7 @@ class LabelOptions:
     id_column: Annotated[str | None, Parameter(show_default=lambda _: "id")] = None
     label_column: Annotated[tuple[str, ...], Parameter(show_default=lambda _: "label")] = ()
     label_from_header: str | None = None
+    label_from_file: Flag = False
     unlabelled: Literal["error", "skip"] = "error"
     missing: Annotated[
         tuple[str, ...], Parameter(allow_leading_hyphen=True, show_default=False)
@@ -73,7 +75,7 @@ class LabelOptions:
         """Spells the options as `SequenceDataset` takes them."""
         columns = self.label_column or columns  # those that were named, if any were
         return {
-            "labels": list(self.labels) or None,
+            "labels": "file" if self.label_from_file else list(self.labels) or None,
             "id_column": self.id_column or "id",
             "label_column": columns[0] if len(columns) == 1 else columns,
             "label_from_header": self.label_from_header,

@@ -51,17 +51,20 @@ class SequenceDataset(SequenceItems):
     digest of the content: another process opens the files again on first use, and a file
     that has changed meanwhile is an error.
 
-    Labels come from tables joined by id, from a dict, from the headers, or from a function
-    of the record. Text and whole numbers are classes; numbers with a fraction need
-    ``task="regress"``.
+    Labels come from tables joined by id, from a dict, from the headers, from the names of
+    the files, or from a function of the record. Text and whole numbers are classes; numbers
+    with a fraction need ``task="regress"``.
 
     Args:
         paths: A file, a pattern (``"part-*.fa.gz"``), or several of them.
         encoder: Turns letters into numbers; ``sl.encode.OneHot``, for example.
         augment: Changes letters before they are encoded, by a key of seed, epoch and
             ordinal; ``sl.augment.ReverseComplement``, for example.
-        labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a dict from id to
-            label, or a function that gives a ``SequenceRecord`` its label.
+        labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
+            from id to label, a function that gives a ``SequenceRecord`` its label, an
+            array or a list of numbers in the order of the records; ``"file"`` where each
+            file is a class, called as the file is without its endings, or a dict from file
+            to label.
         classes: The order of the classes; a label outside is an error. None sorts them.
         max_length: A longer sequence is an error.
         seed: Which of the many ways to augment.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TASKS = ("classify", "regress", "multilabel")
 _INTEGER = re.compile(r"[+-]?\d+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_FOR_FILES = "; in Python a dict from file to label names them otherwise"
 _BETWEEN_NAMES = re.compile(r"[,;|]")
 
 
@@ -110,13 +111,15 @@ def _check_several(source: Source, classes: Cells, n: int) -> None:
         raise LabelError(
             f"{source.what}: all {n:,} sequences have the label {classes[0]!r}; "
             "a classifier needs two classes or more"
+            f"{_FOR_FILES if source.is_of_files else ''}"
         )
 
 
 def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
     """Says that a label is none of the classes."""
     return LabelError(
-        f"{source.place(name)}: label {label!r} is none of the classes {', '.join(classes)}"
+        f"{source.place(name)}: label {label!r} is none of the classes "
+        f"{', '.join(classes)}{_FOR_FILES if source.is_of_files else ''}"
     )
 
 

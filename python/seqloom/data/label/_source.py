@@ -40,6 +40,7 @@ class Source:
         tables: The tables that were read, to name lines in errors.
         is_each: Whether labels are by the number of the record, not by id.
         missing: Id to label, where it says nothing.
+        is_of_files: Whether a label is that of the whole file.
 
     Examples:
         >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
@@ -52,6 +53,7 @@ class Source:
     tables: list[Table] = field(default_factory=list["Table"])
     is_each: bool = False
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
+    is_of_files: bool = False
 
     def place(self, name: str) -> str:
         """Says where the label of an id stands."""
@@ -161,7 +163,7 @@ def file_source(labels: list[Any], records: Records, columns: Cells) -> Source:
     """Gives each record the label of its file."""
     each = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
     source = each_source([labels[number] for number in each], len(each), columns)
-    return replace(source, what="the names of the files")
+    return replace(source, what="the labels of files", is_of_files=True)
 
 
 def frame_source(frame: Frame, id_column: str, columns: Cells) -> Source:

@@ -1,0 +1,84 @@
+"""One file a class."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seqloom.data import DataLoader, SequenceDataset
+from seqloom.encode import OneHot
+from seqloom.errors import LabelError
+
+
+@pytest.fixture
+def files(fasta):
+    """Two files that share an id."""
+    return [
+        fasta({"a": "AC", "b": "GG"}, "pos.fa"),
+        fasta({"a": "TT", "c": "CA", "d": "CC"}, "neg.v2.fasta"),
+    ]
+
+
+def test_the_name_of_a_file_is_the_class_of_its_records(files):
+    data = SequenceDataset(files, labels="file")
+    assert data.classes == ("neg.v2", "pos")
+    assert np.asarray(data.labels).tolist() == [1, 1, 0, 0, 0]
+
+
+def test_endings_of_format_and_container_are_no_part_of_a_class(files, tmp_path):
+    import gzip
+
+    packed = tmp_path / "pos.fa.gz"
+    packed.write_bytes(gzip.compress(files[0].read_bytes()))
+    assert SequenceDataset([packed, files[1]], labels="file").classes == ("neg.v2", "pos")
+
+
+def test_ids_of_two_files_are_kept_apart_by_file_and_ordinal(files):
+    data = SequenceDataset(files, labels="file", encoder=OneHot("dna"))
+    both = [item for item in data if item["id"] == "a"]
+    assert [(item["file"], item["ordinal"]) for item in both] == [
+        (str(files[0]), 0),
+        (str(files[1]), 2),
+    ]
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
+    assert [item["ordinal"] for item in again] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "spell", [str, Path, "{.name}".format], ids=["str", "path", "name"]
+)
+def test_a_dict_names_the_class_of_each_file(files, spell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = {spell(files[0]): "yes", spell(files[1]): "no"}
+    data = SequenceDataset(files, labels=labels)
+    assert data.class_counts == {"no": 3, "yes": 2}
+
+
+def test_a_pattern_names_the_class_of_several_files(files, tmp_path):
+    labels = {f"{tmp_path}/p*.fa": 1.5, f"{tmp_path}/n*": 0.5}
+    data = SequenceDataset(files, labels=labels, task="regress")
+    assert np.asarray(data.labels).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5]
+
+
+def test_a_file_without_a_class_is_an_error(files):
+    with pytest.raises(LabelError, match=r"neg\.v2\.fasta: the dict .* no label for it"):
+        SequenceDataset(files, labels={str(files[0]): "yes"})
+
+
+def test_files_of_one_name_say_how_to_name_them(fasta, tmp_path):
+    (tmp_path / "other").mkdir()
+    files = [fasta({"a": "AC"}, "x.fa"), fasta({"b": "AC"}, "other/x.fa")]
+    with pytest.raises(LabelError, match=r"all 2 sequences .*a dict from file to label"):
+        SequenceDataset(files, labels="file")
+
+
+def test_the_loader_gives_records_of_files_their_labels(files):
+    data = SequenceDataset(files, labels="file", encoder=OneHot("dna"))
+    batches = list(DataLoader(data, batch_size=2, shuffle=True, seed=1))
+    pairs = [
+        (int(n), int(y))
+        for b in batches
+        for n, y in zip(b["ordinal"], b["label"], strict=True)
+    ]
+    assert sorted(pairs) == [(0, 1), (1, 1), (2, 0), (3, 0), (4, 0)]
