@@ -54,11 +54,11 @@ def finish(*words):
 
 @pytest.fixture(scope="session")
 def trainer():
-    """Trains for one epoch, for tests that need any run folder."""
+    """Trains for an epoch or so, for tests that need any run folder."""
 
-    def train(fasta, labels, folder):
-        words = ["--labels", labels, "--alphabet", "dna", "--valid-share", 0, "--epochs", 1]
-        finish("train", fasta, *words, "--out", folder)
+    def train(fasta, labels, folder, epochs=1):
+        words = ["--labels", labels, "--alphabet", "dna", "--valid-share", 0]
+        finish("train", fasta, *words, "--epochs", epochs, "--out", folder)
 
     return train
 

@@ -92,14 +92,13 @@ CASES = {
     "other files": (f"train two.fa {DNA} --out mine", "mine: .*choose an empty folder"),
     "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
     "an existing run": (f"train two.fa {DNA} --out run", "run: holds a run .*--overwrite"),
-    "nothing to resume": (f"train two.fa {NEW} --resume", "new: holds no run"),
     "other data": (
         f"train other.fa {DNA} --epochs 1 --out run --resume",
         "other training data",
     ),
-    "other epochs": (
-        f"train two.fa {DNA} --epochs 2 --out run --resume",
-        "epochs 1, not 2",
+    "fewer epochs": (
+        f"train two.fa {DNA} --epochs 1 --out longer --resume",
+        "epochs 2, not 1",
     ),
     "both": (f"train two.fa {DNA} --out run --resume --overwrite", "exclude each other"),
     "no epochs": (f"train two.fa {NEW} --epochs 0", "--epochs.*>= 1"),
@@ -155,6 +154,7 @@ def template(tmp_path_factory, trainer):
     home = tmp_path_factory.mktemp("bad")
     write(home)
     trainer(home / "two.fa", home / "two.tsv", home / "run")
+    trainer(home / "two.fa", home / "two.tsv", home / "longer", epochs=2)
     return home
 
 

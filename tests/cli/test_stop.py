@@ -1,26 +1,36 @@
-"""Ctrl-C in the middle of a run."""
+"""Ctrl-C, or a scheduler's signal, in the middle of a run."""
 
 import shlex
 import signal
 import subprocess
 import sys
 
+import pytest
+
 from seqloom import _demo
+from seqloom.cli._signals import heeding
 
 TRAIN, LABELS = str(_demo.path("train.fa.gz")), str(_demo.path("train.tsv"))
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path):
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 138)],
+    ids=["Ctrl-C", "SIGTERM", "SIGUSR1"],
+)
+def test_a_signal_stops_a_run_that_says_how_to_go_on(tmp_path, sent, code):
     words = ["train", TRAIN, "--labels", LABELS, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-u", "-m", "seqloom", *words, "--epochs", "500"]
     process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
     for line in process.stdout:
         if line.endswith("best\n"):  # the first epoch is saved
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "Traceback" not in errors
+    kept = len((tmp_path / "run/metrics.jsonl").read_text().splitlines())
+    assert f"keeps {kept} epochs" in errors
     again = shlex.split(errors.splitlines()[-1])
     assert again == ["seqloom", *words, "--epochs", "500", "--resume"]
 
@@ -33,3 +43,37 @@ def test_ctrl_c_while_the_commands_load_is_one_line(call, monkeypatch):
 
 def press_ctrl_c(_):
     raise KeyboardInterrupt
+
+
+def test_a_signal_that_was_ignored_stays_ignored(call):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with heeding():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_signals_mean_what_they_meant_after_a_command(call):
+    call("--version")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_resume_in_an_empty_folder_begins_and_says_so(call, tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nGGCC\n")
+    (tmp_path / "a.tsv").write_text("id\tlabel\na\tyes\nb\tno\n")
+    words = [
+        "train",
+        tmp_path / "a.fa",
+        "--labels",
+        tmp_path / "a.tsv",
+        "--alphabet",
+        "dna",
+    ]
+    words += ["--valid-share", 0, "--out", tmp_path / "run", "--resume"]
+    said = call(*words, "--epochs", 1)
+    assert said.code == 0
+    assert "run holds no run yet: this one begins there" in said.out
+    longer = call(*words, "--epochs", 3)
+    assert "3 times, from epoch 2 on" in longer.out
+    assert "kept   epoch 3 of 3" in longer.out

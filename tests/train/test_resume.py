@@ -114,7 +114,7 @@ def test_resume_begins_where_there_is_nothing_yet(start):
 @pytest.mark.parametrize(
     ("name", "other"),
     [
-        ("epochs", {"epochs": 5}),
+        ("epochs", {"epochs": 3}),
         ("lr", {"lr": 1e-3}),
         ("batch_size", {"batch_size": 8}),
         ("seed", {"seed": 1}),
@@ -130,6 +130,43 @@ def test_resume_refuses_another_setting_by_name(start, name, other):
         start(progress=Stop(2, 1))
     with pytest.raises(RunFolderError, match=f"begun with {name} "):
         start(resume=True, **other)
+
+
+def test_more_epochs_make_a_run_longer(start, tmp_path):
+    start()
+    longer = start(resume=True, epochs=6)
+    assert [row["epoch"] for row in longer.history] == [1, 2, 3, 4, 5, 6]
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    assert len(lines) == 6
+
+
+def test_a_longer_run_that_is_stopped_goes_on_to_the_same_bits(start, tmp_path):
+    for name in ("whole", "run"):
+        start(name)
+    start("whole", resume=True, epochs=6)
+    with pytest.raises(KeyboardInterrupt):
+        start(resume=True, epochs=6, progress=Stop(5, 2))
+    start(resume=True, epochs=6)
+    first, second = (
+        (tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")
+    )
+    assert first == second
+
+
+def test_a_longer_run_takes_the_rates_of_its_new_length(start):
+    start()
+    longer = start(resume=True, epochs=6)
+    alone = start("alone", epochs=6)
+    rates = [[row["lr"] for row in run.history[4:]] for run in (longer, alone)]
+    assert rates[0] == pytest.approx(rates[1])
+
+
+def test_a_saved_model_without_a_checkpoint_is_not_resumed(start, toy, small, tmp_path):
+    sl.train.fit(small, toy(), epochs=1).save(tmp_path / "run")
+    before = (tmp_path / "run/model.safetensors").read_bytes()
+    with pytest.raises(RunFolderError, match="without a checkpoint, which cannot go on"):
+        start(resume=True)
+    assert (tmp_path / "run/model.safetensors").read_bytes() == before
 
 
 @pytest.mark.parametrize("part", ["train", "valid"])

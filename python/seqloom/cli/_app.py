@@ -22,7 +22,8 @@ app = App(
     help="Biological data from file to model.",
     help_epilogue=(
         "Every command takes --traceback: where in the code an error arose. "
-        "Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C."
+        "Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C, 128 + n stopped by signal "
+        "n (143: SIGTERM, 138: SIGUSR1)."
     ),
     version=version,
     default_parameter=Parameter(negative=""),

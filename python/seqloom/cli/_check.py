@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seqloom.cli._genotypes import are_genotypes
 from seqloom.cli._options import FolderOptions, LabelOptions, PartOptions
-from seqloom.errors import ArgumentError, MissingFileError
+from seqloom.errors import ArgumentError
 
 
 def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
@@ -29,14 +29,15 @@ def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
 
 
 def check_folder(options: FolderOptions) -> None:
-    """Refuses to go on with a run and to replace it, and to go on with none."""
+    """Refuses to go on with a run and to replace it at once."""
     if options.resume and options.overwrite:
         raise ArgumentError("--resume and --overwrite exclude each other: give one")
-    begun = (options.out.glob(name) for name in ("config.json", "fold-*/config.json"))
-    if options.resume and not any(chain.from_iterable(begun)):
-        raise MissingFileError(
-            f"{options.out}: holds no run to go on with; leave --resume out to begin one"
-        )
+
+
+def holds_run(out: Path) -> bool:
+    """Says whether a run was begun in a folder, or in its folds'."""
+    begun = (out.glob(name) for name in ("config.json", "fold-*/config.json"))
+    return any(chain.from_iterable(begun))
 
 
 def check_parts(options: PartOptions) -> None:

@@ -208,7 +208,8 @@ class FolderOptions:
 
     Args:
         out: The run folder: model, scores, pictures and report.html.
-        resume: Go on with the run in OUT from its last finished epoch.
+        resume: Go on with the run in OUT from its last finished epoch; without one, begin.
+            More --epochs than it was begun with make it longer.
         overwrite: Replace the run in OUT.
     """
 

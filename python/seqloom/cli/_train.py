@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 
-from seqloom.cli._check import check_folder, check_labels, check_parts
+from seqloom.cli._check import check_folder, check_labels, check_parts, holds_run
 from seqloom.cli._genotypes import check_options
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
@@ -71,6 +71,8 @@ def train(
     check_folder(folder)
     console = open_console()
     announce(console, machine)
+    if folder.resume and not holds_run(folder.out):
+        console.print(f"{folder.out} holds no run yet: this one begins there")
     whole = read_training(console, files, options=data, genotypes=genotypes)
     valid, test = (
         read_like(console, whole, others, options=data, genotypes=genotypes)

@@ -14,6 +14,7 @@ from seqloom._config import Config
 from seqloom._files import write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
+from seqloom.models._folder import ENTRIES, WEIGHTS, open_folder
 from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Task
 from seqloom.nn import Config as NetworkConfig, Module
@@ -22,7 +23,6 @@ from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=Config)
 _VERSION = 1
-_ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,37 @@ class Trained:
     def classes(self) -> tuple[str, ...]:
         """The classes' or the labels' names, in the order of the scores' columns."""
         return self.task.columns
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes a folder that `load` reads: network, encoder and names together.
+
+        Args:
+            folder: An empty folder, or one to be made.
+            overwrite: Replace the model or the run that is there.
+
+        Raises:
+            FileError: The folder cannot be written.
+            RunFolderError: It holds something already.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> network = sl.models.SequenceCNNConfig(channels=4, outputs=2).init("numpy")
+            >>> task = sl.models.Classify(("no", "yes"))
+            >>> model = Trained(network.eval(), sl.encode.OneHot("dna"), task, 256)
+            >>> model.save("model")
+            >>> sl.models.load("model").classes
+            ('no', 'yes')
+        """
+        home = as_path("folder", folder, expected="a folder's path")
+        open_folder(home, resume=False, overwrite=overwrite)
+        save_config(home, self)
+        self.model.to_record().save(home / WEIGHTS)
+
+    def __repr__(self) -> str:
+        return (
+            f"Trained {type(self.model).__name__}, {self.model.number_of_parameters:,} "
+            f"parameters: {self.task.name} {', '.join(self.classes)}"
+        )
 
 
 def load(
@@ -94,7 +125,7 @@ def load(
     task = _task(home, facts["task"])
     network = _network(home, facts["model"], model)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
-    weights = home / "model.safetensors"
+    weights = home / WEIGHTS
     if not weights.exists():
         raise MissingFileError(
             f"{home}: no model yet, its run was stopped in the first epoch; resume it"
@@ -150,18 +181,6 @@ def config_of(model: Module) -> NetworkConfig | None:
     return config if isinstance(config, NetworkConfig) else None
 
 
-def is_config(path: Path) -> bool:
-    """Says whether a file is the ``config.json`` of a run, of whatever version."""
-    try:
-        facts: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return False
-    if not isinstance(facts, dict) or not facts.keys() >= _ENTRIES:
-        return False
-    task = cast("dict[str, Any]", facts)["task"]
-    return isinstance(task, dict) and "class" in task
-
-
 def _home(folder: object) -> Path:
     """Gives the run folder's path; a model in memory is told from it."""
     if isinstance(getattr(folder, "trained", folder), Trained):
@@ -187,9 +206,9 @@ def _read_config(home: Path) -> dict[str, Any]:
         facts: Any = json.loads(path.read_bytes())
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON ({error})") from None
-    if not isinstance(facts, dict) or not facts.keys() >= _ENTRIES:
+    if not isinstance(facts, dict) or not facts.keys() >= ENTRIES:
         raise ConfigError(
-            f"{path}: not a run's settings; expected {', '.join(sorted(_ENTRIES))}"
+            f"{path}: not a run's settings; expected {', '.join(sorted(ENTRIES))}"
         )
     found = cast("dict[str, Any]", facts)
     for name in ("version", "batch_size"):

@@ -83,11 +83,22 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 def _check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuses to go on with something else than what was begun."""
     for name, value in now.items():
-        if saved.get(name) != value:
+        if name == "epochs":
+            _check_epochs(path, saved.get(name), value)
+        elif saved.get(name) != value:
             raise RunFolderError(
                 f"{path}: this run was begun with {_difference(name, saved, value)}; "
                 "resume with the same, or begin anew (overwrite=True, --overwrite)"
             )
+
+
+def _check_epochs(path: Path, saved: Any, now: Any) -> None:
+    """Lets a run have more epochs than it was begun with, but not fewer."""
+    if saved is None or now < saved:
+        raise RunFolderError(
+            f"{path}: this run was begun with epochs {saved}, not {now}; resume with as "
+            "many or more, or begin anew (overwrite=True, --overwrite)"
+        )
 
 
 def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:

@@ -9,7 +9,7 @@ from seqloom.report import Report, write_report
 from seqloom.train._checkpoint import State
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
-from seqloom.train._run import Part, Run, judge
+from seqloom.train._run import Part, Run, judge, write_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,7 @@ class Ended:
     def _write(self, folder: Path, run: Run) -> None:
         """Writes the model, the scores and, if it is wanted, the report."""
         self.state.best.save(folder / "model.safetensors")
-        for name, part in (("valid", run.valid), ("test", run.test)):
-            if part is not None:
-                part.scores.to_tsv(folder / f"scores-{name}.tsv")
+        write_scores(folder, run)
         if self.draws:
             write_report(folder, run.report)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from seqloom.models import Trained
 from seqloom.models._examples import noun_of
+from seqloom.models._folder import checkpoint_path, open_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
 from seqloom.optim import AdamW
@@ -15,7 +16,6 @@ from seqloom.tensor import Backend, Tensor
 from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
-from seqloom.train._folder import checkpoint_path, open_folder, write_history
 from seqloom.train._machine import machine_facts
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
@@ -57,6 +57,7 @@ class Job:
         )
         if self.folder is not None:
             open_folder(self.folder, resume=resume, overwrite=overwrite)
+            checkpoint_path(self.folder).parent.mkdir(exist_ok=True)
         try:
             return self._work(trained, parts, progress)
         except KeyboardInterrupt:

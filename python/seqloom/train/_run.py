@@ -1,17 +1,21 @@
 """What a training run leaves behind."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._arguments import as_path
 from seqloom.infer import Scores
 from seqloom.infer._predict import measure, score
 from seqloom.models import Examples, Trained
+from seqloom.models._folder import write_history
 from seqloom.nn import Module
-from seqloom.report import Report
+from seqloom.report import Report, write_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,9 @@ class Part:
     scores: Scores
     labels: NDArray[Any]
     metrics: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"Part of {len(self.scores):,} records: {_headline(self.metrics)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +77,88 @@ class Run:
     def model(self) -> Module:
         """The network."""
         return self.trained.model
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes what ``fit(out=folder)`` would have left, but for the checkpoint.
+
+        Args:
+            folder: An empty folder, or one to be made.
+            overwrite: Replace the model or the run that is there.
+
+        Raises:
+            FileError: The folder cannot be written.
+            RunFolderError: It holds something already.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import seqloom as sl
+            >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
+            >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
+            >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
+            >>> run = sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data)
+            >>> run.save("run")
+            >>> sl.models.load("run").classes
+            ('no', 'yes')
+        """
+        home = as_path("folder", folder, expected="a folder's path")
+        self.trained.save(home, overwrite=overwrite)
+        write_history(home, self.history)
+        write_scores(home, self)
+        write_report(home, replace(self.report, title=home.absolute().name))
+
+    def __repr__(self) -> str:
+        place = "" if self.folder is None else f", in {self.folder}"
+        return f"Run of {self._lead()}{place}"
+
+    def _repr_html_(self) -> str:
+        """Shows a table in a notebook."""
+        parts = {"validation": self.valid, "test": self.test}
+        judged = {name: part.metrics for name, part in parts.items() if part is not None}
+        return _table(self._lead(), judged)
+
+    def _lead(self) -> str:
+        """Says what was trained, how long, and how it does on each part."""
+        model = self.model
+        said = [
+            f"{type(model).__name__}, {model.number_of_parameters:,} parameters",
+            f"epoch {self.best_epoch} of {len(self.history)} kept",
+        ]
+        for name, part in (("validation", self.valid), ("test", self.test)):
+            if part is not None:
+                said.append(f"{name} {_headline(part.metrics)}")
+        return "; ".join(said)
+
+
+def write_scores(folder: Path, run: Run) -> None:
+    """Writes the scores of the parts that a model was judged on.
+
+    Args:
+        folder: Where ``scores-valid.tsv`` and ``scores-test.tsv`` go.
+        run: The finished run.
+    """
+    for name, part in (("valid", run.valid), ("test", run.test)):
+        if part is not None:
+            part.scores.to_tsv(folder / f"scores-{name}.tsv")
+
+
+def _headline(metrics: dict[str, float]) -> str:
+    """Gives the first metric by its name."""
+    name = next(key for key in metrics if key != "n")
+    return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
+
+
+def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
+    """Writes a line and a table with a column for each part as HTML."""
+    names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
+    head = "".join(f"<th>{escape(part)}</th>" for part in parts)
+    rows = [
+        f"<tr><th>{escape(name.replace('_', ' '))}</th>"
+        + "".join(f"<td>{metrics[name]:.4g}</td>" for metrics in parts.values())
+        + "</tr>"
+        for name in names
+    ]
+    table = f"<table><tr><th></th>{head}</tr>{''.join(rows)}</table>" if rows else ""
+    return f"<p>Run of {escape(lead)}</p>{table}"
 
 
 def judge(trained: Trained, examples: Examples | None) -> Part | None:

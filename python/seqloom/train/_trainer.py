@@ -14,11 +14,11 @@ from seqloom.data import DataLoader, PadCollator
 from seqloom.errors import GradientError
 from seqloom.infer._loop import inputs_of, run_model
 from seqloom.models import Examples, Trained
+from seqloom.models._folder import checkpoint_path, write_history
 from seqloom.nn import Module, value_and_grad
 from seqloom.optim import WarmupCosine
 from seqloom.tensor import Tensor, scope
 from seqloom.train._checkpoint import State, save_checkpoint
-from seqloom.train._folder import checkpoint_path, write_history
 from seqloom.train._progress import Progress, Step
 from seqloom.train._settings import Settings
 

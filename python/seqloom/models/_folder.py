@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from seqloom._files import write_atomic
 from seqloom.errors import ArgumentError, FileError, RunFolderError
 from seqloom.models._learned import ENCODER
-from seqloom.models._trained import is_config
 
+# What every config.json holds.
+ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
+WEIGHTS = "model.safetensors"
 _CONFIG = "config.json"
 _CHECKPOINTS = "checkpoint"
 _LAST = f"{_CHECKPOINTS}/last.safetensors"
@@ -17,7 +19,7 @@ _FILES = (
     _CONFIG,
     _LAST,
     ENCODER,
-    "model.safetensors",
+    WEIGHTS,
     "metrics.jsonl",
     "scores-valid.tsv",
     "scores-test.tsv",
@@ -46,9 +48,21 @@ def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
     if path.is_dir() and any(path.iterdir()):
         _enter(path, resume=resume, overwrite=overwrite)
     try:
-        (path / _CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{path}: cannot make the run folder: {error.strerror}") from None
+
+
+def is_config(path: Path) -> bool:
+    """Says whether a file is the ``config.json`` of a run, of whatever version."""
+    try:
+        facts: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    if not isinstance(facts, dict) or not facts.keys() >= ENTRIES:
+        return False
+    task = cast("dict[str, Any]", facts)["task"]
+    return isinstance(task, dict) and "class" in task
 
 
 def checkpoint_path(path: Path) -> Path:
@@ -67,6 +81,7 @@ def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
     if not (is_config(path / _CONFIG) or _is_bare(path)):
         raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
     if resume:
+        _check_goes_on(path)
         for left in _unfinished(path):
             left.unlink()
     elif overwrite:
@@ -75,6 +90,15 @@ def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
         raise RunFolderError(
             f"{path}: holds a run already; choose another folder, "
             "resume it (resume=True, --resume) or replace it (overwrite=True, --overwrite)"
+        )
+
+
+def _check_goes_on(path: Path) -> None:
+    """Refuses a model that was saved without a checkpoint, rather than to replace it."""
+    if (path / WEIGHTS).exists() and not (path / _LAST).exists():
+        raise RunFolderError(
+            f"{path}: holds a model without a checkpoint, which cannot go on; choose "
+            "another folder, or replace it (overwrite=True, --overwrite)"
         )
 
 

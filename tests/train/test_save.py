@@ -1,0 +1,98 @@
+"""Saving after training without a folder, and how runs show themselves."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, RunFolderError
+from seqloom.train._run import _table
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def train(toy, small):
+    """Trains two epochs; keywords change the call."""
+
+    def call(**options):
+        parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
+        return sl.train.fit(small, toy(), epochs=2, **parts, **options)
+
+    return call
+
+
+def test_a_saved_run_holds_what_out_holds_but_the_checkpoint(train, tmp_path):
+    train(out=tmp_path / "out")
+    train().save(tmp_path / "saved")
+    for name in ("config.json", "model.safetensors", "scores-valid.tsv", "scores-test.tsv"):
+        assert (tmp_path / "saved" / name).read_bytes() == (
+            tmp_path / "out" / name
+        ).read_bytes()
+    names = [
+        {path.name for path in (tmp_path / each).iterdir()} for each in ("out", "saved")
+    ]
+    assert names[0] - names[1] == {"checkpoint"}
+
+
+def test_a_saved_model_predicts_the_same_bits(train, tmp_path):
+    run = train()
+    run.trained.save(tmp_path / "model")
+    scores = sl.infer.predict(tmp_path / "model", tmp_path / "test.fa")
+    assert scores.to_numpy().tobytes() == run.test.scores.to_numpy().tobytes()
+
+
+def test_a_saved_model_of_genotypes_keeps_what_its_encoder_learned(cohort, tmp_path):
+    data = cohort()
+    run = sl.train.fit(sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1)
+    run.trained.save(tmp_path / "model")
+    first, second = (sl.infer.predict(it, data) for it in (run, tmp_path / "model"))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("what", ["run", "model"])
+def test_saving_replaces_nothing_unasked(train, tmp_path, what):
+    run = train()
+    thing = run if what == "run" else run.trained
+    run.save(tmp_path / "there")
+    with pytest.raises(RunFolderError, match=r"holds a run already.*overwrite=True"):
+        thing.save(tmp_path / "there")
+    thing.save(tmp_path / "there", overwrite=True)
+    assert (tmp_path / "there/scores-test.tsv").exists() == (what == "run")
+
+
+def test_saving_never_replaces_the_files_of_others(train, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="holds files that are no run"):
+        train().save(tmp_path, overwrite=True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_of_another_type_is_one_sentence(train):
+    with pytest.raises(ArgumentError, match="folder must be a folder's path, got 3"):
+        train().save(3)
+
+
+def test_a_run_shows_itself_in_one_line(train, tmp_path):
+    said = repr(train(out=tmp_path / "run"))
+    assert said.startswith("Run of SequenceCNN, ")
+    assert "of 2 kept; validation accuracy " in said
+    assert said.endswith(f"in {tmp_path / 'run'}")
+    assert "\n" not in said
+    assert len(said) < 150 + len(str(tmp_path))
+
+
+def test_a_trained_model_and_a_part_show_themselves_in_one_line(train):
+    run = train()
+    assert repr(run.trained).endswith("parameters: classify no, yes")
+    assert repr(run.test).startswith("Part of 20 records: accuracy ")
+
+
+def test_a_notebook_shows_a_table_of_the_metrics(train):
+    page = train()._repr_html_()
+    assert "<th>validation</th><th>test</th>" in page
+    assert page.count("<tr>") == 1 + len(train().test.metrics)
+
+
+def test_html_of_a_name_is_escaped():
+    page = _table("<b>net</b>", {"<i>": {"<u>": 1.0}})
+    assert not {"<b>", "<i>", "<u>"} & {page[i : i + 3] for i in range(len(page))}
