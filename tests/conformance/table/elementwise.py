@@ -80,7 +80,12 @@ ELEMENTWISE: dict[str, Operation] = {
     **_named(
         "tan sinh cosh floor ceil isfinite isnan isinf erf erfc rsqrt positive", alone
     ),
-    **_named("sign", alone),
+    **_named("sign signbit trunc conj", alone),
+    **_named("acos acosh asin asinh atan atanh log2 log10", alone),
+    **_named("hypot copysign", same),
+    "nextafter": Operation("nextafter", lambda x, y: Call((x, y), followed=())),
+    "real": Operation("clone", lambda x, **_: Call((x,), theirs=torch.real)),
+    "imag": Operation("clone", lambda x, **_: Call((x,), theirs=lambda x: x * 0)),
     **_named("logical_not", alone, dtypes=("bool",)),
     **_named("atan2 logaddexp maximum minimum remainder pow", same),
     **_named("logical_and logical_or logical_xor", same, dtypes=("bool",)),

@@ -171,6 +171,22 @@ def _embedding_grad(weight: Any, ids: Any, **named: Any) -> Call | Skip:
     return Call((grad, ids), {"rows": rows}, theirs=theirs)
 
 
+def _isin(x: Any, y: Any, **named: Any) -> Call | Skip:
+    options = {"invert": named.get("invert", False)}
+    return Call((x, y), options, theirs=lambda x, y: torch.isin(x, y, **options))
+
+
+def _unique(*further: str, ours_out: Any = lambda out: out) -> Any:
+    """The values that occur; further what torch's is asked to return beside them."""
+
+    def adapt(x: Any, **_named: Any) -> Call:
+        asked = dict.fromkeys((f"return_{each}" for each in further), True)
+        theirs = lambda x: torch.unique(x, **asked)  # noqa: E731
+        return Call((x.detach(),), theirs=theirs, ours_out=ours_out, followed=())
+
+    return adapt
+
+
 PLACES: dict[str, Operation] = {
     "index": Operation("__getitem__", _index),
     "take": Operation("index_select", _take),
@@ -179,6 +195,16 @@ PLACES: dict[str, Operation] = {
     "argsort": Operation("argsort", _order),
     "searchsorted": Operation("searchsorted", _searchsorted),
     "nonzero": Operation("nonzero", _nonzero),
+    "isin": Operation("isin", _isin),
+    "unique_values": Operation("unique", _unique()),
+    "unique_counts": Operation("unique", _unique("counts")),
+    "unique_inverse": Operation("unique", _unique("inverse")),
+    "unique_all": Operation(
+        "unique",
+        _unique(
+            "inverse", "counts", ours_out=lambda out: tuple(out[at] for at in (0, 2, 3))
+        ),
+    ),
     "topk": Operation("topk", _topk),
     "one_hot": Operation("nn.functional.one_hot", _one_hot, ("int64",)),
     "scatter_add": Operation("scatter_add", _scatter_add),

@@ -86,6 +86,19 @@ def _softmax_grad(forward: Any) -> Any:
     return adapt
 
 
+def _scanned(x: Any, dim: int) -> Call | Skip:
+    return Call((x,), {"axis": dim}) if x.ndim else Skip("axis-of-a-scalar")
+
+
+def _diff(
+    x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+) -> Call | Skip:
+    if not x.ndim:
+        return Skip("axis-of-a-scalar")
+    theirs = lambda x, p, a: torch.diff(x, n, dim, p, a)  # noqa: E731
+    return Call((x, prepend, append), {"axis": dim, "n": n}, theirs=theirs)
+
+
 REDUCTIONS: dict[str, Operation] = {
     "sum": Operation("sum", _over),
     "mean": Operation("mean", _over),
@@ -100,6 +113,9 @@ REDUCTIONS: dict[str, Operation] = {
     "argmin": Operation("argmin", _arg),
     "count_nonzero": Operation("count_nonzero", _counted),
     "cumulative_sum": Operation("cumsum", _cumulative),
+    "cumulative_prod": Operation("cumprod", _cumulative),
+    "logcumsumexp": Operation("logcumsumexp", _scanned, close=10),
+    "diff": Operation("diff", _diff),
     "logsumexp": Operation("logsumexp", _logsumexp),
     "softmax": Operation("softmax", _softmax),
     "log_softmax": Operation("log_softmax", _softmax),

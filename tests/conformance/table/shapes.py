@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from conformance.call import Call, Operation, Skip, alone
+from conformance.call import Call, Operation, Skip, alone, same
 
 
 def _made(shape: Any, **named: Any) -> Call:
@@ -138,6 +138,28 @@ def _pad(x: Any, widths: Any, mode: str = "constant", value: Any = None) -> Call
     return Call((x, tuple(reversed(pairs))), {"value": value or 0.0})
 
 
+def _like(x: Any, *value: Any, dtype: Any = None, **_named: Any) -> Call | Skip:
+    if dtype not in (None, x.dtype):
+        return Skip("other-element-type")
+    return Call((x.detach(), *value), followed=())
+
+
+def _empty_like(x: Any, **named: Any) -> Call | Skip:
+    call = _like(x, **named)
+    if isinstance(call, Skip):
+        return call
+    return Call(call.args, followed=(), ours_out=_shape, theirs_out=_shape)
+
+
+def _linspace(start: Any, end: Any, steps: int, **named: Any) -> Call:
+    return Call((start, end, steps), {"dtype": _dtype(named)})
+
+
+def _grid(*arrays: Any, indexing: str = "ij") -> Call:
+    theirs = lambda *arrays: torch.meshgrid(*arrays, indexing=indexing)  # noqa: E731
+    return Call(arrays, {"indexing": indexing}, theirs=theirs)
+
+
 SHAPES: dict[str, Operation] = {
     "asarray": Operation("clone", alone),
     "from_dlpack": Operation("clone", lambda x, **_: Call((x.detach(),), followed=())),
@@ -145,6 +167,13 @@ SHAPES: dict[str, Operation] = {
     "zeros": Operation("zeros", _made),
     "ones": Operation("ones", _made),
     "full": Operation("full", _full),
+    "empty_like": Operation("empty_like", _empty_like),
+    "zeros_like": Operation("zeros_like", _like),
+    "ones_like": Operation("ones_like", _like),
+    "full_like": Operation("full_like", _like),
+    "linspace": Operation("linspace", _linspace),
+    "meshgrid": Operation("meshgrid/variadic_tensors", _grid),
+    "broadcast_arrays": Operation("broadcast_tensors", same),
     "arange": Operation("arange", _arange),
     "eye": Operation("eye", _eye),
     "astype": Operation("to", _astype),

@@ -22,10 +22,17 @@ UNARY = {
     "gelu": torch.nn.functional.gelu,
     "silu": torch.nn.functional.silu,
     "softplus": torch.nn.functional.softplus,
+    "atan": torch.atan,
+    "asinh": torch.asinh,
+    "conj": torch.conj,
+    "real": torch.real,
 }
+SMALL = {"asin": torch.asin, "acos": torch.acos, "atanh": torch.atanh}
 POSITIVE = {
     "log": torch.log,
     "log1p": torch.log1p,
+    "log2": torch.log2,
+    "log10": torch.log10,
     "sqrt": torch.sqrt,
     "rsqrt": torch.rsqrt,
     "reciprocal": torch.reciprocal,
@@ -35,6 +42,7 @@ STEPS = {
     "floor": torch.floor,
     "ceil": torch.ceil,
     "round": torch.round,
+    "trunc": torch.trunc,
 }
 X, Y = values(3, 4), values(3, 4, seed=1)
 ROW, UP = values(1, 4, seed=2), values(3, 4, low=0.5)
@@ -44,6 +52,10 @@ CONDITION = X > Y
 CASES = [
     *(Case(name, [X], theirs) for name, theirs in UNARY.items()),
     *(Case(name, [UP], theirs) for name, theirs in POSITIVE.items()),
+    *(Case(name, [np.tanh(X)], theirs) for name, theirs in SMALL.items()),
+    Case("acosh", [UP + 1], torch.acosh),
+    Case("hypot", [X, ROW], torch.hypot),
+    Case("copysign", [X, ROW], torch.copysign),
     Case("add", [X, ROW], torch.add),
     Case("add", [X, 2.0], torch.add),
     Case("subtract", [ROW, X], torch.sub),

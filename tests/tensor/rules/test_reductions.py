@@ -37,6 +37,8 @@ CASES = [
     *over("min", torch.amin, (None, 1, (0, 2))),
     *over("prod", prod, (None, 1, (0, 2))),
     *over("logsumexp", torch.logsumexp, (None, 1, (0, -1))),
+    Case("logcumsumexp", [X], lambda x: torch.logcumsumexp(x, 1), {"axis": 1}),
+    Case("cumulative_prod", [ZEROS], lambda x: torch.cumprod(x, -1), {"axis": -1}),
     Case("var", [X], lambda x: torch.var(x, 1, correction=0), {"axis": 1}),
     Case(
         "var",

@@ -25,7 +25,7 @@ ELSEWHERE = {
     "sigmoid_grad",
     "stack",
     "stop_gradient",
-    *("astype", "ceil", "floor", "round", "sign"),
+    *("astype", "ceil", "floor", "imag", "nextafter", "round", "sign", "trunc"),
 }
 FILES = [
     path for path in Path(__file__).parent.glob("test_*.py") if path.name != "test_table.py"

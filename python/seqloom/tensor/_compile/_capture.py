@@ -18,7 +18,7 @@ from seqloom.tensor._compile._scan import capture_scan
 from seqloom.tensor._compile._shapes import kinds
 from seqloom.tensor._compile._standing import stand_in
 from seqloom.tensor._compile._symbol import Symbol, refuse
-from seqloom.tensor._compile._unsized import INDEXING, check_sized, without_masks
+from seqloom.tensor._compile._unsized import INDEXING, UNSIZED, check_sized, without_masks
 from seqloom.tensor._memory._origin import here
 from seqloom.tensor._memory._scope import unscoped
 from seqloom.tensor._native_error import translated
@@ -246,3 +246,4 @@ def _whole(target: Backend) -> Iterator[str]:
         ):
             yield name
     yield from (name for name in REQUIRED - _QUESTIONS if name not in vars(Capture))
+    yield from (name for name in UNSIZED if hasattr(Backend, name))

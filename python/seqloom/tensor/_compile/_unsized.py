@@ -13,14 +13,14 @@ from seqloom.tensor._memory._origin import here
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
-_UNSIZED = frozenset(
+# Refused by their own names, though some have default bodies.
+UNSIZED = frozenset(
     {
         *("nonzero", "argwhere", "flatnonzero", "masked_select", "compress", "extract"),
         *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
         "bincount",
     }
 )
-
 
 # Functions whose second argument is the key of an index.
 INDEXING = frozenset({"index", "slice_update", "slice_add", "scatter_index"})
@@ -36,7 +36,7 @@ def check_sized(name: str, args: tuple[Any, ...]) -> None:
     Raises:
         CaptureError: The shape is known only when the step runs.
     """
-    if name in _UNSIZED:
+    if name in UNSIZED:
         _refuse(name)
     if name == "index" and any(_is_mask(part) for part in _parts(args[1])):
         _refuse("x[mask]")

@@ -3,11 +3,15 @@
 from seqloom.tensor._defaults._attention import Attention
 from seqloom.tensor._defaults._batch_norm import BatchNorms
 from seqloom.tensor._defaults._convolution import Convolutions
+from seqloom.tensor._defaults._elementary import Elementary
 from seqloom.tensor._defaults._loss import Losses
+from seqloom.tensor._defaults._making import Making
 from seqloom.tensor._defaults._norm import Norms
 from seqloom.tensor._defaults._optimiser import Updates
 from seqloom.tensor._defaults._pooling import Pooling
 from seqloom.tensor._defaults._recurrent import Recurrence
+from seqloom.tensor._defaults._series import Series
+from seqloom.tensor._defaults._sets import Sets
 from seqloom.tensor._defaults._standard import Standard
 from seqloom.tensor._defaults._unfold import Columns
 
@@ -22,6 +26,10 @@ class Defaults(
     Columns,
     Convolutions,
     Updates,
+    Elementary,
+    Series,
+    Sets,
+    Making,
 ):
     """All default bodies in one class.
 

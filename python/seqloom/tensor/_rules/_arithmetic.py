@@ -127,6 +127,15 @@ def _square_of_radius(b: Backend, y: Any, x: Any) -> Array:
     return b.add(b.multiply(y, y), b.multiply(x, x))
 
 
+def _sign_put_on(b: Backend, grad: Array, x: Any, _y: Any, out: Any) -> Array:
+    turned = b.multiply(b.sign(x), b.sign(out))
+    return b.multiply(grad, turned)
+
+
+def _nothing(b: Backend, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
+    return b.zeros_like(grad)
+
+
 def _chosen(test: str) -> Pull:
     """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
 
@@ -202,6 +211,12 @@ RULES: dict[str, Rule] = {
         lambda b, grad, x, _, out: b.multiply(grad, b.exp(b.subtract(x, out))),
         lambda b, grad, _, y, out: b.multiply(grad, b.exp(b.subtract(y, out))),
     ),
+    "hypot": _by_slopes(
+        _keep_pair,
+        lambda b, grad, x, _, out: b.multiply(grad, b.divide(x, out)),
+        lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
+    ),
+    "copysign": _by_slopes(_keep_pair, _sign_put_on, _nothing),
     "maximum": Rule(_keep_inputs, _chosen("greater")),
     "minimum": Rule(_keep_inputs, _chosen("less")),
     "where": Rule(_keep_condition, _where),

@@ -77,6 +77,37 @@ def _sigmoid_grad(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Par
     return by_slope, b.multiply(b.multiply(grad, slope), bend)
 
 
+def _asin(b: Backend, grad: Array, x: Array) -> Array:
+    left = b.multiply(b.subtract(1.0, x), b.add(x, 1.0))
+    return b.multiply(grad, b.rsqrt(left))
+
+
+def _acosh(b: Backend, grad: Array, x: Array) -> Array:
+    both = b.multiply(b.rsqrt(b.subtract(x, 1.0)), b.rsqrt(b.add(x, 1.0)))
+    return b.multiply(grad, both)
+
+
+def _atanh(b: Backend, grad: Array, x: Array) -> Array:
+    return b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
+
+
+def _logarithm(base: float) -> Rule:
+    """The rule of a logarithm to another base."""
+    return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
+
+
+def _real(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    _, dtype = saved
+    return (b.astype(grad, dtype),)
+
+
+def _imag(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, dtype = saved
+    if b.isdtype(dtype, "real floating"):
+        return (b.zeros(tuple(shape), dtype=dtype),)
+    return (b.multiply(b.astype(grad, dtype), b.asarray(1j, dtype=dtype)),)
+
+
 _FLAT = Rule(keep.first_like, _flat)
 
 RULES: dict[str, Rule] = {
@@ -94,10 +125,26 @@ RULES: dict[str, Rule] = {
     "sin": by_input(lambda b, grad, x: b.multiply(grad, b.cos(x))),
     "cos": by_input(lambda b, grad, x: b.negative(b.multiply(grad, b.sin(x)))),
     "tanh": by_output(_tanh),
+    "log2": _logarithm(2),
+    "log10": _logarithm(10),
+    "asin": by_input(_asin),
+    "acos": by_input(lambda b, grad, x: b.negative(_asin(b, grad, x))),
+    "atan": by_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
+    "asinh": by_input(
+        lambda b, grad, x: b.multiply(grad, b.rsqrt(b.add(b.square(x), 1.0)))
+    ),
+    "acosh": by_input(_acosh),
+    "atanh": by_input(_atanh),
+    "conj": Rule(keep.nothing, lambda b, _, grad, __: (b.conj(grad),)),
+    "real": Rule(keep.first_like, _real),
+    "imag": Rule(keep.first_like, _imag),
     "sign": _FLAT,
     "floor": _FLAT,
     "ceil": _FLAT,
     "round": _FLAT,
+    "trunc": _FLAT,
+    # A step that nothing smooth leads to.
+    "nextafter": Rule(keep.nothing, _flat, followed=0),
     "erf": by_input(_erf),
     "erfc": by_input(lambda b, grad, x: b.negative(_erf(b, grad, x))),
     "sigmoid": by_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),

@@ -116,6 +116,22 @@ def _cumulative_sum(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> 
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
+def _logcumsumexp(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    """Sums from the end of weighted shares; positive and negative weights apart."""
+    (x,), out, options = saved
+    axis = options["axis"]
+    low = b.where(b.isfinite(out), out, 0.0)
+
+    def share(weights: Array) -> Array:
+        some = b.greater(weights, 0)
+        logs = b.log(b.where(some, weights, 1.0))
+        logs = b.where(some, b.subtract(logs, low), -math.inf)
+        total = b.flip(b.logcumsumexp(b.flip(logs, axis=axis), axis=axis), axis=axis)
+        return b.exp(b.add(total, x))
+
+    return (b.subtract(share(grad), share(b.negative(grad))),)
+
+
 RULES: dict[str, Rule] = {
     "sum": Rule(_keep_like, _sum),
     "mean": Rule(_keep_like, _mean),
@@ -126,4 +142,5 @@ RULES: dict[str, Rule] = {
     "prod": Rule(keep.first_and_options, _prod),
     "logsumexp": Rule(keep.everything, _logsumexp),
     "cumulative_sum": Rule(_keep_like, _cumulative_sum),
+    "logcumsumexp": Rule(keep.everything, _logcumsumexp),
 }

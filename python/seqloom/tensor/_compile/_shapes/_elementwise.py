@@ -16,11 +16,13 @@ _ONE = """
     negative abs sign exp expm1 log log1p sqrt square reciprocal sin cos tanh floor ceil
     round isfinite isnan isinf logical_not bitwise_invert positive rsqrt erf erfc relu
     sigmoid gelu silu softplus stop_gradient to_full_precision
+    tan sinh cosh acos acosh asin asinh atan atanh log2 log10 trunc signbit conj real imag
 """
 _SEVERAL = """
     add subtract multiply divide floor_divide remainder pow maximum minimum atan2
     logaddexp equal not_equal less less_equal greater greater_equal logical_and logical_or
     logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
+    hypot copysign nextafter
     where clip relu_grad sigmoid_grad gelu_grad silu_grad softplus_grad erf_grad
 """
 

@@ -49,6 +49,13 @@ def _ordered(
     return args[0].shape, promoted(target, name, args, {**options, "axis": -1})
 
 
+def _found(
+    _target: Backend, _name: str, args: tuple[Any, ...], _options: dict[str, Any]
+) -> Kind:
+    """A truth for each value that is looked for."""
+    return getattr(args[0], "shape", ()), np.dtype(bool)
+
+
 def _searched(
     target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Kind:
@@ -117,6 +124,7 @@ RULES: dict[str, Rule] = {
     "take_along_axis": _taken_along,
     **dict.fromkeys(("sort", "argsort"), _ordered),
     **dict.fromkeys(("slice_update", "slice_add"), _replaced),
+    "isin": _found,
     "searchsorted": _searched,
     "topk": _highest,
     "one_hot": _one_hot,

@@ -61,7 +61,7 @@ def _cumulative(
     """As many sums as numbers, one more with the empty sum; a single number has an axis."""
     shape, axis = list(args[0].shape) or [1], options.get("axis")
     if axis is None and len(shape) > 1:
-        raise ValueError("cumulative_sum needs an axis where there are several")
+        raise ValueError(f"{name} needs an axis where there are several")
     place = 0 if axis is None else normalize_axis_index(axis, len(shape))
     shape[place] += bool(options.get("include_initial"))
     return tuple(shape), promoted(target, name, args, options)
@@ -70,5 +70,6 @@ def _cumulative(
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_NAMES.split(), _reduce),
     **dict.fromkeys(_ALONG.split(), _along),
-    "cumulative_sum": _cumulative,
+    **dict.fromkeys(("cumulative_sum", "cumulative_prod"), _cumulative),
+    "logcumsumexp": _along,
 }

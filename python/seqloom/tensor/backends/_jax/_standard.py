@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
@@ -22,19 +24,21 @@ _NARROW = {"int64": "int32", "uint64": "uint32"}
 # What jax.numpy has under the standard's names.
 # fmt: off
 _FUNCTIONS = [
-    "abs", "add", "all", "any", "argmax", "argmin", "argsort", "atan2", "bitwise_and",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "cos", "cosh",
-    "count_nonzero", "cumulative_sum", "divide", "einsum", "equal", "exp", "expand_dims",
-    "expm1", "finfo", "flip", "floor", "floor_divide", "greater", "greater_equal", "iinfo",
-    "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log1p",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply",
-    "negative", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod",
+    "abs", "acos", "acosh", "add", "all", "any", "argmax", "argmin", "argsort", "asin",
+    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "broadcast_to", "ceil", "clip", "concat", "conj", "copysign", "cos", "cosh",
+    "count_nonzero", "cumulative_prod", "cumulative_sum", "divide", "einsum", "equal",
+    "exp", "expand_dims", "expm1", "finfo", "flip", "floor", "floor_divide", "greater",
+    "greater_equal", "hypot", "iinfo", "imag", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose",
+    "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply", "negative",
+    "nextafter", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod", "real",
     "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round",
-    "searchsorted", "sign", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack",
-    "std", "subtract", "sum", "take", "tan", "tanh", "tensordot", "tile", "tril", "triu",
-    "unstack", "var", "vecdot", "where",
+    "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
+    "stack", "std", "subtract", "sum", "take", "tan", "tanh", "tensordot", "tile", "tril",
+    "triu", "trunc", "unstack", "var", "vecdot", "where",
 ]
 # fmt: on
 
@@ -105,6 +109,11 @@ class Standard(Backend):
     def take_along_axis(self, x: Array, indices: Array, axis: int = -1) -> Array:
         """The values at the indices along an axis."""
         return jnp.take_along_axis(x, indices, axis)
+
+    def logcumsumexp(self, x: Array, *, axis: int) -> Array:
+        """The logarithms of the sums of exponentials up to each place."""
+        place = normalize_axis_index(axis, x.ndim)
+        return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), place)
 
     def _kind(self, dtype: Any) -> np.dtype[Any]:
         """A type, or that of floats."""

@@ -26,8 +26,9 @@ ARITHMETIC = frozenset({
 })
 # Functions that give fractions of whole numbers too.
 FRACTIONAL = frozenset({
-    "atan2", "cos", "cosh", "divide", "exp", "expm1", "log", "log1p", "logaddexp", "sin",
-    "sinh", "sqrt", "tan", "tanh",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "copysign", "cos", "cosh",
+    "divide", "exp", "expm1", "hypot", "log", "log10", "log1p", "log2", "logaddexp",
+    "nextafter", "sin", "sinh", "sqrt", "tan", "tanh",
 })
 # fmt: on
 _LARGE = 65_536  # numbers: from here on, new memory costs more than asking for used

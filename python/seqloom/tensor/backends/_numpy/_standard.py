@@ -21,7 +21,7 @@ from seqloom.tensor.backends._numpy._kinds import (
     met,
     named,
 )
-from seqloom.tensor.backends._numpy._narrow import BFLOAT16, widened
+from seqloom.tensor.backends._numpy._narrow import BFLOAT16, NARROW, widened
 from seqloom.tensor.backends._numpy._product import filled
 
 if TYPE_CHECKING:
@@ -35,22 +35,24 @@ if TYPE_CHECKING:
 # of half precision are done in float32.
 # fmt: off
 _PLAIN = [
-    "abs", "all", "any", "argmax", "argmin", "bitwise_invert", "broadcast_to", "ceil",
-    "cos", "cosh", "count_nonzero", "exp", "expand_dims", "expm1", "flip", "floor",
-    "from_dlpack", "iinfo", "isfinite", "isinf", "isnan", "log", "log1p", "logical_not",
+    "abs", "acos", "acosh", "all", "any", "argmax", "argmin", "asin", "asinh", "atan",
+    "atanh", "bitwise_invert", "broadcast_to", "ceil", "conj", "cos", "cosh",
+    "count_nonzero", "exp", "expand_dims", "expm1", "flip", "floor",
+    "from_dlpack", "iinfo", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2",
+    "logical_not",
     "matrix_transpose", "max", "min", "moveaxis", "negative", "nonzero", "permute_dims",
-    "positive", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "sin", "sinh",
-    "sqrt", "square", "squeeze", "stack", "take", "tan", "tanh", "tile", "tril", "triu",
-    "unstack",
+    "positive", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit",
+    "sin", "sinh", "sqrt", "square", "squeeze", "stack", "take", "tan", "tanh", "tile",
+    "tril", "triu", "trunc", "unstack",
 ]
 _TWO = [
     "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "divide", "equal", "floor_divide", "greater",
-    "greater_equal", "less", "less_equal", "logaddexp", "logical_and", "logical_or",
-    "logical_xor", "maximum", "minimum", "multiply", "not_equal", "pow", "remainder",
-    "subtract",
+    "bitwise_right_shift", "bitwise_xor", "copysign", "divide", "equal", "floor_divide",
+    "greater", "greater_equal", "hypot", "less", "less_equal", "logaddexp", "logical_and",
+    "logical_or", "logical_xor", "maximum", "minimum", "multiply", "nextafter", "not_equal",
+    "pow", "remainder", "subtract",
 ]
-_COUNTED = ["cumulative_sum", "prod", "sum"]
+_COUNTED = ["cumulative_prod", "cumulative_sum", "prod", "sum"]
 _AVERAGED = ["mean", "std", "var"]
 _PRODUCTS = ["matmul", "tensordot"]
 # fmt: on
@@ -200,6 +202,16 @@ class Standard(Backend):
     def index(self, x: Floats, key: Any) -> Floats:
         """``x[key]``, with NumPy's basic and integer-array indexing."""
         return x[key]
+
+    def isin(self, x: Any, y: Any, *, invert: bool = False) -> NDArray[np.bool_]:
+        """Whether each value of `x` is one of `y`'s."""
+        return np.isin(x, y, invert=invert)
+
+    def logcumsumexp(self, x: Floats, *, axis: int) -> Floats:
+        """The logarithms of the sums of exponentials up to each place."""
+        x = floating(x)
+        wide = x.astype(np.float32) if x.dtype in NARROW else x
+        return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
 
     def reciprocal(self, x: Floats, out: Floats | None = None) -> Floats:
         """``1 / x``."""

@@ -23,8 +23,15 @@ if TYPE_CHECKING:
 
 _ONE: dict[str, Function] = {
     "abs": torch.abs,
+    "acos": torch.acos,
+    "acosh": torch.acosh,
+    "asin": torch.asin,
+    "asinh": torch.asinh,
+    "atan": torch.atan,
+    "atanh": torch.atanh,
     "bitwise_invert": torch.bitwise_not,
     "ceil": torch.ceil,
+    "conj": torch.conj_physical,
     "cos": torch.cos,
     "cosh": torch.cosh,
     "exp": torch.exp,
@@ -34,20 +41,25 @@ _ONE: dict[str, Function] = {
     "isinf": torch.isinf,
     "isnan": torch.isnan,
     "log": torch.log,
+    "log10": torch.log10,
     "log1p": torch.log1p,
+    "log2": torch.log2,
     "logical_not": torch.logical_not,
     "negative": torch.negative,
     "positive": torch.positive,
+    "real": torch.real,
     "reciprocal": torch.reciprocal,
     "round": torch.round,
     "rsqrt": torch.rsqrt,
     "sign": torch.sign,
+    "signbit": torch.signbit,
     "sin": torch.sin,
     "sinh": torch.sinh,
     "sqrt": torch.sqrt,
     "square": torch.square,
     "tan": torch.tan,
     "tanh": torch.tanh,
+    "trunc": torch.trunc,
 }
 _TWO: dict[str, Function] = {
     "add": torch.add,
@@ -79,6 +91,14 @@ _TWO_ARRAYS: dict[str, Function] = {
 }
 
 
+_FRACTIONS: dict[str, Function] = {
+    "copysign": torch.copysign,
+    "hypot": torch.hypot,
+    "logaddexp": torch.logaddexp,
+    "nextafter": torch.nextafter,
+}
+
+
 class Elementwise(Backend):
     """Functions of one array, of two, and choosing."""
 
@@ -87,6 +107,10 @@ class Elementwise(Backend):
         if isinstance(x, Tensor) or isinstance(y, Tensor):
             x, y = operands(x, y)
         return torch.where(condition, x, y)
+
+    def imag(self, x: Tensor) -> Tensor:
+        """The imaginary parts; of real numbers, zeros."""
+        return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
 
     def clip(
         self,
@@ -105,7 +129,7 @@ for _names, _change in (
     (_ONE, None),
     (_TWO, binary),
     (_TWO_ARRAYS, strict_binary),
-    ({"logaddexp": torch.logaddexp}, fraction),
+    (_FRACTIONS, fraction),
 ):
     for _name, _function in _names.items():
         setattr(

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seqloom.errors import ArgumentError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._dtype import to_torch
 from seqloom.tensor.backends._torch._operand import alike, floating
@@ -106,6 +107,35 @@ class Reductions(Backend):
         shape = list(found.shape)
         shape[axis] = 1
         return torch.cat([found.new_zeros(shape), found], axis)
+
+    def cumulative_prod(
+        self,
+        x: Tensor,
+        *,
+        axis: int | None = None,
+        dtype: Any = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        """Products up to each place."""
+        if axis is None and x.ndim > 1:
+            raise ArgumentError("cumulative_prod needs an axis where there are several")
+        x, axis = (x if x.ndim else x.reshape(1)), axis or 0
+        found = torch.cumprod(x, axis, dtype=None if dtype is None else to_torch(dtype))
+        if not include_initial:
+            return found
+        shape = list(found.shape)
+        shape[axis] = 1
+        return torch.cat([found.new_ones(shape), found], axis)
+
+    def logcumsumexp(self, x: Tensor, *, axis: int) -> Tensor:
+        """The logarithms of the sums of exponentials up to each place."""
+        return torch.logcumsumexp(floating(x), axis)
+
+    def isin(self, x: Any, y: Any, *, invert: bool = False) -> Tensor:
+        """Whether each value of `x` is one of `y`'s."""
+        if isinstance(x, Tensor) and isinstance(y, Tensor):
+            x, y = alike([x, y])
+        return torch.isin(x, y, invert=invert)
 
     def logsumexp(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The logarithm of the sum of exponentials over axes."""

@@ -1,0 +1,61 @@
+"""Functions of the standard inside a compiled step: as outside of it, or refused."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.tensor import apply
+
+libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+X = np.array([[0.3, -0.6, 0.0], [0.9, -0.2, 0.5]], np.float32)
+ONE = [
+    "acos",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "trunc",
+    "signbit",
+    "conj",
+    "real",
+    "imag",
+    "zeros_like",
+    "ones_like",
+]
+
+
+def step(x):
+    """Each function whose shape no value decides, once."""
+    up = abs(x) + 1.5
+    return (
+        *(apply(name, x) for name in ONE),
+        *(apply(name, up) for name in ("acosh", "log2", "log10")),
+        *(apply(name, x, up) for name in ("hypot", "copysign", "nextafter")),
+        apply("cumulative_prod", x, axis=1, include_initial=True),
+        apply("logcumsumexp", x, axis=0),
+        apply("diff", x, None, up, axis=1, n=2),
+        apply("isin", x, x[0]),
+        *apply("meshgrid", x[0], x[1]),
+        *apply("broadcast_arrays", x, x[:, :1]),
+        apply("full_like", x, 2.0),
+    )
+
+
+@libraries
+def test_a_compiled_step_gives_what_the_functions_give(library):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(X)
+    compiled = sl.tensor.compile(step)
+    for ours, wanted in zip(compiled(x), step(x), strict=True):
+        assert (ours.shape, ours.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(ours.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@libraries
+@pytest.mark.parametrize("name", ["values", "counts", "inverse", "all"])
+def test_a_set_is_refused_by_its_name(library, name):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(X)
+    called = sl.tensor.compile(lambda x: apply(f"unique_{name}", x))
+    with pytest.raises(sl.errors.CaptureError, match=f"what unique_{name} gives depends"):
+        called(x)
