@@ -191,7 +191,7 @@ class SequenceBatches(NumberedItems):
             return batch | plain(letters) | about | self._labels_of(rows)
         options: dict[str, Any] = {"num_threads": num_threads, "out": out, **shape}
         try:
-            encoded = encoded_columns(self.encoder, letters[0], names, **options)
+            encoded = encoded_columns(self.encoder, letters, names, **options)
         except LetterError as error:
             raise self._explained(rows, epoch, error) from None
         batch["inputs"] = encoded.pop("inputs")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.data._encoded import encode
 from seqloom.data._extent import extents_of, mask_of, padded_length, place_axis
+from seqloom.encode import Quality
+from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,9 +41,22 @@ def plain(letters: Letters) -> dict[str, Any]:
     return columns | {"lengths": sequences.lengths}
 
 
+def encoded_part(encoder: Any, letters: Letters) -> Ragged:
+    """Gives what an encoder reads of records: their qualities, or their letters."""
+    sequences, qualities = letters
+    if not isinstance(encoder, Quality):
+        return sequences
+    if qualities is None:
+        raise FormatError(
+            f"{encoder} reads the qualities of FASTQ, but the records have none; give "
+            'FASTQ files, or an encoder of letters such as OneHot("dna")'
+        )
+    return qualities
+
+
 def encoded_columns(
     encoder: Any,
-    sequences: Ragged,
+    letters: Letters,
     names: list[str],
     *,
     length: int | None = None,
@@ -50,6 +65,7 @@ def encoded_columns(
     num_threads: int = 1,
 ) -> dict[str, Any]:
     """Encodes sequences, and says where letters stand in the array."""
+    sequences = encoded_part(encoder, letters)
     lengths = extents_of(encoder, sequences)
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
     inputs = encode(encoder, sequences, length=length, out=out, num_threads=num_threads)

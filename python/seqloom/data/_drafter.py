@@ -13,6 +13,7 @@ from seqloom._rust import _native
 from seqloom.data._extent import Extents, padded
 from seqloom.data._ids import Ids
 from seqloom.data.loader._ring import RING
+from seqloom.encode import Quality
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import LetterError
 
@@ -29,8 +30,12 @@ _HERE = _native.BatchMaker(RING, 0)
 
 
 def can_draft(encoder: Any) -> bool:
-    """Tells whether an encoder's kernel writes what NumPy can hold: bfloat16 it cannot."""
-    return isinstance(encoder, SequenceEncoder) and encoder.dtype != "bfloat16"
+    """Tells whether threads alone can encode: letters, to what NumPy can hold."""
+    # NumPy has no bfloat16, and the records' columns that threads read are letters.
+    is_of_letters = isinstance(encoder, SequenceEncoder) and not isinstance(
+        encoder, Quality
+    )
+    return is_of_letters and encoder.dtype != "bfloat16"
 
 
 @dataclass(frozen=True, slots=True)

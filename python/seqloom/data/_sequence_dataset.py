@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data._columns import encoded_part
 from seqloom.data._encoded import first_refused, in_file
 from seqloom.data._encoder import Refusing, check_encoder
 from seqloom.data._items import SequenceItems
@@ -175,11 +176,12 @@ class SequenceDataset(SequenceItems):
     def _all_letters(self) -> Iterator[Ragged]:
         """Goes through all letters that are held; only those of some must be copied."""
         if self._records.kept is None:
-            yield from (batch.sequences for batch in self._records.store.batches())
+            for batch in self._records.store.batches():
+                yield encoded_part(self.encoder, (batch.sequences, batch.qualities))
             return
         for start in range(0, len(self), _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, len(self)))
-            yield self._records.fetch(rows)[1][0]
+            yield encoded_part(self.encoder, self._records.fetch(rows)[1])
 
     def _ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some sequences, by checked positions."""

@@ -10,7 +10,8 @@ from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
-from seqloom.models._examples import noun_of
+from seqloom.models._examples import noun_of, places_of
+from seqloom.models._reads import as_plain, counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.tensor import Backend, Tensor, apply
 
@@ -42,18 +43,22 @@ def run_model(
     model.eval()
     parts: list[NDArray[np.float32]] = []
     for indices, real in _fixed_batches(len(examples), batch_size):
-        parts.append(_outputs(model, examples.batch(indices))[:real])
+        parts.append(_outputs(model, examples.batch(indices), examples.encoder)[:real])
         if on_batch is not None:
             on_batch(int(indices[real - 1]) + 1, len(examples))
     return np.concatenate(parts)
 
 
-def inputs_of(model: Module, batch: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
+def inputs_of(
+    model: Module, batch: dict[str, Any], encoder: Any
+) -> tuple[Tensor, Tensor | None]:
     """Puts inputs, covariates behind them, and the mask on the model's backend."""
     if "inputs" not in batch:
         raise ArgumentError('the dataset gives codes; give it output="numbers"')
     backend, mask = model.backend, batch.get("mask")
-    inputs = _shared(backend, batch["inputs"], "float32")
+    # Tokens are names: a number with a fraction would have no row in an embedding.
+    dtype = "int32" if is_of_tokens(encoder) else "float32"
+    inputs = _shared(backend, as_plain(batch["inputs"]), dtype)
     if "covariates" in batch:
         covariates = _shared(backend, batch["covariates"], "float32")
         inputs = apply("concat", [inputs, covariates], axis=1)
@@ -67,8 +72,9 @@ def _shared(backend: Backend, values: Any, dtype: str | None = None) -> Tensor:
 
 def evaluation_batch_size(examples: Examples) -> int:
     """Chooses how many records an evaluation batch has, from the longest one."""
-    longest = max(1, int(examples.lengths.max(initial=1)))
-    is_flat = isinstance(examples.encoder, GenotypeEncoder)
+    longest = max(1, int(places_of(examples).max(initial=1)))
+    encoder = examples.encoder
+    is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
     return max(1, min(_RECORDS, (_GENOTYPES if is_flat else _LETTERS) // longest))
 
 
@@ -80,6 +86,7 @@ def check_lengths(model: Module, examples: Examples) -> None:
         examples: Encoded records.
 
     Raises:
+        ArgumentError: The model is for another encoder's records.
         FormatError: There are no records, or a sequence is empty.
         ShapeError: The model is for one length, and a sequence has another; or it is for
             other numbers of variants and covariates.
@@ -89,15 +96,25 @@ def check_lengths(model: Module, examples: Examples) -> None:
         raise FormatError(f"there are no {noun_of(examples)} to work on")
     if not lengths.all():
         raise FormatError(f"the sequence {examples.ids[int(lengths.argmin())]!r} is empty")
+    config: Any = getattr(model, "config", None)
+    if hasattr(config, "check_encoder"):
+        config.check_encoder(examples.encoder)
     _check_genotypes(model, examples)
-    wanted = getattr(getattr(model, "config", None), "length", None)
-    if wanted is not None and (lengths != wanted).any():
-        first = int((lengths != wanted).argmax())
-        raise ShapeError(
-            f"this model reads sequences of {wanted} letters, but {examples.ids[first]!r} "
-            f"has {lengths[first]}; cut all to {wanted}, or train again on sequences of "
-            "several lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
-        )
+    _check_places(getattr(config, "length", None), examples)
+
+
+def _check_places(wanted: int | None, examples: Examples) -> None:
+    """Refuses records with other numbers of places than the model's."""
+    places = places_of(examples)
+    if wanted is None or counts_words(examples.encoder) or (places == wanted).all():
+        return
+    first = int((places != wanted).argmax())
+    what = "tokens" if is_of_tokens(examples.encoder) else "letters"
+    raise ShapeError(
+        f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
+        f"has {places[first]}; cut all to one length, or train again on sequences of "
+        "several lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
+    )
 
 
 def _check_genotypes(model: Module, examples: Examples) -> None:
@@ -121,7 +138,7 @@ def _fixed_batches(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], i
         yield indices, min(size, total - start)
 
 
-def _outputs(model: Any, batch: dict[str, Any]) -> NDArray[np.float32]:
+def _outputs(model: Any, batch: dict[str, Any], encoder: Any) -> NDArray[np.float32]:
     """Runs the model on one batch."""
-    inputs, mask = inputs_of(model, batch)
+    inputs, mask = inputs_of(model, batch, encoder)
     return np.asarray(model.logits(inputs, mask=mask), np.float32)

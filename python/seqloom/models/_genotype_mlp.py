@@ -1,12 +1,13 @@
 """A perceptron over standardised genotypes, with a straight way past it."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from seqloom._config import settle
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import Examples, check_examples
+from seqloom.models._reads import check_genotypes
 from seqloom.nn import (
     Config,
     Dropout,
@@ -91,6 +92,7 @@ class GenotypeMLPConfig(Config):
         check_examples("train", train)
         if train.encoder is None:
             raise ArgumentError('items are no samples: give the dataset by="sample"')
+        check_genotypes(train.encoder)
         if train.labels is None:
             raise ArgumentError("the dataset has no labels; give it phenotype=")
         return cls(
@@ -98,6 +100,22 @@ class GenotypeMLPConfig(Config):
             outputs=len(train.classes),
             covariates=len(getattr(train, "covariate_names", ())),
         )
+
+    def check_encoder(self, encoder: Any) -> None:
+        """Refuses an encoder whose records the network would read as something else.
+
+        Args:
+            encoder: What made the records.
+
+        Raises:
+            ArgumentError: It encodes sequences.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = GenotypeMLPConfig(variants=1000, outputs=1)
+            >>> config.check_encoder(sl.data.GenotypeEncoder())
+        """
+        check_genotypes(encoder)
 
     def build(self) -> "GenotypeMLP":
         """Makes the network, not yet bound to a backend.

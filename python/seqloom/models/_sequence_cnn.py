@@ -1,14 +1,18 @@
 """A convolutional network over encoded sequences, of one length or of any."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
 from seqloom._config import settle
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._examples import Examples, check_examples
+from seqloom.models._aligned import Aligned
+from seqloom.models._examples import Examples, check_examples, places_of
+from seqloom.models._readers import NumberReader, TokenReader
+from seqloom.models._reads import check_reading, reading_of
+from seqloom.models._windows import for_counts, for_windows
 from seqloom.nn import (
     BatchNorm1d,
     Config,
@@ -21,8 +25,8 @@ from seqloom.nn import (
 )
 from seqloom.tensor import Tensor, apply
 
-# From so many letters on, a fixed window is worth pooling.
-_WORTH_POOLING = 16
+# Chosen on simulated scans (benchmarks/mutational_scan.py).
+_ALIGNED_DECAY = 3.0
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class SequenceCNNConfig(Config):
     """Settings of a `SequenceCNN`.
 
     Args:
-        channels: Numbers a letter: the encoder's width.
+        channels: Numbers a letter: the encoder's width; of tokens, those of an embedding;
+            of counts, the words.
         outputs: Numbers a record: the classes, or the labels.
         length: The one length of all sequences: the head then knows each position. None:
             any length; the head sees each feature's mean and maximum.
@@ -40,6 +45,14 @@ class SequenceCNNConfig(Config):
         pools: How many places become one after each convolution; 1 keeps all. Only for
             one length; default: all 1.
         dropout: The share of the head's features that is left out in training.
+        inputs: What a record is: ``"channels"`` (channel, place), one-hot letters;
+            ``"tokens"`` (place), whole numbers below ``vocabulary``, which an embedding
+            turns into channels; ``"numbers"`` (place), such as qualities; ``"counts"``
+            (word), which have no places: the convolutions are then layers over all words.
+        vocabulary: How many different tokens there are.
+        aligned: The hidden features of a path that weighs each letter by its position,
+            with a linear model beside them; 0: none. It suits variants of one sequence,
+            and needs a length. With it ``widths`` may be empty.
 
     Raises:
         ArgumentError: A number makes no sense, or they do not go together.
@@ -58,11 +71,15 @@ class SequenceCNNConfig(Config):
     kernel_size: int | tuple[int, ...] = 9
     pools: tuple[int, ...] = ()
     dropout: float = 0.1
+    inputs: Literal["channels", "tokens", "numbers", "counts"] = "channels"
+    vocabulary: int | None = None
+    aligned: int = 0
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         settle(self)
         sizes = {"channels": self.channels, "outputs": self.outputs}
-        sizes["widths"] = min(self.widths, default=0)
+        sizes["widths"] = min(self.widths, default=self.aligned)
         sizes["pools"] = min(self.pools, default=1)
         sizes["length"] = 1 if self.length is None else self.places
         for name, size in sizes.items():
@@ -78,6 +95,31 @@ class SequenceCNNConfig(Config):
             raise ArgumentError("pools needs a length: any length is pooled as a whole")
         if {len(self.kernel_sizes), len(self.pools or self.widths)} != {len(self.widths)}:
             raise ArgumentError("kernel_size and pools need one number for each of widths")
+        self._check_inputs()
+
+    def _check_inputs(self) -> None:
+        """Refuses settings of inputs that do not go together."""
+        if self.inputs not in {"channels", "tokens", "numbers", "counts"}:
+            raise ArgumentError(
+                "inputs must be 'channels', 'tokens', 'numbers' or 'counts', "
+                f"got {self.inputs!r}"
+            )
+        if (self.inputs == "tokens") != (self.vocabulary is not None):
+            raise ArgumentError(
+                "inputs='tokens' needs vocabulary, the number of different tokens; "
+                f"other inputs have none, got {self.inputs!r} and {self.vocabulary}"
+            )
+        if self.vocabulary is not None and self.vocabulary < 1:
+            raise ArgumentError(f"vocabulary must be 1 or more, got {self.vocabulary}")
+        if self.inputs == "numbers" and self.channels != 1:
+            raise ArgumentError(f"inputs='numbers' is 1 channel, got {self.channels}")
+        if self.inputs == "counts" and self.length != 1:
+            raise ArgumentError(f"counts have one place: length=1, got {self.length}")
+        if self.aligned < 0 or (self.aligned and self.length is None):
+            raise ArgumentError(
+                "aligned must be 0 or more, and needs a length: only positions of "
+                f"sequences of one length agree; got {self.aligned} and {self.length}"
+            )
 
     @property
     def kernel_sizes(self) -> tuple[int, ...]:
@@ -99,7 +141,9 @@ class SequenceCNNConfig(Config):
         """Chooses settings for a training part.
 
         Sequences of one length get a head that knows each position; its settings were
-        chosen by cross-validation (benchmarks/).
+        chosen by cross-validation (benchmarks/). Where most letters of such sequences are
+        those of one, as in a mutational scan, each letter is weighed by its position
+        instead (``aligned``). Tokens get an embedding. Records to look at are read.
 
         Args:
             train: Encoded sequences with labels.
@@ -130,17 +174,33 @@ class SequenceCNNConfig(Config):
             check_examples("train" if part is train else "others", part)
         if train.encoder is None:
             raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
-        if not hasattr(train.encoder, "width"):
-            raise ArgumentError(
-                "the dataset has genotypes; take GenotypeMLPConfig for them"
-            )
+        reading = reading_of(train.encoder)
         if train.labels is None:
             raise ArgumentError("the dataset has no labels; give it labels=")
-        lengths = np.unique(np.concatenate([part.lengths for part in parts]))
-        config = cls(channels=train.encoder.width, outputs=len(train.classes))
+        outputs = len(train.classes)
+        if reading["inputs"] == "counts":
+            return cls(outputs=outputs, **reading, **for_counts())
+        lengths = np.unique(np.concatenate([places_of(part) for part in parts]))
+        config = cls(outputs=outputs, **reading)
         if len(lengths) != 1:
             return config
-        return replace(config, **_for_windows(int(lengths[0]), train.task))
+        return replace(config, **for_windows(int(lengths[0]), train, inputs=config.inputs))
+
+    def check_encoder(self, encoder: Any) -> None:
+        """Refuses an encoder whose records the network would read as something else.
+
+        Args:
+            encoder: What made the records.
+
+        Raises:
+            ArgumentError: Its records have another form, or more different tokens.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = SequenceCNNConfig(channels=4, outputs=3)
+            >>> config.check_encoder(sl.encode.OneHot("dna"))
+        """
+        check_reading(encoder, self.inputs, self.vocabulary)
 
     def build(self) -> "SequenceCNN":
         """Makes the network, not yet bound to a backend.
@@ -174,13 +234,17 @@ class SequenceCNN(Module):
     """
 
     config: SequenceCNNConfig
+    reader: TokenReader | NumberReader | None
+    aligned: Aligned | None
     blocks: list["Block"]
     dropout: Dropout
-    head: Linear
+    head: Linear | None
 
     def __init__(self, config: SequenceCNNConfig) -> None:
         self.config = config
-        befores = (config.channels, *config.widths[:-1])
+        self.reader = _reader(config)
+        self.aligned = _aligned(config)
+        befores = (config.channels, *config.widths)[: len(config.widths)]
         pools = config.pools or (1,) * len(config.widths)
         sizes = zip(befores, config.widths, config.kernel_sizes, pools, strict=True)
         self.blocks = [
@@ -189,7 +253,19 @@ class SequenceCNN(Module):
         ]
         self.dropout = Dropout(config.dropout)
         places = 2 if config.length is None else config.places
-        self.head = Linear(places * config.widths[-1], config.outputs)
+        self.head = (
+            Linear(places * config.widths[-1], config.outputs) if config.widths else None
+        )
+
+    @property
+    def one_scale(self) -> tuple[str, ...]:
+        """The weights whose steps share one scale in the optimiser."""
+        return () if self.aligned is None else self.aligned.one_scale
+
+    @property
+    def weight_decay(self) -> float | None:
+        """How much weights shrink, where `fit` is told nothing."""
+        return None if self.aligned is None else _ALIGNED_DECAY
 
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
@@ -197,7 +273,8 @@ class SequenceCNN(Module):
         """Gives the outputs before any softmax or sigmoid.
 
         Args:
-            x: Encoded sequences ``(batch, channel, place)``, zero beyond their ends.
+            x: Encoded sequences ``(batch, channel, place)``, zero beyond their ends; of
+                tokens and numbers ``(batch, place)``, of counts ``(batch, word)``.
             mask: ``(batch, place)``, 1 on a sequence and 0 beyond its end; None: all 1.
             key: What dropout draws from; needed in training mode only.
 
@@ -216,9 +293,19 @@ class SequenceCNN(Module):
             (2, 3)
         """
         mask = _check(self.config, x, mask)
+        if self.reader is not None:
+            x = self.reader(x, mask)
+        if self.aligned is None:
+            return self._convolved(x, mask, key=key)
+        out = self.aligned(x, key=key)
+        return out if self.head is None else out + self._convolved(x, mask, key=key)
+
+    def _convolved(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
+        """Gives what the convolutions see of ``(batch, channel, place)``."""
         for block in self.blocks:
             x = block(x, mask)  # (batch, channel, place)
-        return self.head(self.dropout(self._summarise(x, mask), key=key))
+        features = self.dropout(self._summarise(x, mask), key=key)
+        return cast("Linear", self.head)(features)
 
     def _summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Brings the places of each record to a fixed number of features."""
@@ -246,17 +333,25 @@ class Block(Module):
         return x if self.pool is None else self.pool(x)
 
 
-def _for_windows(length: int, task: str | None) -> dict[str, Any]:
-    """Gives the settings for windows of one length."""
-    # Half of the features left out helps to tell classes apart, but blurs a number.
-    dropout = {} if task == "regress" else {"dropout": 0.5}
-    pools = (1, 2, 2) if length >= _WORTH_POOLING else ()
-    return {"length": length, "kernel_size": (3, 5, 5), "pools": pools, **dropout}
+def _reader(config: SequenceCNNConfig) -> TokenReader | NumberReader | None:
+    """Makes what brings records to channels, where they are none."""
+    if config.vocabulary is not None:
+        return TokenReader(config.vocabulary, config.channels)
+    return None if config.inputs == "channels" else NumberReader(config.channels)
+
+
+def _aligned(config: SequenceCNNConfig) -> Aligned | None:
+    """Makes the path for variants of one sequence."""
+    if not config.aligned or config.length is None:
+        return None
+    return Aligned(
+        config.channels, config.length, hidden=config.aligned, outputs=config.outputs
+    )
 
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:
     """Refuses inputs that are not of the settings' shape; one length needs no mask."""
-    _, channels, length = x.shape
+    channels, length = _shape_of(config, x)
     if channels != config.channels:
         raise ShapeError(
             f"this model reads {config.channels} numbers a letter, got {channels}; "
@@ -272,3 +367,18 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
             "train one with SequenceCNNConfig(length=None) for any length"
         )
     return None
+
+
+def _shape_of(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
+    """Gives the channels and the places of inputs."""
+    axes = 3 if config.inputs == "channels" else 2
+    if x.ndim != axes:
+        raise ShapeError(
+            f"this model reads {config.inputs}, arrays of {axes} axes, got {x.shape}; "
+            "encode with the encoder that it was trained with"
+        )
+    if config.inputs == "channels":
+        return x.shape[1], x.shape[2]
+    if config.inputs == "counts":
+        return x.shape[1], 1
+    return config.channels, x.shape[1]

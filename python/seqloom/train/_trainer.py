@@ -14,6 +14,7 @@ from seqloom.data import DataLoader, PadCollator
 from seqloom.errors import GradientError
 from seqloom.infer._loop import inputs_of, run_model
 from seqloom.models import Examples, Trained
+from seqloom.models._examples import places_of
 from seqloom.models._folder import checkpoint_path, write_history
 from seqloom.nn import Module, value_and_grad
 from seqloom.optim import WarmupCosine
@@ -78,7 +79,7 @@ class Trainer:
             batch_size=self.settings.batch_size,
             shuffle=True,
             seed=self.settings.seed,
-            collate_fn=PadCollator() if np.ptp(self.train.lengths) else None,
+            collate_fn=PadCollator() if np.ptp(places_of(self.train)) else None,
         )
 
     def _epoch(
@@ -120,7 +121,7 @@ class Trainer:
         self, model: Any, batch: dict[str, Any], key: Key
     ) -> tuple[Tensor, Tensor]:
         """Runs the network forward."""
-        inputs, mask = inputs_of(model, batch)
+        inputs, mask = inputs_of(model, batch, self.train.encoder)
         logits = model.logits(inputs, mask=mask, key=key)
         return self.loss(logits, batch["label"]), logits
 

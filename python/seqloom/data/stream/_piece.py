@@ -111,10 +111,10 @@ class Piece:
         self, letters: Letters, names: list[str], **options: Any
     ) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""
-        encoder, sequences = self.stream.encoder, letters[0]
+        encoder = self.stream.encoder
         self._check_lengths()
         try:
-            return encoded_columns(encoder, sequences, names, **options)
+            return encoded_columns(encoder, letters, names, **options)
         except LetterError as error:
             raise self._explained(error) from None
 

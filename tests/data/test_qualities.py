@@ -1,0 +1,58 @@
+"""An encoder of qualities reads the qualities of the records, never their letters."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import FormatError
+
+READS = "@a\nACGTA\n+\n!+5?I\n@b\nGG\n+\n#$\n"
+SCORES = [[0, 10, 20, 30, 40], [2, 3, 0, 0, 0]]
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "reads.fq").write_text(READS)
+    return tmp_path / "reads.fq"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_batch_and_the_items_hold_the_scores(path, in_memory):
+    encoder = sl.encode.Quality()
+    data = sl.data.SequenceDataset(path, encoder=encoder, in_memory=in_memory)
+    assert data.batch([0, 1])["inputs"].tolist() == SCORES
+    assert [item["inputs"].tolist() for item in data] == [SCORES[0], SCORES[1][:2]]
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_loader_hands_out_the_scores(path, num_workers):
+    data = sl.data.SequenceDataset(path, encoder=sl.encode.Quality())
+    loader = sl.data.DataLoader(
+        data, batch_size=2, num_workers=num_workers, collate_fn=sl.data.PadCollator()
+    )
+    (batch,) = loader
+    assert batch["inputs"].tolist() == SCORES
+    assert batch["mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
+
+
+def test_a_stream_hands_out_the_scores(path):
+    stream = sl.data.SequenceStream(path, encoder=sl.encode.Quality())
+    assert [item["inputs"].tolist() for item in stream] == [SCORES[0], SCORES[1][:2]]
+
+
+def test_a_part_hands_out_the_scores(path):
+    data = sl.data.SequenceDataset(path, encoder=sl.encode.Quality())
+    np.testing.assert_array_equal(sl.data.Subset(data, [1]).batch([0])["inputs"], [[2, 3]])
+
+
+def test_augmented_reads_keep_their_qualities(path):
+    data = sl.data.SequenceDataset(
+        path, encoder=sl.encode.Quality(), augment=sl.augment.ReverseComplement(1.0)
+    )
+    assert data[0]["inputs"].tolist() == SCORES[0][::-1]
+
+
+def test_records_without_qualities_are_refused_with_the_way_out(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    with pytest.raises(FormatError, match=r"the records have none; give FASTQ files, or"):
+        sl.data.SequenceDataset(tmp_path / "a.fa", encoder=sl.encode.Quality())
