@@ -150,7 +150,6 @@ def test_inputs_of_another_form_are_refused(shape):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"inputs": "letters"},
         {"inputs": "tokens"},
         {"vocabulary": 4},
         {"inputs": "tokens", "vocabulary": 0},

@@ -99,11 +99,6 @@ class SequenceCNNConfig(Config):
 
     def _check_inputs(self) -> None:
         """Refuses settings of inputs that do not go together."""
-        if self.inputs not in {"channels", "tokens", "numbers", "counts"}:
-            raise ArgumentError(
-                "inputs must be 'channels', 'tokens', 'numbers' or 'counts', "
-                f"got {self.inputs!r}"
-            )
         if (self.inputs == "tokens") != (self.vocabulary is not None):
             raise ArgumentError(
                 "inputs='tokens' needs vocabulary, the number of different tokens; "
