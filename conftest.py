@@ -15,7 +15,7 @@ from sybil.parsers.rest import DocTestParser
 
 HOME = Path(__file__).parent
 DEMO = HOME / "python/seqloom/_demo"
-GENOTYPES = HOME / "examples/data/genotypes"
+GENOTYPES = HOME / "python/seqloom/_demo/genotypes"
 
 
 def enter_scratch(namespace: dict[str, object]) -> None:

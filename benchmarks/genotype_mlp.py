@@ -20,7 +20,7 @@ from seqloom.models import GenotypeMLPConfig
 from seqloom.nn import r2
 from seqloom.train import fit
 
-DATA = HOME / "examples/data/genotypes"
+DATA = HOME / "python/seqloom/_demo/genotypes"
 FOLDS, SEEDS = 5, 3
 PENALTIES = np.logspace(0, 6, 25)
 HEAD = (

@@ -98,8 +98,11 @@ def test_copies_its_files_and_trains_nothing(call):
     for _ in range(2):
         assert call("demo", "--files", "files").code == 0
     found = {path.name: path.read_bytes() for path in Path("files").iterdir()}
-    names = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
-    assert found == {name: _demo.path(name).read_bytes() for name in names}
+    names = ["train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"]
+    plink = [path for path in _demo.path("genotypes").iterdir() if path.suffix != ".md"]
+    assert found == {
+        path.name: path.read_bytes() for path in (*map(_demo.path, names), *plink)
+    }
 
 
 @pytest.mark.parametrize(

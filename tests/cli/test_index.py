@@ -26,14 +26,14 @@ def test_the_files_of_samtools_are_written_on_request(call, tmp_path):
     assert (tmp_path / "a.fa.fai").read_text() == "a\t4\t3\t4\t5\n"
 
 
-def test_a_cut_file_needs_force(call, tmp_path):
+def test_a_cut_file_needs_overwrite(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     call("index", tmp_path / "a.fa")
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     refused = call("index", tmp_path / "a.fa")
     assert refused.code == 2
-    assert "--force" in refused.err
-    assert "1 records, 2 letters" in call("index", tmp_path / "a.fa", "--force").out
+    assert "--overwrite" in refused.err
+    assert "1 records, 2 letters" in call("index", tmp_path / "a.fa", "--overwrite").out
 
 
 def test_what_is_no_sequence_file_is_an_error(call, tmp_path):

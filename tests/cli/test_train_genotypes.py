@@ -9,7 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 BED, TRAIT, COVARIATES = (
     HOME / name for name in ("example.bed", "phenotype.txt", "covariates.txt")
 )

@@ -10,7 +10,7 @@ import pytest
 import seqloom as sl
 
 SCRIPT = Path(__file__).with_name("train_genotypes_and_die.py")
-HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 NEVER = "never"
 FILES = ("model.safetensors", "encoder.safetensors", "config.json", "scores-test.tsv")
 

@@ -9,7 +9,7 @@ sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawin
 
 import seqloom as sl  # noqa: E402 - after the line above
 
-HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 folder, death = sys.argv[1:]
 wait = os.fsync
 counted = 0

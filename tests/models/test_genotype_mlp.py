@@ -9,7 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, ShapeError
 
-HOME = Path(__file__).parents[2] / "examples/data/genotypes"
+HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 Config = sl.models.GenotypeMLPConfig
 X = np.random.default_rng(0).normal(size=(6, 8)).astype("f4")
 

@@ -1,4 +1,4 @@
-"""The demonstration's data: 3,186 primate splice junctions."""
+"""The examples' data: 3,186 primate splice junctions, and simulated genotypes."""
 
 from seqloom._demo._path import path
 

@@ -7,7 +7,8 @@ def path(name: str) -> Path:
     """Finds one of the demonstration's files.
 
     Args:
-        name: ``train.fa.gz``, ``train.tsv``, ``test.fa.gz``, ``test.tsv`` or ``README.md``.
+        name: ``train.fa.gz``, ``train.tsv``, ``test.fa.gz``, ``test.tsv``, ``README.md``,
+            or ``genotypes/example.bed`` and its neighbours.
 
     Returns:
         Where the installed package keeps it.

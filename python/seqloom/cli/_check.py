@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seqloom.cli._genotypes import are_genotypes
 from seqloom.cli._options import FolderOptions, LabelOptions, PartOptions
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, FileError
 
 
 def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
@@ -32,6 +32,13 @@ def check_folder(options: FolderOptions) -> None:
     """Refuses to go on with a run and to replace it at once."""
     if options.resume and options.overwrite:
         raise ArgumentError("--resume and --overwrite exclude each other: give one")
+
+
+def check_free(*targets: Path | None, overwrite: bool) -> None:
+    """Refuses to replace a file unasked."""
+    for target in targets:
+        if target is not None and target.is_file() and not overwrite:
+            raise FileError(f"{target}: is there already; --overwrite replaces it")
 
 
 def holds_run(out: Path) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.cli._files import copy_files
 from seqloom.cli._machine import announce, open_console
-from seqloom.cli._options import MACHINE_DEFAULTS, MachineOptions, Seed
+from seqloom.cli._options import MACHINE_DEFAULTS, Flag, MachineOptions, Seed
 from seqloom.cli._show import show_confusion, show_tiles
 from seqloom.errors import RunFolderError
 
@@ -25,6 +25,7 @@ def demo(
     *,
     out: Path = HOME,
     files: Path | None = None,
+    overwrite: Flag = False,
     seed: Seed = 0,
     machine: MachineOptions = MACHINE_DEFAULTS,
 ) -> None:
@@ -38,8 +39,10 @@ def demo(
 
     Args:
         out: The run folder; an earlier demo in it is replaced.
-        files: Train nothing; copy the demo's files to this folder, to try the other
-            commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv.
+        files: Train nothing; copy the files of the examples to this folder, to try the
+            other commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv; example.bed
+            with .bim and .fam, phenotype.txt, covariates.txt.
+        overwrite: Replace another run in OUT, or other files of these names.
         seed: Decides the first weights, the order, the dropout and the parts.
         machine: What computes.
 
@@ -48,17 +51,19 @@ def demo(
     """
     console = open_console()
     if files is not None:
-        copy_files(console, files)
+        copy_files(console, files, overwrite=overwrite)
         return
-    _check_folder(out)
+    _check_folder(out, overwrite=overwrite)
     announce(console, machine)
     try:
-        _compare(console, out, machine, seed=seed)
+        _compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_begin_anew(out)) from None
 
 
-def _compare(console: "Console", out: Path, machine: MachineOptions, *, seed: int) -> None:
+def _compare(
+    console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
+) -> None:
     """Trains the network and the linear model, and shows how they do."""
     from seqloom.cli._outcome import compare, publish
     from seqloom.cli._splice import read_splice
@@ -69,7 +74,8 @@ def _compare(console: "Console", out: Path, machine: MachineOptions, *, seed: in
     settings = {"seed": seed, **machine.to_keywords()}
     with Watch(console) as watch:
         # The report waits for the comparison; drawn twice, it would cost a second more.
-        folder = {"out": out, "overwrite": _may_replace(out), "report": False}
+        may_replace = overwrite or _may_replace(out)
+        folder = {"out": out, "overwrite": may_replace, "report": False}
         run = _fit_network(splice, **settings, **folder, progress=watch)
     with console.status("logistic regression, for comparison, and the report"):
         outcome = compare(run, _fit_linear(splice, **settings), splice)
@@ -88,11 +94,14 @@ def _may_replace(out: Path) -> bool:
     return out == HOME or is_demo(out)
 
 
-def _check_folder(out: Path) -> None:
+def _check_folder(out: Path, *, overwrite: bool) -> None:
     """Refuses a folder that holds something else, with the demo's own way out."""
-    if out.is_dir() and any(out.iterdir()) and not _may_replace(out):
+    if overwrite or _may_replace(out):
+        return
+    if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(
-            f"{out}: holds something that is no finished demo; give --out another folder"
+            f"{out}: holds something that is no finished demo; give --out another folder, "
+            "or --overwrite to replace a run"
         )
 
 

@@ -4,14 +4,17 @@ from pathlib import Path
 
 from seqloom.cli._check import check_labels
 from seqloom.cli._genotypes import check_kind, check_options
+from seqloom.cli._json import print_json
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     GENOTYPE_DEFAULTS,
     LABEL_DEFAULTS,
     MACHINE_DEFAULTS,
+    SHOWN_DEFAULTS,
     GenotypeOptions,
     LabelOptions,
     MachineOptions,
+    ShownOptions,
 )
 from seqloom.cli._read import read_like, show_left_out
 from seqloom.cli._show import show_metrics
@@ -25,6 +28,7 @@ def evaluate(
     labels: LabelOptions = LABEL_DEFAULTS,
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
+    shown: ShownOptions = SHOWN_DEFAULTS,
 ) -> None:
     """Compare a trained model's scores with labels.
 
@@ -36,6 +40,7 @@ def evaluate(
         labels: Where labels come from.
         genotypes: What goes with a .bed.
         machine: What computes.
+        shown: What is printed, and how.
     """
     from seqloom.infer import evaluate as judge
     from seqloom.infer._score_bar import score_bar
@@ -43,7 +48,7 @@ def evaluate(
 
     check_options(files, labels, genotypes)
     check_labels(labels, files)
-    console = open_console()
+    console = open_console(stderr=shown.json, quiet=shown.quiet)
     announce(console, machine)
     trained = load(model, **machine.to_keywords())
     check_kind(model, trained, files)
@@ -52,5 +57,8 @@ def evaluate(
     show_left_out(console, data)
     with score_bar(console) as tell:
         metrics = judge(trained, data, num_threads=machine.threads, progress=tell)
+    if shown.json:
+        print_json({"model": str(model), "task": trained.task.name, "metrics": metrics})
+        return
     names = {"task": trained.task.name, "noun": getattr(data, "noun", "sequences")}
-    show_metrics(console, {str(model): metrics}, **names)
+    show_metrics(open_console(), {str(model): metrics}, **names)

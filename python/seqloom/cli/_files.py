@@ -8,16 +8,42 @@ from seqloom import _demo
 from seqloom._files import write_atomic
 from seqloom.errors import FileError
 
-NAMES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
+SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
+GENOTYPES = (
+    "example.bed",
+    "example.bim",
+    "example.fam",
+    "phenotype.txt",
+    "covariates.txt",
+)
 
 
-def copy_files(console: Console, folder: Path) -> None:
-    """Copies the demo's files; a file of another content is never replaced."""
-    contents = {folder / name: _demo.path(name).read_bytes() for name in NAMES}
-    folder.mkdir(parents=True, exist_ok=True)
+def copy_files(console: Console, folder: Path, *, overwrite: bool) -> None:
+    """Copies the demo's files; one of another content is replaced only if that is asked."""
+    sources = [*SEQUENCES, *(f"genotypes/{name}" for name in GENOTYPES)]
+    contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
+    _make(folder)
     for target, content in contents.items():
-        if target.exists() and (not target.is_file() or target.read_bytes() != content):
-            raise FileError(f"{target}: is there already; give --files another folder")
+        _check(target, content, overwrite=overwrite)
     for target, content in contents.items():
         write_atomic(target, content)
-    console.print(f"copied to {folder}: {', '.join(NAMES)}")
+    console.print(f"copied to {folder}: {', '.join((*SEQUENCES, *GENOTYPES))}")
+
+
+def _make(folder: Path) -> None:
+    """Makes the folder, if there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot make the folder: {error.strerror}") from None
+
+
+def _check(target: Path, content: bytes, *, overwrite: bool) -> None:
+    """Refuses to replace what a person may miss."""
+    if not target.exists() or (target.is_file() and overwrite):
+        return
+    if not target.is_file() or target.read_bytes() != content:
+        raise FileError(
+            f"{target}: is there already; --overwrite replaces it, or give --files another "
+            "folder"
+        )

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
@@ -18,7 +19,7 @@ def index(
     /,
     *,
     fai: Flag = False,
-    force: Flag = False,
+    overwrite: Annotated[Flag, Parameter(name=("--overwrite", "--force"))] = False,
     threads: Threads | None = None,
 ) -> None:
     """Make the index by which records are read in any order.
@@ -28,12 +29,12 @@ def index(
     Args:
         file: A sequence file: FASTA or FASTQ, plain, bgzip or gzip.
         fai: Write .fai too (and .gzi for bgzip), for samtools and others.
-        force: Make a new index even if there is one of this file.
+        overwrite: Make a new index even if there is one of this file.
         threads: How many threads may take part.
     """
     console = open_console()
     side = Path(f"{file}.sli")
-    if force or not side.is_file():
+    if overwrite or not side.is_file():
         side = _make(console, file, threads)
     _say(console, file, side, fai=fai)
 

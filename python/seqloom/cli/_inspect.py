@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from rich.table import Table
 
 from seqloom.cli import _bed_inspect
+from seqloom.cli._check import check_free
 from seqloom.cli._machine import open_console
 from seqloom.cli._options import PLACE, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
@@ -24,6 +25,7 @@ def inspect(
     *,
     quality: Literal["phred33", "phred64", "solexa"] = "phred33",
     plot: Path | None = None,
+    overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
     """Show what a sequence file holds: records, lengths, letters, qualities.
@@ -35,10 +37,12 @@ def inspect(
             from the content.
         quality: How FASTQ's qualities are to be read.
         plot: Draw lengths, qualities and composition into this PNG file.
+        overwrite: Replace the picture where it is there already.
         json: Print JSON, for another program to read.
     """
     from seqloom.io import inspect as look
 
+    check_free(plot, overwrite=overwrite)
     if plot is None and _bed_inspect.is_bed(file):
         _bed_inspect.inspect(file, json=json)
         return

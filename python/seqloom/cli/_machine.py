@@ -31,10 +31,15 @@ class PlainConsole(Console):
         return super().render_str(printable(text), **options)
 
 
-def open_console(*, stderr: bool = False) -> Console:
+def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """Opens standard output or error; nothing in a file name is taken for markup."""
     return PlainConsole(
-        stderr=stderr, markup=False, highlight=False, soft_wrap=True, emoji=False
+        stderr=stderr,
+        quiet=quiet,
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+        emoji=False,
     )
 
 

@@ -11,7 +11,9 @@ LABELS = Group("Labels", sort_key=1)
 GENOTYPES = Group("Genotypes", sort_key=2)
 PARTS = Group("Parts", sort_key=3)
 LEARNING = Group("Learning", sort_key=4)
-MACHINE = Group("Machine", sort_key=5)
+NETWORK = Group("Network", sort_key=5)
+MACHINE = Group("Machine", sort_key=6)
+SHOWN = Group("Output", sort_key=7)
 
 # A flag is off; an option for files takes all words up to the next option.
 Flag = Annotated[bool, Parameter(show_default=False)]
@@ -35,6 +37,14 @@ def _check_place(kind: Any, name: str | None) -> None:
         raise ValueError(f"Unknown option: {name}; a file of that name is ./{name}.")
 
 
+def _check_places(kind: Any, names: Sequence[str]) -> None:
+    """Does so for each of several."""
+    for name in names:
+        _check_place(kind, name)
+
+
+# Files by their paths, or - for standard input.
+PLACES = Parameter(allow_leading_hyphen=True, validator=_check_places)
 # A file by its path, or - for standard input or output.
 PLACE = Parameter(allow_leading_hyphen=True, validator=_check_place)
 
@@ -210,12 +220,60 @@ class FolderOptions:
         out: The run folder: model, scores, pictures and report.html.
         resume: Go on with the run in OUT from its last finished epoch; without one, begin.
             More --epochs than it was begun with make it longer.
-        overwrite: Replace the run in OUT.
+        overwrite: Replace the run in OUT; files that are no run's stay.
     """
 
     out: Path
     resume: Flag = False
     overwrite: Flag = False
+
+
+@Parameter(name="*", group=NETWORK)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOptions:
+    """Says what the network is; without an option the data choose it.
+
+    Args:
+        width: The features of each convolution, of a .bed of each hidden layer: as many
+            numbers as there are to be.
+        kernel_size: The letters that a convolution sees at once, an odd number.
+        dropout: The share of the last features that is left out in training.
+        weight_decay: How much weights shrink; biases and normalisation do not.
+        reverse_complement: Show every second sequence, drawn anew in each epoch, as its
+            reverse complement.
+    """
+
+    width: Annotated[
+        tuple[Count, ...], Parameter(consume_multiple=True, show_default=False)
+    ] = ()
+    kernel_size: Count | None = None
+    dropout: float | None = None
+    weight_decay: float = 0.01
+    reverse_complement: Flag = False
+
+
+@Parameter(name="*", group=SHOWN)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietOption:
+    """Says what is printed.
+
+    Args:
+        quiet: Print results, warnings and errors alone.
+    """
+
+    quiet: Flag = False
+
+
+@Parameter(name="*", group=SHOWN)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownOptions(QuietOption):
+    """Says what is printed, and how.
+
+    Args:
+        json: Print the results as one JSON object; all else goes to standard error.
+    """
+
+    json: Flag = False
 
 
 # What a command line without any of these options means.
@@ -224,5 +282,8 @@ DATA_DEFAULTS = DataOptions()
 COVARIATE_DEFAULTS = CovariateOptions()
 GENOTYPE_DEFAULTS = GenotypeOptions()
 PART_DEFAULTS = PartOptions()
+NETWORK_DEFAULTS = NetworkOptions()
+QUIET_DEFAULTS = QuietOption()
+SHOWN_DEFAULTS = ShownOptions()
 LEARNING_DEFAULTS = LearningOptions()
 MACHINE_DEFAULTS = MachineOptions()

@@ -1,10 +1,12 @@
 """``seqloom predict``: a trained model on new files."""
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 
+from seqloom.cli._check import check_free
 from seqloom.cli._genotypes import (
     are_genotypes,
     check_kind,
@@ -16,20 +18,29 @@ from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
     MACHINE_DEFAULTS,
+    PLACE,
+    PLACES,
+    QUIET_DEFAULTS,
     CovariateOptions,
+    Flag,
     MachineOptions,
+    QuietOption,
 )
-from seqloom.errors import FileError
+from seqloom.errors import ArgumentError, FileError
+
+STREAM = "-"
 
 
 def predict(
     model: Path,
-    files: list[Path],
+    files: Annotated[list[str], PLACES],
     /,
     *,
-    out: Path,
+    out: Annotated[str, PLACE],
+    overwrite: Flag = False,
     covariates: CovariateOptions = COVARIATE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
+    shown: QuietOption = QUIET_DEFAULTS,
 ) -> None:
     """Score every sequence or sample once and write a table, in input order.
 
@@ -37,28 +48,44 @@ def predict(
 
     Example: seqloom predict runs/splice new.fa.gz --out scores.tsv
 
+    In a pipe: zcat *.fa.gz | seqloom predict runs/splice - --out - | head
+
     Args:
         model: A run folder that `seqloom train` wrote.
-        files: Sequence files, or a PLINK .bed; its variants are found by id and alleles.
-        out: The table to write; an older one is replaced.
+        files: Sequence files, - for standard input, or a PLINK .bed; its variants are found
+            by id and alleles.
+        out: The table to write, or - for standard output.
+        overwrite: Replace the table where it is there already.
         covariates: What a model of genotypes reads beside them.
         machine: What computes.
+        shown: What is printed.
     """
     from seqloom.infer import predict as score
     from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
-    console = open_console()
+    console = open_console(stderr=out == STREAM, quiet=shown.quiet)
     announce(console, machine)
-    _check_target(out, [*files_read(files), *covariates.covariates])
+    paths = _paths_of(files)
+    if out != STREAM:
+        _check_target(Path(out), [*files_read(paths), *covariates.covariates])
+        check_free(Path(out), overwrite=overwrite)
     trained = load(model, **machine.to_keywords())
-    check_kind(model, trained, files)
-    data = _opened(console, files, trained.encoder, covariates=covariates)
+    check_kind(model, trained, paths)
+    data = _opened(console, paths, trained.encoder, covariates=covariates)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
-    scores.to_tsv(out)
+    scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
-    console.print(f"scored {len(scores):,} {noun}: {out}")
+    place = "standard output" if out == STREAM else out
+    console.print(f"scored {len(scores):,} {noun}: {place}")
+
+
+def _paths_of(files: list[str]) -> list[Path]:
+    """Gives the files' paths; standard input, which ends once, stands alone."""
+    if STREAM in files and len(files) > 1:
+        raise ArgumentError("-: standard input is read alone; give it, or files")
+    return [Path(file) for file in files]
 
 
 def _opened(
@@ -68,14 +95,17 @@ def _opened(
     if are_genotypes(files):
         return open_unlabelled(console, files, encoder=encoder, covariates=covariates)
     check_no_covariates(covariates)
-    return files
+    return sys.stdin.buffer if files == [Path(STREAM)] else files
 
 
 def _check_target(out: Path, files: list[Path]) -> None:
     """Finds out before the work, not after it, that a table cannot be written."""
     target = out.resolve()
     if _is_device(out.absolute()) or _is_device(target):
-        raise FileError(f"{out}: is no place for a table; --out names a file to write")
+        raise FileError(
+            f"{out}: is no place for a table; --out names a file to write, or - for "
+            "standard output"
+        )
     if target.exists() and not target.is_file():
         raise FileError(f"{out}: is no regular file; --out names the table to write")
     folder = target.parent if out.is_symlink() else out.parent

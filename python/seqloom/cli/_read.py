@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from seqloom.cli._genotypes import are_genotypes, label_column_of, open_genotypes
-from seqloom.cli._options import DataOptions, GenotypeOptions, LabelOptions
+from seqloom.cli._network import augment_for
+from seqloom.cli._options import (
+    DataOptions,
+    GenotypeOptions,
+    LabelOptions,
+    NetworkOptions,
+)
 
 if TYPE_CHECKING:
     from seqloom.data import GenotypeDataset, SequenceDataset
@@ -27,9 +33,11 @@ def read_training(
     *,
     options: DataOptions,
     genotypes: GenotypeOptions,
+    network: NetworkOptions,
 ) -> "SequenceDataset | GenotypeDataset":
     """Reads the training files and says what they are."""
     if are_genotypes(files):
+        augment_for("genotypes", network)
         column = label_column_of(options.label_column)
         data = open_genotypes(
             console,
@@ -40,7 +48,7 @@ def read_training(
             label_column=column,
         )
     else:
-        data = _read_sequences(console, files, options)
+        data = _read_sequences(console, files, options=options, network=network)
     console.print(str(data))
     if options.task == "auto":
         console.print(f"task {data.task}, guessed from the labels; --task names another")
@@ -72,7 +80,11 @@ def read_like(
 
 
 def _read_sequences(
-    console: Console, files: Sequence[Path], options: DataOptions
+    console: Console,
+    files: Sequence[Path],
+    *,
+    options: DataOptions,
+    network: NetworkOptions,
 ) -> "SequenceDataset":
     """Reads sequences, of an alphabet that is given or found."""
     from seqloom.data import SequenceDataset, guess_alphabet
@@ -83,7 +95,11 @@ def _read_sequences(
         alphabet = guess_alphabet(files)
         console.print(f"alphabet {alphabet}, by all letters of the training files")
     return SequenceDataset(
-        files, encoder=OneHot(alphabet), task=options.task, **options.to_keywords()
+        files,
+        encoder=OneHot(alphabet),
+        augment=augment_for(alphabet, network),
+        task=options.task,
+        **options.to_keywords(),
     )
 
 

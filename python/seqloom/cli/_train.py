@@ -7,19 +7,25 @@ from rich.console import Console
 
 from seqloom.cli._check import check_folder, check_labels, check_parts, holds_run
 from seqloom.cli._genotypes import check_options
+from seqloom.cli._json import facts_of, facts_of_folds, print_json
 from seqloom.cli._machine import announce, open_console
+from seqloom.cli._network import network_for
 from seqloom.cli._options import (
     DATA_DEFAULTS,
     GENOTYPE_DEFAULTS,
     LEARNING_DEFAULTS,
     MACHINE_DEFAULTS,
+    NETWORK_DEFAULTS,
     PART_DEFAULTS,
+    SHOWN_DEFAULTS,
     DataOptions,
     FolderOptions,
     GenotypeOptions,
     LearningOptions,
     MachineOptions,
+    NetworkOptions,
     PartOptions,
+    ShownOptions,
 )
 from seqloom.cli._parts import Part, parts_of
 from seqloom.cli._read import read_like, read_training, show_left_out
@@ -45,7 +51,9 @@ def train(
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     parts: PartOptions = PART_DEFAULTS,
     learning: LearningOptions = LEARNING_DEFAULTS,
+    network: NetworkOptions = NETWORK_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
+    shown: ShownOptions = SHOWN_DEFAULTS,
 ) -> None:
     """Train a network on labelled sequences or genotypes and write a run folder.
 
@@ -63,17 +71,22 @@ def train(
         genotypes: What goes with a .bed.
         parts: Which records choose and judge.
         learning: How to learn.
+        network: What the network is.
         machine: What computes.
+        shown: What is printed, and how.
     """
     check_options([*files, *parts.valid, *parts.test], data, genotypes)
     check_labels(data, files)
     check_parts(parts)
     check_folder(folder)
-    console = open_console()
+    console = open_console(stderr=shown.json, quiet=shown.quiet)
+    warnings = open_console(stderr=True) if shown.quiet else console
     announce(console, machine)
     if folder.resume and not holds_run(folder.out):
         console.print(f"{folder.out} holds no run yet: this one begins there")
-    whole = read_training(console, files, options=data, genotypes=genotypes)
+    whole = read_training(
+        console, files, options=data, genotypes=genotypes, network=network
+    )
     valid, test = (
         read_like(console, whole, others, options=data, genotypes=genotypes)
         if others
@@ -81,13 +94,25 @@ def train(
         for others in (parts.valid, parts.test)
     )
     show_left_out(console, whole, *_given(valid, test))
-    warn_of_files(console, files, parts)
-    warn_of_classes(console, whole)
+    warn_of_files(warnings, files, parts)
+    warn_of_classes(warnings, whole)
     runs: list[Run] = []
     for part in parts_of(whole, valid, parts, folder=folder.out, seed=learning.seed):
+        warn_of_part(warnings, part)
         settings = learning.to_keywords() | machine.to_keywords()
-        runs.append(_fit(console, part, folder, test=test, **settings))
-    if parts.folds:
+        settings |= {"weight_decay": network.weight_decay}
+        config = network_for(network, part.train, *_given(part.valid, test))
+        runs.append(_fit(console, part, folder, config=config, test=test, **settings))
+    _show(console, runs, shown, has_folds=bool(parts.folds))
+
+
+def _show(
+    console: Console, runs: "list[Run]", shown: ShownOptions, *, has_folds: bool
+) -> None:
+    """Prints what came out, for a person or for a program."""
+    if shown.json:
+        print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))
+    elif has_folds:
         show_folds(console, runs)
     else:
         show_run(console, runs[0])
@@ -98,6 +123,7 @@ def _fit(
     part: Part,
     folder: FolderOptions,
     *,
+    config: "Config",
     test: "Records | None",
     **settings: Any,
 ) -> "Run":
@@ -108,10 +134,9 @@ def _fit(
     if part.title:
         console.line()
         console.print(part.title)
-    warn_of_part(console, part)
     with Watch(console) as watch:
         return fit(
-            _network_for(part.train, *_given(part.valid, test)),
+            config,
             part.train,
             part.valid,
             test=test,
@@ -121,16 +146,6 @@ def _fit(
             progress=watch,
             **settings,
         )
-
-
-def _network_for(train: "Records", *others: "Records") -> "Config":
-    """Chooses the network that reads such records."""
-    from seqloom.data import GenotypeEncoder
-    from seqloom.models import GenotypeMLPConfig, SequenceCNNConfig
-
-    if isinstance(train.encoder, GenotypeEncoder):
-        return GenotypeMLPConfig.for_data(train)
-    return SequenceCNNConfig.for_data(train, *others)
 
 
 def _given(*parts: Data | None) -> list[Data]:

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from io import TextIOBase
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +60,11 @@ class Scores:
         """
         return self._values.copy()
 
-    def to_tsv(self, path: str | os.PathLike[str]) -> None:
+    def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
         """Writes a table, whole or not at all, that reads back to the same bits.
 
         Args:
-            path: The file; an older one is replaced.
+            path: The file; an older one is replaced. Or a file that is open for text.
 
         Examples:
             >>> from pathlib import Path
@@ -72,7 +73,10 @@ class Scores:
             id	gc
             a	0.33333334
         """
-        write_atomic(as_path("path", path), "".join(self._lines()).encode())
+        if isinstance(path, TextIOBase):
+            path.writelines(self._lines())
+        else:
+            write_atomic(as_path("path", path), "".join(self._lines()).encode())
 
     @classmethod
     def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":

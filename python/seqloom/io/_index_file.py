@@ -126,14 +126,14 @@ def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedInd
     if native.state == "cut":
         raise FormatError(
             f"{path}: the file was cut: it ends before the place it had when {side} was "
-            f"made, and is the same up to there; if that is meant: seqloom index --force "
+            f"made, and is the same up to there; if that is meant: seqloom index --overwrite "
             f"{path}",
             path=path,
         )
     if native.state == "changed":
         what = f"{side}: the file has changed since it was indexed"
         if not build:
-            raise FormatError(f"{what}; make a new one: seqloom index --force {path}")
+            raise FormatError(f"{what}; make a new one: seqloom index --overwrite {path}")
         return _make_again(path, side, what, threads=threads)
     return OpenedIndex(native, os.fspath(side))
 

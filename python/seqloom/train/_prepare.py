@@ -82,10 +82,18 @@ def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str,
         "model": shapes if config is None else config.to_dict(),
         "training data": parts.train.fingerprint(),
         "validation data": None if parts.valid is None else parts.valid.fingerprint(),
+        "augmentation": _spell_augment(getattr(parts.train, "augment", None)),
         "encoder": trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
     }
     return json.loads(json.dumps(facts))
+
+
+def _spell_augment(augment: Any) -> Any:
+    """Names what changes the training sequences."""
+    if augment is None or hasattr(augment, "to_dict"):
+        return augment and augment.to_dict()
+    return getattr(augment, "__qualname__", type(augment).__qualname__)
 
 
 def _check_filled(name: str, part: Examples) -> None:

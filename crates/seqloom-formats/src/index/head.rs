@@ -164,7 +164,7 @@ impl Head {
 /// What an index whose bytes changed is.
 pub(crate) fn damaged(what: &str) -> Fault {
     Fault::whole(format!(
-        "the index is cut or damaged ({what}): make a new one (seqloom index --force)"
+        "the index is cut or damaged ({what}): make a new one (seqloom index --overwrite)"
     ))
 }
 

@@ -168,7 +168,7 @@ impl Index {
                     Fault::whole(format!(
                         "is not of this file: record {place} does not begin where it says; the file \
                      has changed since, or it leaves records out; remove it or make a new one \
-                     (seqloom index --force --fai)"
+                     (seqloom index --overwrite --fai)"
                     )),
                 ));
             }
@@ -229,7 +229,7 @@ fn check_gzi(text: &Text, bytes: &[u8]) -> std::result::Result<(), Fault> {
         Container::Bgzip(blocks) if agrees(&entries, blocks) => Ok(()),
         Container::Bgzip(_) => Err(Fault::whole(
             "is not of this file: its blocks begin elsewhere; the file has changed since, or \
-             blocks are missing; remove it or make a new one (seqloom index --force --fai)",
+             blocks are missing; remove it or make a new one (seqloom index --overwrite --fai)",
         )),
         _ => Err(Fault::whole("is there, but the file is no bgzip")),
     }

@@ -150,7 +150,7 @@ impl Text {
 pub(crate) fn changed(how: &str) -> Trouble {
     Trouble::Damage(Fault::whole(format!(
         "the file is not what its index says ({how}): it has changed since, or the index belongs \
-         to another file; make a new one (seqloom index --force)"
+         to another file; make a new one (seqloom index --overwrite)"
     )))
 }
 

@@ -1,0 +1,183 @@
+"""What commands print for a program, into a pipe, or not at all; and what they replace."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seqloom import _demo
+
+TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
+
+
+@pytest.fixture
+def few(tmp_path, monkeypatch):
+    """Eight sequences with labels, in a folder to stand in."""
+    monkeypatch.chdir(tmp_path)
+    texts = ["ACGTTACG" if number % 2 else "GGCCACGG" for number in range(8)]
+    lines = [f">s{number}\n{text}\n" for number, text in enumerate(texts)]
+    Path("few.fa").write_text("".join(lines))
+    rows = [f"s{number}\t{'at' if number % 2 else 'gc'}\n" for number in range(8)]
+    Path("few.tsv").write_text("id\tlabel\n" + "".join(rows))
+    words = "train few.fa --labels few.tsv --alphabet dna --epochs 1 --out run"
+    return words.split()
+
+
+def test_predict_reads_standard_input_and_writes_standard_output(trained):
+    words = ["predict", str(trained), "-", "--out", "-"]
+    done = subprocess.run(
+        [sys.executable, "-m", "seqloom", *words],
+        input=TEST.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == (trained / "scores-test.tsv").read_bytes()
+    assert b"scored 1,186 sequences: standard output" in done.stderr
+
+
+def test_standard_input_is_read_alone(call, trained):
+    said = call("predict", trained, "-", TEST, "--out", "-")
+    assert (said.code, "standard input is read alone" in said.err) == (2, True)
+
+
+def test_an_unknown_option_of_predict_is_no_file(call, trained):
+    said = call("predict", trained, TEST, "--quite", "--out", "-")
+    assert (said.code, "Unknown option: --quite" in said.err) == (2, True)
+
+
+def test_quiet_predict_prints_nothing(call, trained, tmp_path):
+    said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--quiet")
+    assert (said.code, said.out, said.err) == (0, "", "")
+    assert (tmp_path / "s.tsv").exists()
+
+
+def test_evaluate_prints_json(call, trained):
+    said = call("evaluate", trained, TEST, "--labels", TEST_LABELS, "--json")
+    found = json.loads(said.out)
+    assert (found["task"], found["metrics"]["n"]) == ("classify", 1186)
+    assert "1,186 sequences" in said.err
+
+
+def test_quiet_evaluate_prints_its_table_alone(call, trained):
+    said = call("evaluate", trained, TEST, "--labels", TEST_LABELS, "--quiet")
+    assert "accuracy" in said.out
+    assert "backend" not in said.out + said.err
+
+
+def test_quiet_train_prints_nothing_but_warnings(call, few):
+    said = call(*few, "--valid", "few.fa", "--quiet")
+    assert (said.code, said.out) == (0, "")
+    assert said.err.splitlines()[0].startswith("warning: --valid few.fa is a training")
+
+
+def test_train_prints_json_and_the_rest_to_standard_error(call, few):
+    said = call(*few, "--valid", "few.fa", "--json")
+    found = json.loads(said.out)
+    assert (found["folder"], found["epochs"], found["best_epoch"]) == ("run", 1, 1)
+    assert found["classes"] == ["at", "gc"]
+    assert found["validation"]["n"] == 8
+    assert "samples/s" in said.err
+
+
+def test_json_of_folds_has_means(call, few):
+    found = json.loads(call(*few, "--folds", 2, "--json", "--quiet").out)
+    values = [fold["validation"]["accuracy"] for fold in found["folds"]]
+    assert found["mean"]["accuracy"] == pytest.approx(sum(values) / 2)
+
+
+def test_a_number_that_json_lacks_is_null(call, few):
+    Path("one.fa").write_text(">s0\nGGCCACGG\n")
+    said = call(*few, "--valid", "one.fa", "--json", "--quiet")
+    assert json.loads(said.out)["validation"]["auroc"] is None
+
+
+def test_the_network_is_as_the_options_say(call, few):
+    words = "--width 4 6 --kernel-size 3 --dropout 0.25 --weight-decay 0.5"
+    assert call(*few, *words.split()).code == 0
+    model = json.loads(Path("run/config.json").read_text())["model"]
+    assert (model["widths"], model["kernel_size"], model["dropout"]) == ([4, 6], 3, 0.25)
+    assert "weight decay" in Path("run/report.html").read_text()
+
+
+def test_other_widths_keep_the_kernels_that_the_data_choose(call, few):
+    assert call(*few, "--width", 4, 4, 4, 4).code == 0
+    model = json.loads(Path("run/config.json").read_text())["model"]
+    assert model["kernel_size"] == [3, 5, 5, 5]
+
+
+def test_an_even_kernel_is_an_error(call, few):
+    said = call(*few, "--kernel-size", 4)
+    assert (said.code, "kernel_size must be odd" in said.err) == (2, True)
+
+
+def test_reverse_complements_are_learned_from_and_not_judged(call, few):
+    assert call(*few, "--valid", "few.fa").code == 0
+    plain = Path("run/metrics.jsonl").read_text()
+    assert call(*few, "--valid", "few.fa", "--reverse-complement", "--overwrite").code == 0
+    rows = [json.loads(text) for text in (plain, Path("run/metrics.jsonl").read_text())]
+    assert rows[0]["train_loss"] != rows[1]["train_loss"]
+    said = call("predict", "run", "few.fa", "--out", "-")
+    assert said.out == Path("run/scores-valid.tsv").read_text()
+
+
+def test_a_run_is_not_resumed_with_another_augmentation(call, few):
+    assert call(*few).code == 0
+    said = call(*few, "--reverse-complement", "--resume")
+    assert (said.code, "augmentation" in said.err) == (2, True)
+
+
+def test_proteins_have_no_reverse_complement(call, few):
+    few[few.index("dna")] = "protein"
+    said = call(*few, "--reverse-complement")
+    assert (said.code, "is for DNA and RNA, not protein" in said.err) == (2, True)
+
+
+def make_set(name):
+    """Writes a small PLINK set."""
+    import numpy as np
+
+    import seqloom as sl
+
+    sl.io.to_bed(name, np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2]], np.int8))
+
+
+REPLACING = {
+    "convert": ("convert few.fa there.fa", "there.fa"),
+    "predict": ("predict run few.fa --out there.tsv", "there.tsv"),
+    "inspect": ("inspect few.fa --plot there.png", "there.png"),
+    "bed inspect": ("bed stats x.bed --out there.tsv", "there.tsv"),
+    "bed stats": ("bed stats x.bed --plot there.png", "there.png"),
+    "bed subset": ("bed subset x.bed there.bed --exclude one.txt", "there.bed"),
+    "bed convert": ("bed convert x.bed there.npy", "there.npy"),
+    "demo": ("demo --files .", "train.tsv"),
+}
+
+
+@pytest.mark.parametrize(("words", "name"), REPLACING.values(), ids=REPLACING)
+def test_a_file_is_replaced_only_with_overwrite(call, few, words, name):
+    if words.startswith("predict"):
+        call(*few)
+    if words.startswith("bed"):
+        make_set("x.bed")
+        Path("one.txt").write_text("sid1\n")
+    Path(name).write_text("mine")
+    said = call(*words.split())
+    assert said.code == 2
+    assert f"{name}: is there already" in said.err
+    assert "--overwrite" in said.err
+    assert Path(name).read_text() == "mine"
+    assert call(*words.split(), "--overwrite").code == 0
+    assert Path(name).read_bytes() != b"mine"
+
+
+def test_scores_are_written_to_an_open_file():
+    import numpy as np
+
+    from seqloom.infer import Scores
+
+    written = io.StringIO()
+    Scores(["a"], ["gc"], np.array([[0.5]])).to_tsv(written)
+    assert written.getvalue() == "id\tgc\na\t0.5\n"
