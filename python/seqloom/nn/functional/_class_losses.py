@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._operands import beside, reduced, require_below
+from seqloom.nn.functional._operands import (
+    beside,
+    reduced,
+    refused_below_0,
+    require_below,
+)
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -39,6 +44,7 @@ def cross_entropy(
 
     Raises:
         ArgumentError: The labels are not integers, or the share is not from 0 to 1.
+        OutOfRangeError: A label is below 0, or no class of `x`.
         ShapeError: `target` or `weight` has another shape.
 
     Examples:
@@ -99,6 +105,7 @@ def nll_loss(
 
     def loss(labels: Tensor) -> Tensor:
         require_below("labels", labels, rows.shape[-1])
+        labels = refused_below_0(labels, rows.shape[-1])
         places = apply("expand_dims", labels, axis=1)
         found = apply("squeeze", apply("take_along_axis", rows, places, axis=1), axis=1)
         return (

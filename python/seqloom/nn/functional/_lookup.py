@@ -50,7 +50,8 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     """1 at each number's place of a new last axis, 0 elsewhere.
 
     Args:
-        x: Whole numbers from 0 to ``num_classes - 1``, of any shape ``(...)``.
+        x: Whole numbers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a
+            compiled step, or on a GPU, another number gives zeros.
         num_classes: The length of the new axis.
 
     Returns:

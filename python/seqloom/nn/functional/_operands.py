@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, OutOfRangeError
-from seqloom.tensor import Tensor
+from seqloom.tensor import Tensor, apply
 from seqloom.tensor._backend import array_of
 
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ def on_host(data: Any) -> NDArray[Any] | None:
     raw: Any = data.raw if isinstance(data, Tensor) else np.asarray(data)
     if isinstance(raw, np.ndarray):
         return cast("NDArray[Any]", raw)
-    is_torch = type(raw).__module__ == "torch" and data.backend.device == "cpu"
-    return raw.numpy() if is_torch else None
+    library = type(raw).__module__.partition(".")[0]
+    if library not in {"torch", "jaxlib"} or data.backend.device != "cpu":
+        return None
+    return raw.numpy() if library == "torch" else np.asarray(raw)
 
 
 def require_below(name: str, data: Any, count: int) -> None:
@@ -53,3 +55,11 @@ def require_below(name: str, data: Any, count: int) -> None:
         raise OutOfRangeError(
             f"{name}: expected numbers from 0 to {count} (excluded), got {found}"
         )
+
+
+def refused_below_0(data: Tensor, count: int) -> Tensor:
+    """Whole numbers for an operation that counts those below 0 from the end of an axis."""
+    if on_host(data) is not None:
+        return data
+    # A place that is none, so that the operation refuses it, or gives NaN.
+    return apply("where", data < 0, count, data)

@@ -76,55 +76,6 @@ class Attention(Activations, Randomness):
         by_q = self.matmul(by_scores, k)
         return by_q, self.matmul(self.matrix_transpose(by_scores), q), by_v
 
-    def attention_varlen(
-        self,
-        q: Array,
-        k: Array,
-        v: Array,
-        cu_seqlens: Array,
-        *,
-        max_seqlen: int,
-        scale: float | None = None,
-        causal: bool = False,
-    ) -> tuple[Array, Array]:
-        """Attention within each of several sequences that lie end to end.
-
-        Here by a mask over all pairs; a backend's kernel sees only those of a sequence.
-
-        Returns:
-            The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
-        """
-        del max_seqlen
-        mask = self._same_sequence(cu_seqlens, q.shape[0])
-        q, k, v = self._heads(q), self._heads(k), self._heads(v)
-        out, lse = self.attention(q, k, v, mask, scale=scale, causal=causal)
-        return self._rows(out), self.squeeze(lse, axis=0)
-
-    def attention_varlen_grad(
-        self,
-        grad: Array,
-        q: Array,
-        k: Array,
-        v: Array,
-        cu_seqlens: Array,
-        out: Array,
-        lse: Array,
-        /,
-        *,
-        max_seqlen: int,
-        scale: float | None = None,
-        causal: bool = False,
-    ) -> tuple[Array, Array, Array]:
-        """The derivatives of ``attention_varlen`` by q, k and v."""
-        del max_seqlen
-        mask = self._same_sequence(cu_seqlens, q.shape[0])
-        grad, q, k, v, out = (self._heads(each) for each in (grad, q, k, v, out))
-        lse = self.expand_dims(lse, axis=0)
-        by_q, by_k, by_v = self.attention_grad(
-            grad, q, k, v, mask, None, out, lse, scale=scale, causal=causal
-        )
-        return self._rows(by_q), self._rows(by_k), self._rows(by_v)
-
     def _scores(
         self, q: Array, k: Array, mask: Array | None, scale: float | None, *, causal: bool
     ) -> Array:
@@ -157,22 +108,6 @@ class Attention(Activations, Randomness):
         lse = self.add(self.log(self.stop_gradient(safe)), peak)
         lse = self.where(self.equal(total, 0), -math.inf, lse)
         return self.divide(powers, safe), self.squeeze(lse, axis=-1)
-
-    def _same_sequence(self, cu_seqlens: Array, total: int) -> Array:
-        """Which pairs of rows are of one sequence, ``(total, total)``."""
-        rows = self.arange(total, dtype=self.dtype(cu_seqlens))
-        number = self.searchsorted(cu_seqlens, rows, side="right")
-        return self.equal(
-            self.expand_dims(number, axis=1), self.expand_dims(number, axis=0)
-        )
-
-    def _heads(self, x: Array) -> Array:
-        """``(total, h, d)`` as ``(1, h, total, d)``."""
-        return self.expand_dims(self.permute_dims(x, (1, 0, 2)), axis=0)
-
-    def _rows(self, x: Array) -> Array:
-        """``(1, h, total, d)`` as ``(total, h, d)``."""
-        return self.permute_dims(self.squeeze(x, axis=0), (1, 0, 2))
 
 
 def _scale(q: Array, scale: float | None) -> float:

@@ -1,6 +1,5 @@
 """All default bodies in one class, and the names of them all."""
 
-from seqloom.tensor._defaults._attention import Attention
 from seqloom.tensor._defaults._batch_norm import BatchNorms
 from seqloom.tensor._defaults._convolution import Convolutions
 from seqloom.tensor._defaults._elementary import Elementary
@@ -8,6 +7,7 @@ from seqloom.tensor._defaults._loss import Losses
 from seqloom.tensor._defaults._making import Making
 from seqloom.tensor._defaults._norm import Norms
 from seqloom.tensor._defaults._optimiser import Updates
+from seqloom.tensor._defaults._packed import PackedAttention
 from seqloom.tensor._defaults._pooling import Pooling
 from seqloom.tensor._defaults._recurrent import Recurrence
 from seqloom.tensor._defaults._series import Series
@@ -17,7 +17,7 @@ from seqloom.tensor._defaults._unfold import Columns
 
 
 class Defaults(
-    Attention,
+    PackedAttention,
     Recurrence,
     Losses,
     Norms,

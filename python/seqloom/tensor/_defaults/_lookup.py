@@ -34,10 +34,10 @@ class Lookups(Shapes):
         axis = normalize_axis_index(axis, len(x.shape))
         moved = self.moveaxis(x, axis, -1)
         src = self.moveaxis(src, axis, -1)
-        hits = self.one_hot(
-            self.moveaxis(index, axis, -1), x.shape[axis], dtype=self.dtype(x)
-        )
-        added = self.squeeze(self.matmul(self.expand_dims(src, axis=-2), hits), axis=-2)
+        hits = self.one_hot(self.moveaxis(index, axis, -1), x.shape[axis], dtype="bool")
+        # No product with 0, which a NaN would pass.
+        added = self.sum(self.where(hits, self.expand_dims(src, axis=-1), 0), axis=-2)
+        added = self.astype(added, self.dtype(x))
         widths = [
             (0, whole - part) for whole, part in zip(moved.shape, added.shape, strict=True)
         ]
@@ -84,9 +84,11 @@ class Lookups(Shapes):
 
     def embedding_grad(self, grad: Array, ids: Array, *, rows: int) -> Array:
         """The derivative of ``embedding`` by its weight, of so many rows."""
-        hits = self.one_hot(self.reshape(ids, (-1,)), rows, dtype=self.dtype(grad))
-        flat = self.reshape(grad, (-1, grad.shape[-1]))
-        return self.matmul(self.matrix_transpose(hits), flat)
+        hits = self.one_hot(self.reshape(ids, (-1,)), rows, dtype="bool")
+        flat = self.reshape(grad, (math.prod(ids.shape), 1, grad.shape[-1]))
+        # No product with 0, which a NaN would pass.
+        added = self.where(self.expand_dims(hits, axis=-1), flat, 0)
+        return self.sum(added, axis=0)
 
     def _as(self, x: Array, values: Any) -> Array:
         """Values as an array of x's type."""

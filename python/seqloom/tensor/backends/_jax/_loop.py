@@ -11,6 +11,7 @@ from jax import lax
 from jax.core import Tracer
 
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._jax._places import require_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +46,18 @@ class Loops(Backend):
     def lstm(self, *args: Any, **biases: Any) -> Any:
         """One layer of long short-term memory."""
         return _program(self, "lstm")(*args, **biases)
+
+    def attention_varlen(
+        self, q: Array, k: Array, v: Array, cu_seqlens: Array, **options: Any
+    ) -> tuple[Array, Array]:
+        """Attention within each of several sequences that lie end to end."""
+        require_bounds(cu_seqlens, q.shape[0], options["max_seqlen"])
+        program = _program(self, "attention_varlen", **options)
+        return program(q, k, v, cu_seqlens)
+
+    def attention_varlen_grad(self, *arrays: Array, **options: Any) -> Any:
+        """The derivatives of ``attention_varlen`` by q, k and v."""
+        return _program(self, "attention_varlen_grad", **options)(*arrays)
 
     def adamw(
         self,

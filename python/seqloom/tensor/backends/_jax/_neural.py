@@ -8,8 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.core import Tracer
 
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._jax._places import require_places
 
 Array = Any
 _DENSITY = 1 / math.sqrt(2 * math.pi)
@@ -89,6 +91,15 @@ class Neural(Backend):
         rows = tuple(range(x.ndim - 1))
         by_x = (inward - scaled * slope) * rstd[..., None]
         return by_x, jnp.sum(grad * scaled, rows)
+
+    def cross_entropy(
+        self, logits: Array, labels: Array, weights: Array | None = None
+    ) -> tuple[Array, Array]:
+        """The weighted loss of each row, and its derivative; NaN where none can look."""
+        require_places("cross_entropy", logits, labels)
+        if isinstance(labels, Tracer):  # below 0 jax would count from the end
+            labels = jnp.where(labels < 0, logits.shape[-1], labels)
+        return super().cross_entropy(logits, labels, weights)
 
     def cross_entropy_grad(
         self,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from seqloom.tensor._compile._lower import lowered
+from seqloom.tensor.backends._jax._given_places import GivenPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,9 +20,24 @@ class Programs:
     """What runs a captured step."""
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """One flat function of jax's, compiled; new state takes the memory of the old."""
+        """One flat function of jax's, compiled; new state takes the memory of the old.
+
+        Indices and labels that follow from the inputs are looked at before it runs.
+
+        Args:
+            graph: The step.
+
+        Returns:
+            A function from the arrays of its inputs to those of its outputs.
+        """
         function: Callable[..., Any] = jax.jit(
             lowered(graph, self),  # pyright: ignore[reportArgumentType]
             donate_argnums=tuple(graph.donated),
         )
-        return lambda arrays: function(*arrays)
+        places = GivenPlaces(graph)
+
+        def run(arrays: Sequence[Array]) -> Sequence[Array]:
+            places.require(arrays)
+            return function(*arrays)
+
+        return run

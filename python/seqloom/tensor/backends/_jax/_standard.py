@@ -37,7 +37,7 @@ _FUNCTIONS = [
     "nextafter", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod", "real",
     "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round",
     "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
-    "stack", "std", "subtract", "sum", "take", "tan", "tanh", "tensordot", "tile", "tril",
+    "stack", "std", "subtract", "sum", "tan", "tanh", "tensordot", "tile", "tril",
     "triu", "trunc", "unstack", "var", "vecdot", "where",
 ]
 # fmt: on
@@ -101,14 +101,6 @@ class Standard(Backend):
         """The values in another type."""
         del copy  # arrays are values
         return jnp.asarray(x).astype(checked(dtype))
-
-    def index(self, x: Array, key: Any) -> Array:
-        """``x[key]``, with NumPy's basic and integer-array indexing."""
-        return x[key]
-
-    def take_along_axis(self, x: Array, indices: Array, axis: int = -1) -> Array:
-        """The values at the indices along an axis."""
-        return jnp.take_along_axis(x, indices, axis)
 
     def logcumsumexp(self, x: Array, *, axis: int) -> Array:
         """The logarithms of the sums of exponentials up to each place."""

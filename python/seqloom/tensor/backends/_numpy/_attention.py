@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
+from seqloom.errors import ArgumentError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import packed, placed
@@ -107,11 +108,11 @@ class Attention(Backend):
         Returns:
             The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
         """
-        del max_seqlen
+        bounds = _bounds(cu_seqlens, max_seqlen)
         q, k, v = (_laid(_by_head(each)) for each in (q, k, v))
         made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
         lse = _sums(q.shape[1:3], q.dtype, out and out[1])
-        rule = cu_seqlens.tolist(), _scale(q, scale), causal
+        rule = bounds, _scale(q, scale), causal
         _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, self.threads)
         return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
 
@@ -132,7 +133,7 @@ class Attention(Backend):
         out: Triple | None = None,
     ) -> Triple:
         """The derivatives of ``attention_varlen`` by q, k and v."""
-        del max_seqlen
+        bounds = _bounds(cu_seqlens, max_seqlen)
         made = (
             fresh(q.shape, q.dtype),
             fresh(k.shape, q.dtype),
@@ -142,7 +143,6 @@ class Attention(Backend):
         result = _laid(_by_head(output)), packed(lse)
         rule = _scale(q, scale), causal
         into: Any = [_by_head(each) for each in made]
-        bounds = cu_seqlens.tolist()
         kernel: Any = _native.attention_varlen_grad
         kernel(*arrays, bounds, *result, *rule, *into, self.threads)
         return made if out is None else _each_placed(made, out)
@@ -207,6 +207,14 @@ def _scale(q: Floats, scale: float | None) -> float:
 def _dropping(key: Any, rate: float) -> tuple[int, int, float] | None:
     """The key's words and the rate, where weights are dropped at all."""
     return (*words_of(key), rate) if rate and key is not None else None
+
+
+def _bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
+    """Where sequences begin and end, none of them longer than it was said."""
+    widest = int(max(np.diff(cu_seqlens), default=0))
+    if widest > longest:
+        raise ArgumentError(f"max_seqlen is {longest}, but a sequence has {widest} places")
+    return cu_seqlens.tolist()
 
 
 def _by_head(x: Floats) -> Floats:

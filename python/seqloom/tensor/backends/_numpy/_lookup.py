@@ -80,6 +80,8 @@ class Lookups(Backend):
         self, weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
     ) -> Floats:
         """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+        if ids.size and ids.min() < 0:  # where NumPy would count from the end
+            raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
         return np.take(weight, ids, axis=0, out=out)
 
     def embedding_grad(
@@ -90,7 +92,7 @@ class Lookups(Backend):
         made = room(out, (rows, width), grad.dtype)
         ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
         by_row = packed(grad).reshape((ids.size, width))
-        _native.add_rows(by_row, np.where(ids < 0, ids + rows, ids), made, self.threads)
+        _native.add_rows(by_row, ids, made, self.threads)
         return placed(made, out)
 
 

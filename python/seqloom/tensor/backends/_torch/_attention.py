@@ -15,6 +15,7 @@ from torch import Tensor
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._torch import _host_attention as packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,6 +86,45 @@ class Attention(Backend):
         added = _added(mask, q, k.shape[-2], causal=causal)
         saved = _laid(q), _laid(k), _laid(v), added, _laid(out), lse
         return _BACKWARD[forward](_laid(grad), *saved, causal and mask is None, scale)
+
+    def attention_varlen(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        cu_seqlens: Tensor,
+        *,
+        max_seqlen: int,
+        scale: float | None = None,
+        causal: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """Attention within each of several sequences that lie end to end."""
+        if packed.serves(q, k, v):
+            given = q, k, v, cu_seqlens, max_seqlen, scale, causal
+            return packed.attention_varlen(*given)
+        rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+        return super().attention_varlen(q, k, v, cu_seqlens, **rule)
+
+    def attention_varlen_grad(
+        self,
+        grad: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        cu_seqlens: Tensor,
+        out: Tensor,
+        lse: Tensor,
+        *,
+        max_seqlen: int,
+        scale: float | None = None,
+        causal: bool = False,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The derivatives of ``attention_varlen`` by q, k and v."""
+        given = q, k, v, cu_seqlens, out, lse
+        if packed.serves(grad, q, k, v, out, lse):
+            return packed.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
+        rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+        return super().attention_varlen_grad(grad, *given, **rule)
 
 
 def _forward(

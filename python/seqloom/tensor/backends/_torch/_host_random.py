@@ -13,45 +13,26 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from seqloom.tensor._registry import backend
 from seqloom.tensor.backends._torch._dtype import to_numpy
-
-
-def _numpy() -> Any:
-    """The backend that computes."""
-    return backend("numpy", num_threads=torch.get_num_threads())
-
-
-def _array(x: Tensor) -> Any:
-    """An array of torch's as NumPy's, on the same memory."""
-    if x.dtype is torch.bfloat16:
-        return x.contiguous().view(torch.int16).numpy().view(to_numpy(x.dtype))
-    return x.detach().numpy()
-
-
-def _tensor(array: Any) -> Tensor:
-    """An array of NumPy's as torch's, on the same memory."""
-    if array.dtype == to_numpy(torch.bfloat16):
-        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
-    return torch.from_numpy(array)
+from seqloom.tensor.backends._torch._host import array_of, host, tensor_of
 
 
 @custom_op("seqloom::random_bits", mutates_args=())
 def random_bits(key: Tensor, shape: Sequence[int]) -> Tensor:
     """Words of 32 random bits."""
-    return _tensor(_numpy().random_bits(_array(key), tuple(shape)))
+    return tensor_of(host().random_bits(array_of(key), tuple(shape)))
 
 
 @custom_op("seqloom::uniform", mutates_args=())
 def uniform(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Numbers from 0 to 1."""
-    return _tensor(_numpy().uniform(_array(key), tuple(shape), dtype=to_numpy(dtype)))
+    return tensor_of(host().uniform(array_of(key), tuple(shape), dtype=to_numpy(dtype)))
 
 
 @custom_op("seqloom::normal", mutates_args=())
 def normal(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Numbers of mean 0 and deviation 1."""
-    return _tensor(_numpy().normal(_array(key), tuple(shape), dtype=to_numpy(dtype)))
+    return tensor_of(host().normal(array_of(key), tuple(shape), dtype=to_numpy(dtype)))
 
 
 @custom_op("seqloom::truncated_normal", mutates_args=())
@@ -60,44 +41,44 @@ def truncated_normal(
 ) -> Tensor:
     """Normal numbers between two bounds."""
     kind = to_numpy(dtype)
-    found = _numpy().truncated_normal(_array(key), lower, upper, tuple(shape), dtype=kind)
-    return _tensor(found)
+    found = host().truncated_normal(array_of(key), lower, upper, tuple(shape), dtype=kind)
+    return tensor_of(found)
 
 
 @custom_op("seqloom::bernoulli", mutates_args=())
 def bernoulli(key: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     """True with a probability."""
-    return _tensor(_numpy().bernoulli(_array(key), p, tuple(shape)))
+    return tensor_of(host().bernoulli(array_of(key), p, tuple(shape)))
 
 
 @custom_op("seqloom::randint", mutates_args=())
 def randint(key: Tensor, low: int, high: int, shape: Sequence[int]) -> Tensor:
     """Whole numbers."""
-    return _tensor(_numpy().randint(_array(key), low, high, tuple(shape)))
+    return tensor_of(host().randint(array_of(key), low, high, tuple(shape)))
 
 
 @custom_op("seqloom::permutation", mutates_args=())
 def permutation(key: Tensor, n: int) -> Tensor:
     """Numbers in random order."""
-    return _tensor(_numpy().permutation(_array(key), n))
+    return tensor_of(host().permutation(array_of(key), n))
 
 
 @custom_op("seqloom::dropout", mutates_args=())
 def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
     """Zeros a share of the values."""
-    return _tensor(_numpy().dropout(_array(x.contiguous()), _array(key), rate))
+    return tensor_of(host().dropout(array_of(x.contiguous()), array_of(key), rate))
 
 
 @custom_op("seqloom::fold_in", mutates_args=())
 def fold_in(key: Tensor, word: Tensor) -> Tensor:
     """The key of one thing below a key."""
-    return _tensor(_numpy().fold_in(_array(key), _array(word)))
+    return tensor_of(host().fold_in(array_of(key), array_of(word)))
 
 
 @custom_op("seqloom::split", mutates_args=())
 def split(key: Tensor, n: int) -> Tensor:
     """Keys below a key."""
-    return _tensor(_numpy().split(_array(key), n))
+    return tensor_of(host().split(array_of(key), n))
 
 
 def _shaped(dtype: torch.dtype | None) -> Callable[..., Tensor]:

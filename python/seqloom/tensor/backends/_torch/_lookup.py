@@ -31,7 +31,7 @@ class Lookups(Backend):
         if axis is None:
             x, axis = x.reshape(-1), 0
         if indices.ndim == 1:
-            return torch.index_select(x, axis, indices)
+            return torch.index_select(x, axis, _from_start(indices, x.shape[axis]))
         return x[(slice(None),) * (axis % x.ndim) + (indices,)]
 
     def take_along_axis(self, x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
@@ -47,11 +47,17 @@ class Lookups(Backend):
     ) -> Tensor:
         """`x` with the values along an axis put at the indices."""
         values = values if isinstance(values, Tensor) else like(x, values)
-        return x.scatter(axis, indices.long(), values.to(x.dtype).expand(indices.shape))
+        indices = _from_start(indices.long(), x.shape[axis])
+        axis %= x.ndim
+        once = [n == 1 and at != axis for at, n in enumerate(indices.shape)]
+        indices = indices.expand(
+            [wide if one else -1 for one, wide in zip(once, x.shape, strict=True)]
+        )
+        return x.scatter(axis, indices, values.to(x.dtype).expand(indices.shape))
 
     def scatter_add(self, x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
         """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
-        return x.scatter_add(axis, index.long(), src)
+        return x.scatter_add(axis, _from_start(index.long(), x.shape[axis]), src)
 
     def scatter_index(self, values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
         """Zeros of `shape` with values added at ``[key]``."""
@@ -71,6 +77,8 @@ class Lookups(Backend):
 
     def embedding_grad(self, grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
         """The derivative of ``embedding`` by its weight, of so many rows."""
+        if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+            _require_below(ids, rows)  # torch would leave them out
         return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
     def _changed(self, x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
@@ -90,9 +98,22 @@ class Lookups(Backend):
         return aten.index_put(x.reshape(-1), [flat], values, add).reshape(x.shape)
 
 
+def _from_start(indices: Tensor, length: int) -> Tensor:
+    """Places of an axis, those below 0 counted from its end."""
+    return torch.where(indices < 0, indices + length, indices)
+
+
+def _require_below(ids: Tensor, rows: int) -> None:
+    """Refuses ids that name no row."""
+    least, most = torch.aminmax(ids) if ids.numel() else (0, 0)
+    if least < 0 or most >= max(rows, 1):
+        found = least if least < 0 else most
+        raise IndexError(f"expected numbers from 0 to {rows} (excluded), got {found}")
+
+
 def _gathered(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """The values at places of an axis, from the end below 0; other axes are repeated."""
-    indices = torch.where(indices < 0, indices + x.shape[axis], indices)
+    indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
         return torch.take_along_dim(x, indices, axis)  # which refuses it
     wide, places = [*x.shape], [*indices.shape]
