@@ -31,7 +31,7 @@ def enter_demo(namespace: dict[str, object]) -> None:
     for name in ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"):
         copy(DEMO / name, name)
     copy("test.fa.gz", "new.fa.gz")
-    copytree(GENOTYPES, GENOTYPES.relative_to(HOME))
+    copytree(GENOTYPES, "examples/data/genotypes")
 
 
 def _is_installed(library: str) -> bool:

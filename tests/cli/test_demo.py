@@ -99,10 +99,9 @@ def test_copies_its_files_and_trains_nothing(call):
         assert call("demo", "--files", "files").code == 0
     found = {path.name: path.read_bytes() for path in Path("files").iterdir()}
     names = ["train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"]
-    plink = [path for path in _demo.path("genotypes").iterdir() if path.suffix != ".md"]
-    assert found == {
-        path.name: path.read_bytes() for path in (*map(_demo.path, names), *plink)
-    }
+    paths = [*map(_demo.path, names), *_demo.path("genotypes").glob("*.[!m]*")]
+    assert found == {path.name: path.read_bytes() for path in paths}
+    assert len(found) == 9
 
 
 @pytest.mark.parametrize(
