@@ -126,8 +126,8 @@ def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedInd
     if native.state == "cut":
         raise FormatError(
             f"{path}: the file was cut: it ends before the place it had when {side} was "
-            f"made, and is the same up to there; if that is meant: seqloom index --overwrite "
-            f"{path}",
+            f"made, and is the same up to there; if that is meant: seqloom index "
+            f"--overwrite {path}",
             path=path,
         )
     if native.state == "changed":
