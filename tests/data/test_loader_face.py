@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from torch.utils.data import DataLoader as TorchLoader
 
-from seqloom.data import DataLoader, SequenceDataset
+from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError, WorkerError
 
@@ -67,6 +67,11 @@ def outcomes(batches):
             found.append(error.args)
 
 
+def shown(value):
+    """Lists what a sampler gives; everything else is itself."""
+    return [*value] if hasattr(value, "__iter__") else value
+
+
 def test_every_argument_of_pytorchs_loader_is_one_of_ours():
     ours = inspect.signature(DataLoader).parameters
     theirs = inspect.signature(TorchLoader).parameters
@@ -92,7 +97,7 @@ def test_attributes_are_those_of_pytorchs_loader(options):
     for name in inspect.signature(TorchLoader).parameters.keys() - {
         "shuffle",  # theirs has no such attribute
         "collate_fn",
-        "sampler",  # ours has none unless it is given one
+        "sampler",  # no class of torch's
         "batch_sampler",
         "multiprocessing_context",
     }:
@@ -102,10 +107,10 @@ def test_attributes_are_those_of_pytorchs_loader(options):
 @pytest.mark.parametrize("name", FIXED)
 def test_what_cuts_an_epoch_cannot_be_set_later(name):
     for loader in (DataLoader([1, 2, 3]), THEIRS([1, 2, 3])):
-        before = getattr(loader, name)
+        before = shown(getattr(loader, name))
         with pytest.raises(ValueError, match=f"{name}.* set"):
             setattr(loader, name, 5)
-        assert getattr(loader, name) is before
+        assert shown(getattr(loader, name)) == before
 
 
 @pytest.mark.parametrize("name", ["shuffle", "seed", "output", "rank", "even_ranks"])
@@ -204,6 +209,46 @@ def test_a_loader_warns_of_an_iterable_that_is_longer_than_it_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(honest) == len(list(honest))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samplers_show_the_order_of_the_next_pass_as_pytorchs_do(workers):
+    options = {"batch_size": 4, "num_workers": workers}
+    for each in (kind(range(10), **options) for kind in (OURS, THEIRS)):
+        assert [[*rows] for rows in each.batch_sampler] == [
+            [*range(4)],
+            [*range(4, 8)],
+            [8, 9],
+        ]
+        assert ([*each.sampler], len(each.sampler)) == ([*range(10)], 10)
+        assert len(each.batch_sampler) == 3
+    loader = OURS(range(10), shuffle=True, **options)
+    for epoch in (0, 1, 5):
+        loader.sampler.set_epoch(epoch)
+        rows = [[*rows] for rows in loader.batch_sampler]
+        assert [row for part in rows for row in part] == [*loader.sampler]
+        assert [batch.tolist() for batch in loader] == rows
+
+
+def test_setting_the_epoch_of_the_sampler_leaves_a_loaded_place_in_that_epoch():
+    loader = OURS(range(10), batch_size=4)
+    loader.load_state_dict({**loader.state_dict(), "position": 8})
+    loader.sampler.set_epoch(0)
+    assert [batch.tolist() for batch in loader] == [[8, 9]]
+
+
+def test_an_iterator_that_nobody_steps_begins_no_epoch():
+    loader, other = (OURS(range(10), batch_size=10, shuffle=True) for _ in range(2))
+    iter(loader)
+    assert next(iter(loader)).tolist() == next(iter(other)).tolist()
+
+
+def test_a_batch_sampler_says_what_a_packing_collator_packs():
+    items = [{"id": str(n), "inputs": np.arange(n)} for n in range(1, 7)]
+    rows = [[0, 5], [1], [2, 3, 4]]
+    loader = OURS(items, batch_sampler=rows, collate_fn=VarlenCollator())
+    found = [[int(name) - 1 for name in batch["sequence_ids"]] for batch in loader]
+    assert (found, len(loader)) == (rows, 3)
 
 
 def test_a_loader_takes_the_type_of_its_batches():

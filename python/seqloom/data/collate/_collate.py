@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from seqloom.data.loader._output import converter
 from seqloom.errors import ArgumentError, ShapeError
 
 
-def default_collate(items: Sequence[Any]) -> Any:
+def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
     """Puts items together as ``torch.utils.data.default_collate`` does.
 
     Dicts become a dict of batches, tuples and lists a list of batches, named tuples a named
@@ -21,12 +22,14 @@ def default_collate(items: Sequence[Any]) -> Any:
 
     Args:
         items: The items, all of one kind.
+        output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
+            own loader or a trainer calls it.
 
     Returns:
         The batch.
 
     Raises:
-        ArgumentError: There is no item.
+        ArgumentError: There is no item, or another output.
         ShapeError: Arrays of unequal shapes (see ``PadCollator``), or lists of unequal
             lengths.
         TypeError: A kind that has no batch.
@@ -35,6 +38,8 @@ def default_collate(items: Sequence[Any]) -> Any:
         >>> default_collate([{"x": 1, "id": "a"}, {"x": 2, "id": "b"}])
         {'x': array([1, 2]), 'id': ['a', 'b']}
     """
+    if output != "numpy":
+        return converter(output)(default_collate(items))
     if not len(items):
         raise ArgumentError("a batch needs at least one item, got none")
     first = items[0]

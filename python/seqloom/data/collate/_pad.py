@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.data._extent import mask_of
 from seqloom.data.collate._collate import default_collate, is_tensor
+from seqloom.data.loader._output import converter
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ class PadCollator:
         axis: The axis of places in an item's ``inputs``: -1, or 0 for channels last.
         keys: What is padded: ``inputs``, or several, such as qualities beside them.
         encoder: What made the inputs, for its ``pad_value``.
+        output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
+            own loader or a trainer calls it.
 
     Raises:
-        ArgumentError: A length or a multiple below 1, another side, or no key; when called:
-            tokens need padding, and what it holds is not known, or is no number of their
-            type.
+        ArgumentError: A length or a multiple below 1, another side or output, or no key;
+            when called: tokens need padding, and what it holds is not known, or is no
+            number of their type.
 
     Examples:
         >>> items = [{"inputs": np.ones((4, 2))}, {"inputs": np.ones((4, 3))}]
@@ -58,6 +61,7 @@ class PadCollator:
     axis: int = -1
     keys: tuple[str, ...] = (_INPUTS,)
     encoder: Any = None
+    output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
         if self.multiple < 1 or (self.length is not None and self.length < 1):
@@ -68,6 +72,7 @@ class PadCollator:
             raise ArgumentError(f'side must be "right" or "left", got {self.side!r}')
         if isinstance(self.keys, str) or not self.keys:
             raise ArgumentError(f"keys must name what is padded, got {self.keys!r}")
+        converter(self.output)
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Puts items together.
@@ -93,7 +98,7 @@ class PadCollator:
         for key in self.keys:
             extent = self._pad_key(padded, key)
             extents |= _named(key, extent, extents)
-        return default_collate(padded) | extents
+        return converter(self.output)(default_collate(padded) | extents)
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
         """Fetches the same batch from a dataset at once, without a Python object an item.
@@ -147,7 +152,7 @@ class PadCollator:
         axis = self._batch_axis(inputs)
         extent = self._extent(lengths, inputs.shape[axis])
         self._fill(_places_first(inputs, axis), extent, encoder)
-        return batch | extent
+        return converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
         """Tells whether ``columns`` gives what the items would, for this encoder's output.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._pool import Pool
+from seqloom.data.loader._output import converter
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
@@ -37,9 +38,11 @@ class VarlenCollator:
             that are tokens already.
         max_tokens: Tokens in a batch at most.
         window: Among how many items at least ``stream`` looks for those that fill a batch.
+        output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
+            own loader or a trainer calls it.
 
     Raises:
-        ArgumentError: ``max_tokens`` or ``window`` is below 1.
+        ArgumentError: ``max_tokens`` or ``window`` is below 1, or another output.
 
     Examples:
         >>> from seqloom.encode import Tokens
@@ -54,6 +57,7 @@ class VarlenCollator:
     tokens: Any = None
     max_tokens: int = 4096
     window: int = _WINDOW
+    output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1 or self.window < 1:
@@ -61,6 +65,7 @@ class VarlenCollator:
                 f"max_tokens and window must be 1 or more, got {self.max_tokens}, "
                 f"{self.window}"
             )
+        converter(self.output)
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Packs all that it is given into one batch.
@@ -92,7 +97,7 @@ class VarlenCollator:
                 f"{self.max_tokens:,}: use .stream(items), our DataLoader, which calls it, "
                 "or sl.data.TokenBudgetSampler"
             )
-        return _packed(list(enumerate(zip(items, rows, strict=True))))
+        return self._packed(list(enumerate(zip(items, rows, strict=True))))
 
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Packs items as they come, each exactly once; what is left at the end comes too.
@@ -121,9 +126,13 @@ class VarlenCollator:
         for number, item in self._numbered(items):
             pool.add(number, item)
             if pool.is_full(self.window):
-                yield _packed(pool.take())
+                yield self._packed(pool.take())
         while len(pool):
-            yield _packed(pool.take())
+            yield self._packed(pool.take())
+
+    def _packed(self, chosen: list[Any]) -> Any:
+        """Puts chosen items end to end, as arrays or tensors."""
+        return converter(self.output)(_packed(chosen))
 
     def _numbered(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
         """Numbers items and turns them into tokens, some at a time."""

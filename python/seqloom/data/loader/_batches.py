@@ -54,7 +54,9 @@ class BatchSource(Protocol):
 
 def choose_batches(recipe: Recipe) -> BatchSource:
     """Chooses how batches come to be."""
-    is_packed = callable(getattr(recipe.collate, "stream", None))
+    # A batch_sampler says itself which items go together.
+    is_free = recipe.choice.batch_sampler is None
+    is_packed = is_free and callable(getattr(recipe.collate, "stream", None))
     if is_iterable(recipe.dataset):
         return choose_stream(recipe, is_packed=is_packed)
     return PackedPositions(recipe) if is_packed else Positions(recipe)

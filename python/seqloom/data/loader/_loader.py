@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from seqloom.data.collate._collate import default_collate
@@ -14,12 +14,13 @@ from seqloom.data.loader._arguments import (
     is_iterable,
     seed_of,
 )
-from seqloom.data.loader._batches import choose_batches
+from seqloom.data.loader._batches import Positions, choose_batches
 from seqloom.data.loader._failure import Raised
 from seqloom.data.loader._iteration import Iteration, warn_of_length
 from seqloom.data.loader._mark import Mark
 from seqloom.data.loader._output import converter
 from seqloom.data.loader._plan import Plan
+from seqloom.data.loader._positions import OrderView
 from seqloom.data.loader._rank import Rank, find_rank
 from seqloom.data.loader._recipe import Recipe
 from seqloom.data.loader._state import VERSION, check_state, whole_number
@@ -61,9 +62,9 @@ class _Cursor:
 class DataLoader(Generic[T]):
     """Hands out a dataset in batches, as PyTorch's loader does.
 
-    The k-th ``iter(loader)`` is epoch k. Order and batches depend on the seed and the epoch
-    only, never on ``num_workers``, and a saved state goes on in the middle of an epoch with
-    any number of workers or ranks.
+    The k-th pass is epoch k. Order and batches depend on the seed and the epoch only, never
+    on ``num_workers``, and a saved state goes on in the middle of an epoch with any number
+    of workers or ranks.
 
     Threads serve our own datasets, encoders, augmentations and collators; processes serve
     a user's code: a dataset, a ``collate_fn`` or an encoder that is not ours. A process
@@ -142,7 +143,6 @@ class DataLoader(Generic[T]):
         self.dataset = dataset
         self.batch_size = batch_size if batch_sampler is None else None
         self.shuffle = bool(shuffle)
-        self.sampler, self.batch_sampler = sampler, batch_sampler
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.drop_last, self.in_order = drop_last, in_order
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
@@ -205,6 +205,29 @@ class DataLoader(Generic[T]):
         """Chooses how batches come to be."""
         return choose_batches(recipe)
 
+    @property
+    def sampler(self) -> Any:
+        """What was given, or our own order, position by position."""
+        given = self._choice.sampler
+        if given is not None or is_iterable(self.dataset):
+            return given
+        choice = replace(self._choice, batch_size=None, batch_sampler=None, drop_last=False)
+        return OrderView(self, replace(self._plan(), choice=choice))
+
+    @property
+    def batch_sampler(self) -> Any:
+        """What was given, or our own batches, as lists of positions."""
+        given = self._choice.batch_sampler
+        is_cut = isinstance(self._source, Positions) and self._choice.sampler is None
+        if given is not None or not is_cut or self.batch_size is None:
+            return given
+        return OrderView(self, self._plan())
+
+    @property
+    def next_place(self) -> tuple[int, int]:
+        """Which epoch comes next, and how much of it was had."""
+        return self._next.epoch, self._next.mark.position
+
     def __len__(self) -> int:
         count = self._count()
         if is_iterable(self.dataset):
@@ -216,12 +239,13 @@ class DataLoader(Generic[T]):
         return self._source.count(self._plan())
 
     def __iter__(self) -> Iteration:
+        return Iteration(self._run(), self._count)
+
+    def _run(self) -> Generator[Any]:
+        """Hands out what is left of an epoch."""
+        # It begins with its first step: trainers make an iterator too many.
         cursor = self._cursor = self._next
         self._next = _Cursor(cursor.epoch + 1, Mark(0))
-        return Iteration(self._run(cursor), self._count)
-
-    def _run(self, cursor: _Cursor) -> Generator[Any]:
-        """Hands out what is left of an epoch."""
         batches = self._source.epoch(cursor.epoch, cursor.mark, self._plan())
         with closing(batches):  # pyright: ignore[reportArgumentType] - generators close
             for number, (batch, mark, is_last) in enumerate(batches):
@@ -270,13 +294,14 @@ class DataLoader(Generic[T]):
         """Says how an epoch is cut; the dataset may have grown, ranks may have come up."""
         # As in PyTorch a sampler knows its rank itself, unless it is given here; one of
         # ours that was given none leaves dealing to the loader.
-        sampler = self.sampler if self.batch_sampler is None else self.batch_sampler
+        choice = self._choice
+        sampler = choice.sampler if choice.batch_sampler is None else choice.batch_sampler
         is_whole = sampler is None or getattr(sampler, "is_whole", False)
         is_alone = self._ranks[0] is None and not is_whole
         rank = Rank() if is_alone else find_rank(*self._ranks)
         return Plan(
             size=0 if is_iterable(self.dataset) else len(self.dataset),
-            choice=self._choice,
+            choice=choice,
             rank=rank,
             seed=self.seed,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ def is_ours(thing: Any) -> bool:
     """Tells whether a dataset or a collator runs none of a user's code."""
     if thing is None:
         return True
+    if isinstance(thing, partial):
+        return all(map(_is_our_part, (thing.func, *thing.args, *thing.keywords.values())))
     if not _module(thing).startswith("seqloom."):
         return False
     return all(is_ours(getattr(thing, name, None)) for name in _PARTS) and _has_our_parts(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def converter(output: str, *, pin_memory: bool) -> Callable[[Any], Any]:
+def converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
     """Chooses what is done to a batch before it is handed out."""
     if output == "torch":
         return _torch_converter(pin_memory=pin_memory)

@@ -18,8 +18,8 @@ class EpochSampler:
     """Gives ``torch.utils.data.DataLoader`` our order, each position with its epoch.
 
     The dataset then draws the augmentation of that epoch, in persistent workers too, so
-    the batches are those of our ``DataLoader`` with the same seed. The k-th ``iter`` is
-    epoch k.
+    the batches are those of our ``DataLoader`` with the same seed. The k-th pass is epoch
+    k.
 
     Args:
         dataset: What is sampled, or anything of its length.
@@ -63,12 +63,9 @@ class EpochSampler:
         return len(self._plan())
 
     def __iter__(self) -> Iterator[Position]:
+        # An epoch begins with its first step: trainers make an iterator too many.
         at = self._at = self._next
         self._next = [at[0] + 1, 0]
-        return self._positions(at)
-
-    def _positions(self, at: list[int]) -> Iterator[Position]:
-        """Gives what is left of an epoch."""
         epoch = at[0]
         for step in self._plan().steps(epoch, at[1]):
             at[1] = step.done

@@ -41,9 +41,9 @@ _STDIN = "-"
 class SequenceStream(Resumable):
     """Sequences of files of any size, one after the other; nothing is held but a window.
 
-    Items are those of ``SequenceDataset``, labels and all. The k-th ``iter(stream)`` is
-    epoch k. Epoch and seed alone decide how the window shuffles and what augmentation
-    does; each record comes exactly once, whatever the number of shards.
+    Items are those of ``SequenceDataset``, labels and all. The k-th pass is epoch k. Epoch
+    and seed alone decide how the window shuffles and what augmentation does; each record
+    comes exactly once, whatever the number of shards.
 
     Args:
         paths: A file, a pattern, or several of them.
@@ -170,10 +170,8 @@ class SequenceStream(Resumable):
         return part
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return self._items(self._begin())
-
-    def _items(self, cursor: Cursor) -> Iterator[dict[str, Any]]:
-        """Hands out items one by one."""
+        # An epoch begins with its first step: trainers make an iterator too many.
+        cursor = self._begin()
         for piece in self._pieces(cursor, _AT_ONCE):
             places = piece.chunk.places.tolist()
             for place, item in zip(places, piece.items(), strict=True):
@@ -204,11 +202,11 @@ class SequenceStream(Resumable):
             [['x'], ['y']]
         """
         whole_number("n", n, least=1)
-        cursor = self._begin()
-        return self._columns(cursor, n, length=length, multiple=multiple)
+        return self._columns(n, length=length, multiple=multiple)
 
-    def _columns(self, cursor: Cursor, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
+    def _columns(self, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
         """Hands out batch after batch."""
+        cursor = self._begin()
         for piece in self._pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
             cursor.place = piece.stop

@@ -34,11 +34,23 @@ class TorchStream(IterableDataset[dict[str, Any]]):
         self._parts: dict[tuple[int, int], SequenceStream] = {}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._part())
+
+    def _part(self) -> SequenceStream:
+        """Finds the part of this worker."""
         worker = get_worker_info()
         number = (0, 1) if worker is None else (worker.id, worker.num_workers)
         if number not in self._parts:
             self._parts[number] = self.stream.shard(*self.rank).shard(*number)
-        return iter(self._parts[number])
+        return self._parts[number]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Says which record of this worker's part comes next, for torchdata's loader."""
+        return self._part().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on in this worker's part where a state was taken."""
+        self._part().load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next pass this epoch, in all worker processes too."""
