@@ -56,8 +56,13 @@ class AdamW(Optimizer):
         alone = [move for move in moves if _matches(move.path, self.one_scale)]
         for move in alone:
             self._update_as_one(backend, lr, move)
-        if together := [move for move in moves if move not in alone]:
-            self._update_together(backend, lr, together)
+        together: dict[Any, list[Move]] = {}  # by their steps, which most of them share
+        for move in moves:
+            if move not in alone:
+                kept = move.step if isinstance(move.step, int) else id(move.step)
+                together.setdefault(kept, []).append(move)
+        for each in together.values():
+            self._update_together(backend, lr, each)
 
     def _update_together(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """The backend's own function, over all of them at once."""
@@ -67,7 +72,7 @@ class AdamW(Optimizer):
             [move.state["first"] for move in moves],
             [move.state["second"] for move in moves],
             lr,
-            self._count.array,
+            moves[0].step,
             betas=self.betas,
             eps=self.eps,
             decays=[self._decay(move.path) for move in moves],
@@ -81,7 +86,7 @@ class AdamW(Optimizer):
         square = b.mean(b.multiply(move.grad, move.grad))
         first = _blend(b, move.state["first"], move.grad, share=keep)
         second = _blend(b, move.state["second"], square, share=keep_square)
-        step = self._count.array
+        step = move.step
         spread = b.add(
             b.sqrt(b.divide(second, _seen(b, keep_square, step=step, like=second))),
             self.eps,

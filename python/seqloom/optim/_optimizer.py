@@ -7,18 +7,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom.errors import ArgumentError, DTypeError, RecordError
+from seqloom.errors import ArgumentError, DTypeError
+from seqloom.optim._counts import Counts
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
-from seqloom.tensor._leaves import Counter, hashable
+from seqloom.tensor._leaves import hashable
 
 if TYPE_CHECKING:
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
-    from seqloom.tensor._leaves import Leaf
+    from seqloom.tensor._leaves import Counter, Leaf
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +31,8 @@ class Move:
         param: Its array; the rule puts the new one here, and may write into this one.
         grad: Its gradient.
         state: Its state arrays by name; as `param`.
+        step: How many steps this parameter has made, this one included: a number, or an
+            array of one. Parameters that always moved together share it.
 
     Examples:
         >>> import numpy as np
@@ -41,6 +44,7 @@ class Move:
     param: Array
     grad: Array
     state: dict[str, Array]
+    step: Any = 1
 
 
 class Optimizer(ABC):
@@ -61,13 +65,13 @@ class Optimizer(ABC):
     states: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self._count = Counter()
+        self._counts = Counts()
         self._states = States()
 
     @property
     def step_count(self) -> int:
         """How many steps were made."""
-        return self._count.number
+        return self._counts.total.number
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
         """Moves the parameters that have a gradient.
@@ -81,8 +85,9 @@ class Optimizer(ABC):
             The model.
 
         Raises:
-            ArgumentError: None of the gradients is by a parameter of this model, or the
-                rate is negative or no number.
+            ArgumentError: None of the gradients is by a parameter of this model, the rate
+                is negative or no number, or the optimiser keeps the state of another
+                model's parameters.
             DTypeError: A gradient has another type than its parameter, which the
                 backend's update does not take.
 
@@ -102,8 +107,10 @@ class Optimizer(ABC):
         ]
         if not moved:
             raise ArgumentError("no gradient belongs to a parameter of this model")
+        raised = self._begin([param for param, _ in moved], grads.backend)
         moves = [self._move(param, grad, grads.backend) for param, grad in moved]
-        self._count.raise_by_one()
+        for move in moves:
+            move.step = raised[self._counts.of(move.path)]
         try:
             self.update(grads.backend, rate, moves)
         except Exception as error:
@@ -112,7 +119,17 @@ class Optimizer(ABC):
         for (param, _), move in zip(moved, moves, strict=True):
             param.put(move.param)
             self._states.put(move.path, move.state)
+        for counter, number in raised.items():
+            counter.put(number)
         return model
+
+    def _begin(self, params: list[Param], backend: Backend) -> dict[Counter, Array]:
+        """The numbers of this step, which count once it is done."""
+        self._states.claim(params)
+        paths = [param.path for param in params]
+        if self.states:  # a rule that keeps nothing does not care who came late
+            self._counts.begin(self._states.paths(), paths, backend)
+        return self._counts.raised(paths, backend)
 
     def _move(self, param: Param, grad: Array, backend: Backend) -> Move:
         """What the rule is given for one parameter."""
@@ -153,7 +170,7 @@ class Optimizer(ABC):
             >>> sl.optim.AdamW().to_record().metadata
             {'step_count': 0}
         """
-        return Record(self._states.to_numpy(), metadata={"step_count": self.step_count})
+        return Record(self._states.to_numpy(), metadata=self._counts.facts())
 
     def load_record(self, record: Record) -> Self:
         """Takes up where `to_record` was called.
@@ -172,12 +189,10 @@ class Optimizer(ABC):
             >>> sl.optim.AdamW().load_record(sl.optim.AdamW().to_record()).step_count
             0
         """
-        if "step_count" not in record.metadata:
-            raise RecordError(
-                "this is not the record of an optimiser: step_count is missing"
-            )
+        counts = Counts()
+        counts.take(record.metadata)
         self._states.take(record, self.states)
-        self._count.number = record.metadata["step_count"]
+        self._counts = counts
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
@@ -192,8 +207,9 @@ class Optimizer(ABC):
             1
         """
         static, leaves = self._states.leaves()
+        shared, counters = self._counts.leaves()
         mine = [each for name, each in vars(self).items() if name not in _STATE]
-        return (type(self), hashable(mine), static), [self._count, *leaves]
+        return (type(self), hashable(mine), static, shared), [*counters, *leaves]
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of one state of a parameter; a rule may need fewer numbers."""
@@ -202,7 +218,7 @@ class Optimizer(ABC):
 
 
 # The fields of an optimiser that change as it steps.
-_STATE = frozenset({"_count", "_states"})
+_STATE = frozenset({"_counts", "_states"})
 
 
 def _refuse_other_types(moves: list[Move], backend: Backend, error: Exception) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.tensor._leaves import Leaf, new_leaf
+from seqloom.tensor._leaves import Leaf, moved, new_leaf, serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,19 +34,34 @@ class States:
         """The arrays of one parameter, for a writer."""
         found = self._leaves.get(param.path)
         if found is None:
-            found = {
+            fitting = {
                 name: new_leaf(backend, lambda b, s=shape: b.zeros(s, dtype=param.dtype))
                 for name, shape in shapes.items()
             }
-            self._leaves[param.path] = found
+        else:
+            _check(param, found, shapes)
+            fitting = {
+                name: _fitting(leaf, backend, param.dtype) for name, leaf in found.items()
+            }
+        if found != fitting:
+            self._leaves[param.path] = fitting
             self._flatten()
-        _check(param, found, shapes)
-        return {name: _on(leaf, backend, param.dtype).own() for name, leaf in found.items()}
+            serve([(leaf, param) for leaf in fitting.values()])
+        return {name: leaf.own() for name, leaf in fitting.items()}
+
+    def claim(self, params: list[Param]) -> None:
+        """Refuses another model's parameters, before anything is changed."""
+        held = ((self._leaves.get(param.path, {}), param) for param in params)
+        serve([(leaf, param) for state, param in held for leaf in state.values()])
 
     def put(self, path: str, arrays: dict[str, Array]) -> None:
         """Takes the new arrays of one parameter."""
         for name, leaf in self._leaves[path].items():
             leaf.put(arrays[name])
+
+    def paths(self) -> list[str]:
+        """The paths of all parameters that moved."""
+        return list(self._leaves)
 
     def to_numpy(self) -> dict[str, Any]:
         """Copies as NumPy arrays, by path and name in one."""
@@ -79,7 +94,7 @@ class States:
     def _flatten(self) -> None:
         """Lays the leaves out in a row: a step asks for that each time."""
         kinds = tuple(
-            (path, tuple((name, tuple(leaf.array.shape)) for name, leaf in state.items()))
+            (path, tuple((name, *_kind(leaf)) for name, leaf in state.items()))
             for path, state in self._leaves.items()
             if state  # of a rule without any, a first step changes nothing
         )
@@ -87,12 +102,20 @@ class States:
         self._flat = kinds, rows
 
 
-def _on(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """A leaf that came from a record, on the backend that computes."""
-    if leaf.backend is None:
-        leaf.array = backend.astype(backend.asarray(leaf.array), dtype)
-        leaf.backend = backend
-    return leaf
+def _fitting(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
+    """A leaf where its parameter is, of its type; another one where it was elsewhere."""
+    if leaf.backend is backend and backend.dtype(leaf.array) == dtype:
+        return leaf
+    found = new_leaf(backend, lambda plain: moved(leaf, plain, dtype))
+    found.owner = leaf.owner
+    return found
+
+
+def _kind(leaf: Leaf) -> tuple[Any, Any]:
+    """The shape and the element type of a leaf's array."""
+    array = leaf.array
+    dtype = array.dtype if leaf.backend is None else leaf.backend.dtype(array)
+    return tuple(array.shape), dtype
 
 
 def _values(leaf: Leaf) -> Any:

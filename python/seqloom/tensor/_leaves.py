@@ -8,8 +8,11 @@ have it; `compile` and the scopes ask for it.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from weakref import ref
 
 import numpy as np
+
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +48,8 @@ class Leaf:
 
     # What its memory is for, as `seqloom.tensor.memory` tells it.
     purpose = "optimiser"
+    # The parameter whose state it is, once it has moved that.
+    owner: ref[Any] | None = None
 
     def __init__(self, array: Array, backend: Backend | None) -> None:
         self.array: Array = array
@@ -62,9 +67,9 @@ class Leaf:
         return self.storage()
 
     def on(self, backend: Backend) -> Array:
-        """The array as one of a backend, where it came without any."""
-        if self.backend is None:
-            self.array, self.backend = backend.asarray(self.array), backend
+        """The array as one of a backend, to which it goes where it is on another."""
+        if self.backend is not backend:
+            self.array, self.backend = moved(self, backend), backend
         return self.storage()
 
     def own(self) -> Array:
@@ -79,6 +84,10 @@ class Leaf:
         """Takes the new array, which belongs to it from now on."""
         self.array, self.lent = array, False
         self.version += 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy serves copies of the parameters."""
+        return {key: value for key, value in vars(self).items() if key != "owner"}
 
 
 class Counter(Leaf):
@@ -99,11 +108,23 @@ class Counter(Leaf):
         self.array, self.backend = value, None
         self.version += 1
 
-    def raise_by_one(self) -> Any:
-        """Counts one more; the new number as it is kept."""
-        backend = self.backend
-        self.put(self.array + 1 if backend is None else backend.add(self.array, 1))
-        return self.array
+    def settled(self) -> int:
+        """The number outside of any step that is captured: what new state begins with."""
+        own = vars(self)
+        backend: Backend | None = own["backend"]
+        return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
+
+    def next(self, backend: Backend) -> Any:
+        """One more: a Python number, or an array where it is one of this backend."""
+        if self.backend is None or self.backend is not backend:
+            return self.number + 1
+        return backend.add(self.array, 1)
+
+    def put(self, array: Array) -> None:
+        """Takes the new number, whichever of both it is."""
+        if isinstance(array, int):
+            self.backend = None
+        super().put(array)
 
     def on(self, backend: Backend) -> Array:
         """The number as an array of a backend."""
@@ -128,6 +149,64 @@ def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
         return Leaf(make(backend), backend)
     target: Backend = getattr(backend, "target")  # noqa: B009  # a capture has one
     return admit(Leaf(make(target), target))
+
+
+def serve(pairs: list[tuple[Leaf, Any]]) -> None:
+    """Notes whose state each leaf is; a second model's parameters are refused.
+
+    A parameter that was put in another's place in the same model takes its state over.
+
+    Args:
+        pairs: States, each with the parameter that it shall move.
+
+    Raises:
+        ArgumentError: They are the state of another model.
+    """
+    owners = [(leaf, leaf.owner and leaf.owner(), param) for leaf, param in pairs]
+    is_ours = any(owner is param for _, owner, param in owners)
+    for leaf, owner, param in owners:
+        if owner is not param and leaf.owner and not (is_ours and owner is None):
+            raise ArgumentError(
+                f"this optimiser keeps the state of another model's {param.path}; an "
+                "optimiser belongs to one model: make one for each, or a new one that "
+                "takes the state over by load_record(optimizer.to_record())"
+            )
+    for leaf, owner, param in owners:
+        if owner is not param:
+            leaf.owner = ref(param)
+
+
+def new_counter(backend: Backend, number: int) -> Counter:
+    """A counter that a step needs from now on.
+
+    Args:
+        backend: The backend of the step; while it is captured, that of the symbols.
+        number: Where it begins.
+
+    Returns:
+        The counter; while a step is captured, known to the capture from now on.
+    """
+    counter = Counter()
+    counter.number = number
+    admit = getattr(backend, "admit", None)
+    return counter if admit is None else admit(counter)
+
+
+def moved(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
+    """A copy of a leaf's own array on another backend, or of another element type.
+
+    Args:
+        leaf: The leaf, whose array outside of any capture is meant.
+        backend: A plain backend.
+        dtype: The name of the element type; default: as it is.
+
+    Returns:
+        An array of `backend`.
+    """
+    own = vars(leaf)
+    source: Backend | None = own["backend"]
+    array = own["array"] if source is None else source.to_numpy(own["array"])
+    return backend.astype(backend.asarray(array, copy=True), dtype or array.dtype)
 
 
 def frozen(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom._key import Key
 from seqloom.tensor._compile._failure import failure
 from seqloom.tensor._compile._locks import lock_of
+from seqloom.tensor._leaves import serve
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Program:
         run: The graph, made to run by the backend.
         written: Which leaves the first outputs are the new arrays of.
         build: Puts the results together.
+        owned: The places of states among the leaves, and of the parameters they serve.
 
     Attributes:
         graph: The step as one program.
@@ -34,12 +36,18 @@ class Program:
     """
 
     def __init__(
-        self, graph: Graph, run: Callable[..., Any], written: list[int], build: Build
+        self,
+        graph: Graph,
+        run: Callable[..., Any],
+        written: list[int],
+        build: Build,
+        owned: list[tuple[int, int]],
     ) -> None:
         self.graph = graph
         self._run = run
         self._written = written
         self._build = build
+        self._owned = owned
         self.called = False
 
     def __call__(self, given: Signature) -> Any:
@@ -55,6 +63,10 @@ class Program:
         """What the call gives; the leaves that it writes are nobody else's meanwhile."""
         backend: Any = given.backend
         leaves = given.leaves
+        for state, param in self._owned:
+            owner = leaves[state].owner
+            if owner is None or owner() is not leaves[param]:
+                serve([(leaves[one], leaves[other]) for one, other in self._owned])
         for leaf in leaves:
             if leaf.lent or leaf.array is None or leaf.backend is not backend:
                 self._prepare(leaves, backend)

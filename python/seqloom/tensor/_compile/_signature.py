@@ -113,6 +113,8 @@ class Signature:
         static, leaves = value.leaves()
         self.holders.append(value)
         for leaf in leaves:
+            if leaf.purpose == "optimiser":
+                break  # its state follows the model
             if leaf.backend is not None:
                 self._see(leaf.backend)
                 break

@@ -102,5 +102,5 @@ def _of_this_thread(leaf: Leaf) -> dict[str, Any]:
 def _reduced(leaf: Leaf, protocol: int) -> Any:
     """A copy or a pickle that another thread makes is of the leaf itself."""
     del protocol
-    own = {key: value for key, value in vars(leaf).items() if key != _STANDS}
+    own = {key: each for key, each in vars(leaf).items() if key not in (_STANDS, "owner")}
     return object.__new__, (getattr(leaf, _CLASS),), own

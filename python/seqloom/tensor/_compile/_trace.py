@@ -52,7 +52,9 @@ def traced(
     results = Results(after.holders)
     build = results.plan(result)
     graph, written = _closed(capture, after, inputs, new, results.raws)
-    return Program(graph, capture.target.program(graph), written, build), after
+    capture.admitted.clear()  # results may hold the capture, which must hold no state
+    run = capture.target.program(graph)
+    return Program(graph, run, written, build, list(_owned(after))), after
 
 
 def _run(
@@ -108,6 +110,15 @@ def _closed(
     return apart, written
 
 
+def _owned(after: Signature) -> Iterator[tuple[int, int]]:
+    """The places of a state and of the parameter that it serves, one state for each."""
+    places = {id(leaf): place for place, leaf in enumerate(after.leaves)}
+    owners = {id(leaf.owner()): leaf for leaf in after.leaves if leaf.owner}
+    for owner, leaf in owners.items():
+        if owner in places:
+            yield places[id(leaf)], places[owner]
+
+
 def _arrays(given: Signature, inputs: list[Value]) -> Iterator[Value]:
     """The inputs that come as arrays of NumPy, whose owner may write them later."""
     for each, value in zip(given.inputs, inputs, strict=True):
@@ -134,7 +145,8 @@ def _check_unchanged(given: Signature, after: Signature, capture: Capture) -> No
             f"the compiled step puts new parameters ({names}) into its arguments; make "
             "them before the step, or switch compiling off"
         )
-    if len(after.leaves) == len(given.leaves) and after.key != given.key:
+    same = [id(leaf) for leaf in after.leaves] == [id(leaf) for leaf in given.leaves]
+    if same and after.key != given.key:
         raise CaptureError(
             "the compiled step changes more than arrays in its arguments (a mode, a "
             "setting or a name), which would happen once instead of at every call; do that "

@@ -1,0 +1,252 @@
+"""An optimiser belongs to one model: who came late, who moved away, who is another."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, DTypeError, RecordError
+
+torch = pytest.importorskip("torch")
+X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+BACKENDS = ["numpy", "torch", "jax"]
+
+
+def plain_step(model, optimizer, x):
+    loss, grads = sl.nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+    optimizer.step(0.05, model, grads)
+    return loss
+
+
+@pytest.fixture(params=[False, True], ids=["eager", "compiled"])
+def step(request):
+    """A step as it is, and compiled."""
+    return sl.tensor.compile(plain_step, enabled=request.param)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each backend."""
+    pytest.importorskip(request.param)
+    return sl.tensor.backend(request.param)
+
+
+def new_model(backend="numpy", seed=0, dtype="float32"):
+    parts = [sl.nn.Linear(3, 4), sl.nn.Linear(4, 2)]
+    return sl.nn.Sequential(*parts).bind(backend, sl.Key(seed)).to(backend, dtype)
+
+
+def run(step, model, optimizer, steps=3):
+    x = model.backend.tensor(X).astype(model.parameters()[0][1].dtype)
+    for _ in range(steps):
+        step(model, optimizer, x)
+    return model
+
+
+def torchs(model):
+    """The same network in torch."""
+    parts = [torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)]
+    for part, layer in zip(parts, model.layers, strict=True):
+        part.weight.data[:] = torch.tensor(layer.weight.numpy())
+        part.bias.data[:] = torch.tensor(layer.bias.numpy())
+    return torch.nn.Sequential(*parts)
+
+
+def torch_run(net, optimizer, steps=3):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (net(torch.tensor(X)) ** 2).mean().backward()
+        optimizer.step()
+
+
+def assert_like(model, net):
+    theirs = [each.detach().numpy() for each in net.parameters()]
+    for (_, ours), expected in zip(model.parameters(), theirs, strict=True):
+        np.testing.assert_allclose(ours.numpy(), expected, rtol=2e-4, atol=2e-6)
+
+
+# Parameters that come late ---------------------------------------------------------------
+
+
+def test_parameters_that_come_and_go_move_as_torchs(step, backend):
+    ours = new_model(backend)
+    theirs = torchs(ours)
+    optimizer = sl.optim.AdamW(weight_decay=0.1, no_decay=())
+    judge = torch.optim.AdamW(theirs.parameters(), lr=0.05, weight_decay=0.1)
+    for frozen in (0, None, 1, None):
+        ours.unfreeze()
+        theirs.requires_grad_(requires_grad=True)
+        if frozen is not None:
+            ours.freeze(f"layers.{frozen}.*")
+            theirs[frozen].requires_grad_(requires_grad=False)
+        run(step, ours, optimizer, 2)
+        torch_run(theirs, judge, 2)
+        assert_like(ours, theirs)
+    assert optimizer.step_count == 8
+
+
+def test_a_record_keeps_who_came_late(step, tmp_path):
+    def train(between):
+        model, optimizer = new_model().freeze("*.weight"), sl.optim.AdamW()
+        run(step, model, optimizer)
+        run(step, model.unfreeze(), optimizer, 1)
+        model, optimizer = between(model, optimizer)
+        return run(step, model, optimizer, 2)
+
+    def reload(model, optimizer):
+        path = tmp_path / "states.safetensors"
+        optimizer.to_record().save(path)
+        again = new_model(seed=1).load_record(model.to_record())
+        return again, sl.optim.AdamW().load_record(sl.record.load(path))
+
+    whole, halves = train(lambda *both: both), train(reload)
+    for (_, one), (_, other) in zip(whole.parameters(), halves.parameters(), strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_a_record_that_counts_for_all_goes_on():
+    model, optimizer = new_model(), sl.optim.AdamW()
+    record = run(plain_step, model, optimizer).to_record()
+    states = optimizer.to_record()
+    assert states.metadata == {"step_count": 3}
+    again = new_model(seed=1).load_record(record)
+    run(plain_step, again, sl.optim.AdamW().load_record(states))
+    run(plain_step, model, optimizer)
+    np.testing.assert_array_equal(
+        again.layers[0].weight.numpy(), model.layers[0].weight.numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"step_count": -1},
+        {"step_count": "3"},
+        {"step_count": 3, "step_counts": [1]},
+        {"step_count": 3, "step_counts": {"weight": 0.5}},
+    ],
+)
+def test_steps_that_are_no_counts_are_refused(facts):
+    with pytest.raises(RecordError, match="whole numbers"):
+        sl.optim.AdamW().load_record(sl.record.Record({}, metadata=facts))
+
+
+def test_a_step_that_fails_does_not_count():
+    model, optimizer = new_model(), sl.optim.AdamW()
+    run(plain_step, model, optimizer)
+    wide = model.backend.tensor(X.astype("f8"))
+    with pytest.raises(DTypeError, match="float64"):
+        plain_step(model, optimizer, wide)
+    assert (optimizer.step_count, optimizer.to_record().metadata) == (3, {"step_count": 3})
+
+
+# Another model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "optimizer", [sl.optim.AdamW(), sl.optim.SGD(momentum=0.9)], ids=["AdamW", "SGD"]
+)
+def test_a_second_model_is_refused_and_left_as_it_is(step, optimizer):
+    optimizer, one, other = copy.deepcopy(optimizer), new_model(), new_model(seed=1)
+    run(step, one, optimizer)
+    run(step, new_model(seed=2), sl.optim.AdamW())  # the program is another optimiser's too
+    before = other.layers[0].weight.numpy()
+    with pytest.raises(ArgumentError, match="belongs to one model"):
+        run(step, other, optimizer)
+    np.testing.assert_array_equal(other.layers[0].weight.numpy(), before)
+    assert optimizer.step_count == 3
+    run(step, one, optimizer)
+
+
+def test_a_model_that_shares_a_part_with_another_is_refused(step):
+    model, optimizer = new_model(), sl.optim.AdamW()
+    run(step, model, optimizer)
+    other = new_model(seed=1)
+    other.layers[0] = model.layers[0]
+    with pytest.raises(ArgumentError, match=r"layers\.1\.weight"):
+        run(step, other, optimizer)
+
+
+def test_a_model_is_refused_after_the_one_before_is_gone(step):
+    optimizer = sl.optim.AdamW()
+    run(step, new_model(), optimizer)
+    with pytest.raises(ArgumentError, match="belongs to one model"):
+        run(step, new_model(seed=1), optimizer)
+
+
+def test_what_takes_the_state_over_may_have_another_model(step):
+    model, optimizer, again = new_model(), sl.optim.AdamW(), new_model(seed=1)
+    run(step, model, optimizer)
+    again.load_record(model.to_record())
+    run(step, again, sl.optim.AdamW().load_record(optimizer.to_record()))
+    run(step, model, optimizer)
+    np.testing.assert_array_equal(
+        again.layers[0].weight.numpy(), model.layers[0].weight.numpy()
+    )
+
+
+def test_a_copy_of_a_model_and_its_optimiser_goes_on(step):
+    model, optimizer = new_model(), sl.optim.AdamW()
+    run(step, model, optimizer)
+    twin, its = copy.deepcopy((model, optimizer))
+    run(step, twin, its)
+    run(step, model, optimizer)
+    np.testing.assert_array_equal(
+        twin.layers[0].weight.numpy(), model.layers[0].weight.numpy()
+    )
+
+
+# A model that moves ----------------------------------------------------------------------
+
+MOVES = [
+    *[("numpy", name, kind) for name in BACKENDS for kind in ("float32", "bfloat16")],
+    *[("numpy", name, "float64") for name in ("numpy", "torch")],
+    ("torch", "numpy", "float16"),
+    ("torch", "jax", "float32"),
+    ("jax", "numpy", "float32"),
+    ("jax", "torch", "bfloat16"),
+]
+
+
+@pytest.mark.parametrize(("origin", "name", "kind"), MOVES)
+def test_the_state_follows_its_model(origin, name, kind):
+    for each in (origin, name):
+        pytest.importorskip(each)
+    model, optimizer = new_model(origin), sl.optim.AdamW()
+    run(plain_step, model, optimizer)
+    run(plain_step, model.to(name, kind), optimizer)
+    assert {each.dtype.name for each in optimizer.to_record().values()} == {kind}
+    expected = run(plain_step, new_model("numpy"), sl.optim.AdamW(), 6)
+    loose = {"float16": 2e-2, "bfloat16": 1e-1}.get(kind, 1e-5)
+    np.testing.assert_allclose(
+        model.layers[0].weight.numpy().astype("f4"),
+        expected.layers[0].weight.numpy(),
+        atol=loose,
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "name", "kind"),
+    [
+        ("numpy", "torch", "float32"),
+        ("torch", "numpy", "float64"),
+        ("numpy", "jax", "float32"),
+        ("jax", "numpy", "float32"),
+        ("numpy", "numpy", "bfloat16"),
+    ],
+)
+def test_the_state_follows_its_model_in_a_compiled_step(origin, name, kind):
+    for each in (origin, name):
+        pytest.importorskip(each)
+    step = sl.tensor.compile(plain_step)
+    model, optimizer = new_model(origin), sl.optim.AdamW()
+    run(step, model, optimizer)
+    run(step, model.to(name, kind), optimizer)
+    expected = run(plain_step, new_model("numpy"), sl.optim.AdamW(), 6)
+    np.testing.assert_allclose(
+        model.layers[0].weight.numpy().astype("f4"),
+        expected.layers[0].weight.numpy(),
+        atol=1e-1 if kind == "bfloat16" else 1e-5,
+    )
+    assert optimizer.step_count == 6
