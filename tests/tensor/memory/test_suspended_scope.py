@@ -1,0 +1,148 @@
+"""Scopes of code that stops in its middle: generators, tasks and threads beside them."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ReleasedError
+
+B = sl.tensor.backend("numpy", num_threads=1)
+
+
+def released(tensor):
+    try:
+        tensor.shape  # noqa: B018
+    except ReleasedError:
+        return True
+    return False
+
+
+def batches(made, count=3):
+    """Yields numbers from inside a scope; what it makes goes into a list of weak worth."""
+    with sl.tensor.scope():
+        for number in range(count):
+            x = B.tensor([float(number)])
+            made["inside"] = x
+            yield number
+
+
+def test_a_caller_keeps_what_it_makes_while_a_generator_waits_inside_a_scope():
+    made, mine = {}, []
+    with pytest.warns(sl.errors.LeakWarning):
+        for number in batches(made):
+            mine.append(B.tensor([1.0]) * number)
+    assert [each.item() for each in mine] == [0, 1, 2]
+    assert released(made["inside"])
+
+
+def test_it_belongs_to_the_scope_of_the_caller():
+    generator = batches({}, count=2)
+    with sl.tensor.scope():
+        next(generator)
+        mine = B.tensor([1.0])
+        kept = (mine * 2).keep()
+        generator.close()
+        assert mine.item() == 1
+    assert released(mine)
+    assert kept.item() == 2
+
+
+@pytest.mark.filterwarnings("ignore::seqloom.errors.LeakWarning")
+def test_a_generator_keeps_its_own_while_scopes_of_the_caller_come_and_go():
+    def doubling():
+        with sl.tensor.scope():
+            x = B.tensor([1.0])
+            while True:
+                yield x.item()
+                x = x * 2
+
+    generator, found = doubling(), []
+    for _ in range(4):
+        with sl.tensor.scope():
+            found.append(next(generator))
+            mine = B.tensor([1.0])
+        assert released(mine)
+    assert found == [1, 2, 4, 8]
+
+
+def test_a_function_that_a_generator_calls_is_inside_its_scope():
+    made = []
+
+    def helper():
+        made.append(B.tensor([1.0]))
+
+    def generator():
+        with sl.tensor.scope():
+            helper()
+            yield
+
+    with pytest.warns(sl.errors.LeakWarning):
+        list(generator())
+    assert released(made[0])
+
+
+def test_a_context_manager_made_of_a_generator_is_a_scope_of_its_block():
+    @contextlib.contextmanager
+    def session():
+        with sl.tensor.scope():
+            yield
+
+    with session():
+        x = B.tensor([1.0])
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(session())
+        y = B.tensor([1.0])
+    assert released(x)
+    assert released(y)
+
+
+def test_many_tensors_of_a_generator_are_not_all_remembered():
+    def generator():
+        with sl.tensor.scope():
+            for _ in range(5000):
+                B.tensor([1.0])
+            yield len(sl.tensor._memory._scope.innermost.get().made)
+
+    assert next(generator()) < 3000
+
+
+def test_tasks_beside_a_task_in_a_scope_keep_what_they_make():
+    async def inside(ready, over):
+        with sl.tensor.scope():
+            x = B.tensor([1.0])
+            child = asyncio.create_task(beside(over))  # inherits the context
+            ready.set()
+            await over.wait()
+            y = await made_for_it()
+        return x, y, await child
+
+    async def made_for_it():
+        await asyncio.sleep(0)
+        return B.tensor([2.0])
+
+    async def beside(over):
+        x = B.tensor([3.0])
+        over.set()
+        await asyncio.sleep(0)
+        return x
+
+    async def main():
+        ready, over = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(inside(ready, over))
+        await ready.wait()
+        mine = B.tensor([4.0])
+        return (*await task, mine)
+
+    x, y, child, mine = asyncio.run(main())
+    assert (released(x), released(y)) == (True, True)
+    assert (child.item(), mine.item()) == (3, 4)
+
+
+def test_a_thread_keeps_what_it_makes_while_a_task_in_a_scope_waits_for_it():
+    async def main():
+        with sl.tensor.scope():
+            return await asyncio.to_thread(lambda: B.tensor([1.0]))
+
+    assert asyncio.run(main()).item() == 1
