@@ -1,21 +1,29 @@
 """Collects every example of the README, the docs and the docstrings as a test."""
 
 import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import copy, copytree, rmtree
+from shutil import copytree, rmtree
 from tempfile import mkdtemp
 
 import pytest
-from sybil import Sybil
+from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
 HOME = Path(__file__).parent
-DEMO = HOME / "python/seqloom/_demo"
-GENOTYPES = HOME / "python/seqloom/_demo/genotypes"
+# A block of commands: indented lines, of which one calls seqloom.
+INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
+COMMAND = re.compile(r"^ {4}(?:.*\| )?seqloom ", re.MULTILINE)
+# What blocks made in an empty folder, by their text.
+MADE: dict[str, Path] = {}
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def enter_scratch(namespace: dict[str, object]) -> None:
@@ -24,14 +32,46 @@ def enter_scratch(namespace: dict[str, object]) -> None:
     os.chdir(mkdtemp(prefix="seqloom-doc-"))
 
 
-def enter_demo(namespace: dict[str, object]) -> None:
-    """Gives each page a folder that holds the files its examples read."""
+def enter_page(namespace: dict[str, object]) -> None:
+    """Gives each page an empty folder, and nothing that a reader would not have."""
     enter_scratch(namespace)
     namespace["installed"] = _is_installed
-    for name in ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"):
-        copy(DEMO / name, name)
-    copy("test.fa.gz", "new.fa.gz")
-    copytree(GENOTYPES, "examples/data/genotypes")
+
+
+def find_commands(document: Document) -> Iterator[Region]:
+    """Finds what a reader types into a shell."""
+    fences = [match.span() for match in FENCED.finditer(document.text)]
+    for block in INDENTED.finditer(document.text):
+        is_fenced = any(start <= block.start() < end for start, end in fences)
+        if COMMAND.search(block[0]) and not is_fenced:
+            yield Region(block.start(), block.end(), block[0], type_commands)
+
+
+def type_commands(example: Example) -> str | None:
+    """Types a block; what it made in an empty folder once, it would make there again."""
+    is_fresh = not any(Path().iterdir())
+    if is_fresh and example.parsed in MADE:
+        copytree(MADE[example.parsed], ".", dirs_exist_ok=True)
+        return None
+    fault = run_commands(example)
+    if is_fresh and fault is None:
+        MADE[example.parsed] = Path(mkdtemp(prefix="seqloom-made-"))
+        copytree(".", MADE[example.parsed], dirs_exist_ok=True)
+    return fault
+
+
+def run_commands(example: Example) -> str | None:
+    """Runs a block in bash; gives what it printed where a command failed."""
+    script = "set -o pipefail\n" + example.parsed
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(  # noqa: S603 - our own pages
+        ["bash", "-e", "-c", script],  # noqa: S607 - as the reader has it
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return None if done.returncode == 0 else f"{script}\n{done.stdout}\n{done.stderr}"
 
 
 def _is_installed(library: str) -> bool:
@@ -48,9 +88,9 @@ def leave_scratch(_: dict[str, object]) -> None:
 
 
 markdown = Sybil(
-    parsers=[PythonCodeBlockParser(), SkipParser()],
+    parsers=[PythonCodeBlockParser(), SkipParser(), find_commands],
     patterns=["*.md"],
-    setup=enter_demo,
+    setup=enter_page,
     teardown=leave_scratch,
 )
 docstrings = Sybil(
@@ -65,7 +105,9 @@ pytest_collect_file = (markdown + docstrings).pytest()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fails a run in which anything built rayon's global pool, which nobody owns."""
+    """Tidies up, and fails a run that built rayon's global pool, which nobody owns."""
+    for made in MADE.values():
+        rmtree(made)
     native = import_module("seqloom._rust._native")
     if not native.claim_global_pool():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
