@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._path import expand
+from seqloom.data._source_options import SourceOptions
+from seqloom.data._sources import sources_of
+from seqloom.data._store import Inputs
 from seqloom.errors import ArgumentError
-from seqloom.io import open_sequences
 from seqloom.io._alphabet import alphabet_of
 from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
 
-def guess_alphabet(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> str:
-    """Decides on all letters of some files whether they are DNA, RNA or protein.
+def guess_alphabet(
+    paths: Any,
+    *,
+    sequence_column: str = "sequence",
+    comments: str = "error",
+    whitespace: str = "error",
+) -> str:
+    """Decides on all letters of some sequences whether they are DNA, RNA or protein.
 
     Args:
-        paths: A file, a pattern, or several of them.
+        paths: A file, a pattern, several of them, or whatever else ``SequenceDataset``
+            takes.
+        sequence_column: A table's column of sequences.
+        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` leaves out blanks among letters.
 
     Returns:
         ``"dna"``, ``"rna"`` or ``"protein"``: a name that ``OneHot`` knows.
@@ -40,19 +48,24 @@ def guess_alphabet(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[st
         >>> guess_alphabet("a.fa")
         'protein'
     """
-    files = expand(paths)
-    counts = np.sum([_counts(path) for path in files], axis=0)
+    options = SourceOptions(
+        comments=comments, whitespace=whitespace, sequence_column=sequence_column
+    )
+    sources = sources_of(paths, options)
+    held = {path: held.batch for path, held in sources.held.items()}
+    inputs = Inputs(sources.paths, options, held)
+    counts = np.sum([_counts(path, inputs) for path in inputs.paths], axis=0)
     try:
         return alphabet_of(counts)
     except ArgumentError as error:
-        raise ArgumentError(f"{', '.join(files)}: {error}") from None
+        raise ArgumentError(f"{', '.join(inputs.paths)}: {error}") from None
 
 
-def _counts(path: str) -> NDArray[np.int64]:
+def _counts(path: str, inputs: Inputs) -> NDArray[np.int64]:
     """Counts the letters of one file."""
-    check_regular(path)
+    if path not in inputs.held:
+        check_regular(path)
     counts = np.zeros(256, np.int64)
-    with open_sequences(path) as reader:
-        for batch in reader.batches(1 << 16, max_bytes=1 << 24):
-            counts += _native.count_letters(batch.sequences.data)
+    for batch in inputs.batches(path):
+        counts += _native.count_letters(batch.sequences.data)
     return counts

@@ -37,13 +37,21 @@ class Frame:
             is_table = bool(columns) and all(map(is_column, columns.values()))
             return cls(what, list(map(str, columns)), columns) if is_table else None
         names = getattr(table, "column_names", getattr(table, "columns", None))
-        if isinstance(table, type) or names is None or callable(names):
+        has_rows = hasattr(table, "__len__") and hasattr(table, "__getitem__")
+        if isinstance(table, type) or not has_rows or names is None or callable(names):
             return None
         return cls(what, [str(name) for name in names], table)
 
     def column(self, name: str) -> list[Any]:
-        """Lists the values of a column."""
-        return values_of(self.table[name])
+        """Lists the values of a column; of classes by number, as some have, the names."""
+        values = values_of(self.table[name])
+        features: Any = getattr(self.table, "features", None)
+        feature = features.get(name) if isinstance(features, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        classes: list[str] | None = getattr(feature, "names", None)  # pyright: ignore[reportUnknownArgumentType]
+        if classes is None:
+            return values
+        # A number below 0 says there that nothing is known.
+        return [None if at is None or at < 0 else classes[at] for at in values]
 
     def index(self) -> list[Any] | None:
         """Lists the names of the rows, where somebody gave them some."""

@@ -10,7 +10,7 @@ import numpy as np
 from seqloom._ragged import offsets_of
 from seqloom.data._extent import Extents, extents_of, leaves_out
 from seqloom.data._store import LIMIT, MemoryStore, read_store
-from seqloom.errors import FileError
+from seqloom.errors import ArgumentError, FileError
 from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Records:
     """Sequence records of several files, or some of them.
 
     A pickle holds paths and a digest of the content; the files are opened again where it is
-    unpickled, on first use, and must not have changed.
+    unpickled, on first use, and must not have changed. What was given in memory it holds.
 
     Args:
         inputs: The files.
@@ -43,7 +43,8 @@ class Records:
 
     def __init__(self, inputs: Inputs, *, in_memory: bool | None = None) -> None:
         for path in inputs.paths:
-            check_regular(path)
+            if path not in inputs.held:
+                check_regular(path)
         self.inputs = inputs
         self._store: Store | None = _open(inputs, in_memory=in_memory)
         self.in_memory = isinstance(self._store, MemoryStore)
@@ -162,10 +163,16 @@ class Records:
 
 def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
     """Reads files into memory if they are small, or finds out where their records are."""
-    if in_memory is not False:
-        store = read_store(inputs, None if in_memory else LIMIT)
+    if in_memory is not False or inputs.held:
+        store = read_store(inputs, None if in_memory or inputs.held else LIMIT)
         if store is not None:
             return store
+    if inputs.must_be_held:
+        raise ArgumentError(
+            f"{inputs.paths[0]}: is not held in memory, and an index leaves nothing out: "
+            "pass in_memory=True, or write a clean file with seqloom convert "
+            "--whitespace strip --comments skip"
+        )
     from seqloom.data._indexed import IndexedStore  # most datasets need no index
 
     return IndexedStore(inputs)

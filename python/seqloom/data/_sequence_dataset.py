@@ -12,8 +12,9 @@ from seqloom.data._encoded import first_refused, in_file
 from seqloom.data._encoder import Refusing, check_encoder
 from seqloom.data._items import SequenceItems
 from seqloom.data._length import check_lengths
-from seqloom.data._path import expand
 from seqloom.data._records import Records
+from seqloom.data._source_options import SourceOptions
+from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
 from seqloom.data.label._join import join, join_each
 from seqloom.data.label._labels import number_labels
@@ -22,7 +23,6 @@ from seqloom.data.label._source import choose_source
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    import os
     import re
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from seqloom.data.label._source import Source
     from seqloom.errors import LetterError
 
-    Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-
 _AT_ONCE = 1 << 16
 
 
 class SequenceDataset(SequenceItems):
-    """Sequences of one or several files, augmented and encoded when asked for, with labels.
+    """Sequences of files or from memory, augmented and encoded when asked for, with labels.
 
     An item is a dict: ``id``, ``inputs`` (``sequence``, where there is no encoder, and
     ``quality`` with it where files are FASTQ), ``file``, ``ordinal`` (the record's number
@@ -50,14 +48,21 @@ class SequenceDataset(SequenceItems):
     are read through an index (``sl.io.SequenceIndex``), which is made once and kept beside
     the file. A pickle holds paths, options and a
     digest of the content: another process opens the files again on first use, and a file
-    that has changed meanwhile is an error.
+    that has changed meanwhile is an error. Tables and what was given in memory it holds.
+
+    Sequences from memory are a list (of texts, bytes, pairs of id and sequence, dicts, or
+    records), a dict from id to sequence, a dict of columns, an array of texts or bytes, a
+    series, a data frame (pandas, polars, Arrow), or a Hugging Face dataset. Ids are those
+    given, else numbers from 0. A file may be a table too: CSV, TSV or Parquet with a column
+    ``sequence``; its column ``label``, where there is one, is the labels.
 
     Labels come from tables joined by id, from a dict, from the headers, from the names of
     the files, or from a function of the record. Text and whole numbers are classes; numbers
     with a fraction need ``task="regress"``.
 
     Args:
-        paths: A file, a pattern (``"part-*.fa.gz"``), or several of them.
+        paths: A file, a pattern (``"part-*.fa.gz"``), several of them, or sequences from
+            memory.
         encoder: Turns letters into numbers; ``sl.encode.OneHot``, for example.
         augment: Changes letters before they are encoded, by a key of seed, epoch and
             ordinal; ``sl.augment.ReverseComplement``, for example.
@@ -65,12 +70,14 @@ class SequenceDataset(SequenceItems):
             from id to label, a function that gives a ``SequenceRecord`` its label, an
             array or a list of numbers in the order of the records; ``"file"`` where each
             file is a class, called as the file is without its endings, or a dict from file
-            to label.
+            to label. None takes the column of a table of sequences, if it has one; False
+            leaves labels out.
         classes: The order of the classes; a label outside is an error. None sorts them.
         max_length: A longer sequence is an error.
         seed: Which of the many ways to augment.
         id_column: The tables' column of ids.
         label_column: The tables' column of labels, or several of numbers.
+        sequence_column: The column of sequences, of a table of sequences.
         label_from_header: A regular expression instead of tables; its group named
             ``label``, else its first group, else all that it matches is the label.
         unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
@@ -80,6 +87,9 @@ class SequenceDataset(SequenceItems):
             commas in one column, or 0 and 1 in several.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
+        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA, of tables and
+            in memory.
         in_memory: Whether all records are held in memory; None holds them where ids,
             letters and qualities are below 1 GiB.
 
@@ -100,11 +110,13 @@ class SequenceDataset(SequenceItems):
         2 sequences of 4; no 1, yes 1
         >>> data[1]["sequence"], int(data[1]["label"]), data.classes
         (b'GGCC', 1, ('no', 'yes'))
+        >>> print(SequenceDataset({"sequence": ["ACGT", "GG"], "label": ["no", "yes"]}))
+        2 sequences of 2 to 4; no 1, yes 1
     """
 
     def __init__(
         self,
-        paths: Paths,
+        paths: Any,
         *,
         encoder: Encoder | None = None,
         augment: Any = None,
@@ -115,16 +127,29 @@ class SequenceDataset(SequenceItems):
         id_column: str = "id",
         label_column: str | Sequence[str] = "label",
         label_from_header: str | re.Pattern[str] | None = None,
+        sequence_column: str = "sequence",
         unlabelled: str = "error",
         missing: Iterable[str] = MISSING,
         task: str = "auto",
         quality: str = "phred33",
+        comments: str = "error",
+        whitespace: str = "error",
         in_memory: bool | None = None,
     ) -> None:
         if unlabelled not in {"error", "skip"}:
             raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
         check_encoder(encoder)
-        self._records = Records(Inputs(expand(paths), quality), in_memory=in_memory)
+        options = SourceOptions(
+            quality=quality,
+            comments=comments,
+            whitespace=whitespace,
+            sequence_column=sequence_column,
+            id_column=id_column,
+        )
+        sources = sources_of(paths, options)
+        batches = {path: held.batch for path, held in sources.held.items()}
+        inputs = Inputs(sources.paths, options, batches)
+        self._records = Records(inputs, in_memory=in_memory)
         check_lengths(self._records, max_length, encoder)
         super().__init__(self._records.paths, encoder=encoder, augment=augment, seed=seed)
         classes = None if classes is None else tuple(classes)
@@ -137,6 +162,7 @@ class SequenceDataset(SequenceItems):
             label_from_header,
             id_column=id_column,
             label_column=label_column,
+            frames=sources.frames,
         )
         if source is not None:
             source = drop_missing(source, missing, classes=classes, task=task)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -11,11 +11,12 @@ import numpy as np
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.data._content import content_digest
+from seqloom.data._source_options import SourceOptions
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch, open_sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -35,7 +36,8 @@ class Inputs:
 
     Args:
         paths: The files, in order.
-        quality: What a letter of quality means in FASTQ.
+        reading: How they are read.
+        held: Records that are in memory, by what stands for their file.
 
     Examples:
         >>> Inputs(("a.fa",)).options
@@ -43,15 +45,24 @@ class Inputs:
     """
 
     paths: tuple[str, ...]
-    quality: str = "phred33"
+    reading: SourceOptions = field(default_factory=SourceOptions)
+    held: Mapping[str, SequenceBatch] = field(default_factory=dict[str, SequenceBatch])
 
     @property
     def options(self) -> dict[str, Any]:
         """What ``open_sequences`` is told beside the path."""
-        return {} if self.quality == "phred33" else {"quality": self.quality}
+        return self.reading.of_files
+
+    @property
+    def must_be_held(self) -> bool:
+        """Whether an index of files cannot give the records."""
+        return bool(self.held) or self.reading.leaves_out
 
     def batches(self, path: str) -> Iterator[SequenceBatch]:
         """Reads one file from start to end."""
+        if path in self.held:
+            yield self.held[path]
+            return
         with opened(path, self.options) as reader:
             yield from reader.batches(_RECORDS, max_bytes=_BYTES)
 

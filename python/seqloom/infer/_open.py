@@ -1,7 +1,7 @@
 """From whatever `predict` is given to records that the model's encoder reads."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfileobj
@@ -10,13 +10,18 @@ from typing import IO, Any, TypeAlias, cast
 
 from seqloom._arguments import shown
 from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
+from seqloom.data._frame import Frame
+from seqloom.data._sources import is_sequence_table
 from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import check_examples
 from seqloom.models._learned import seen_by
 
 FilePath: TypeAlias = str | os.PathLike[str]
-Readable: TypeAlias = FilePath | IO[bytes] | IO[str] | Sequence[FilePath]
+# A data frame or a data set of another library has no type that we could name.
+Readable: TypeAlias = Any
+# What records of ours and of Biopython have.
+_LETTERS_OF = ("sequence", "seq")
 
 
 @contextmanager
@@ -30,13 +35,43 @@ def opened(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
     Yields:
         Records that the model reads.
     """
-    if hasattr(data, "batch"):
+    if hasattr(data, "batch") and hasattr(data, "encoder"):
         yield _checked(trained, data)
     elif hasattr(data, "read"):
         with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
             yield examples
     else:
-        yield _from_files(trained.encoder, _paths_of(data))
+        yield _opened(trained.encoder, data)
+
+
+def labelled(trained: Trained, data: Examples | Readable) -> Examples:
+    """Opens a table of sequences and labels, or checks that a dataset has the encoder.
+
+    Args:
+        trained: The model.
+        data: A dataset, the path of a table, or sequences and labels from memory.
+
+    Returns:
+        Records that the model reads, with labels.
+    """
+    if isinstance(trained.encoder, GenotypeEncoder) or not _is_of_sequences(data):
+        check_examples("data", data)
+        return cast("Examples", seen_by(trained.encoder, data))
+    task = trained.task.name
+    options: dict[str, Any] = {"classes": trained.classes, "task": task}
+    if task != "classify" and len(trained.classes) > 1:
+        options["label_column"] = trained.classes
+    return SequenceDataset(data, encoder=trained.encoder, **options)
+
+
+def _is_of_sequences(data: object) -> bool:
+    """Tells a table of sequences, a file or in memory, from what is none."""
+    if isinstance(data, (list, tuple)):
+        rows: list[Any] = list(cast("Any", data))
+        return bool(rows) and isinstance(rows[0], Mapping)
+    if isinstance(data, (str, os.PathLike)):
+        return is_sequence_table(cast("FilePath", data), "sequence")
+    return Frame.of(data) is not None
 
 
 def check_encoder(trained: Trained, data: Examples) -> None:
@@ -56,27 +91,53 @@ def _checked(trained: Trained, data: object) -> Examples:
     return examples
 
 
-def _paths_of(data: object) -> list[Any]:
-    """Lists the files that are meant."""
+def _opened(encoder: Any, data: object) -> Examples:
+    """Opens files, or sequences from memory, as the model's encoder reads them."""
     if isinstance(data, bytes):
-        return [os.fsdecode(data)]
-    if isinstance(data, (str, os.PathLike)):
-        return [data]
+        data = os.fsdecode(data)
+    if isinstance(encoder, GenotypeEncoder):
+        return _genotypes(encoder, _paths_of(data))
+    if not isinstance(data, (str, os.PathLike)) and Frame.of(data) is None:
+        data = _rows_of(data)
+    return SequenceDataset(data, encoder=encoder, labels=False)
+
+
+def _rows_of(data: object) -> object:
+    """Refuses what is neither files nor sequences."""
+    if isinstance(data, Mapping):
+        return data  # pyright: ignore[reportUnknownVariableType]
     if hasattr(data, "dataset") or hasattr(data, "shard"):
         check_examples("data", data)
     found = list(cast("Any", data)) if hasattr(data, "__iter__") else [None]
+    if not all(map(_can_be_sequence, found)):
+        raise ArgumentError(
+            "data must be a file, an open file, several files, a list, dict or data frame "
+            f"of sequences, or a dataset with the model's encoder, got {shown(data)}"
+        )
+    return data if hasattr(data, "__len__") else found
+
+
+def _can_be_sequence(row: object) -> bool:
+    """Tells whether an element of a list may be a file or a sequence."""
+    kinds = (str, os.PathLike, bytes, bytearray, Mapping, tuple, list)
+    is_bytes = getattr(getattr(row, "dtype", None), "itemsize", 0) == 1
+    return isinstance(row, kinds) or is_bytes or any(hasattr(row, it) for it in _LETTERS_OF)
+
+
+def _paths_of(data: object) -> list[Any]:
+    """Lists the files that are meant."""
+    if isinstance(data, (str, os.PathLike)):
+        return [data]
+    found = list(cast("Any", data)) if hasattr(data, "__iter__") else [None]
     if not all(isinstance(each, (str, os.PathLike)) for each in found):
         raise ArgumentError(
-            "data must be a file, an open file, several files, or a dataset with the "
-            f"model's encoder, got {shown(data)}"
+            f"data must be a .bed, or a dataset with the model's encoder, got {shown(data)}"
         )
     return found
 
 
-def _from_files(encoder: Any, paths: list[FilePath]) -> Examples:
-    """Opens files as the model's encoder reads them, without labels."""
-    if not isinstance(encoder, GenotypeEncoder):
-        return SequenceDataset(paths, encoder=encoder)
+def _genotypes(encoder: GenotypeEncoder, paths: list[FilePath]) -> Examples:
+    """Opens a .bed as the model's encoder reads it, without labels."""
     if len(paths) != 1:
         raise ArgumentError(f"genotypes are one .bed at a time, got {len(paths)} files")
     if encoder.covariate_names:
@@ -99,7 +160,7 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
         held = Path(folder) / "stream"
         try:
             _copy(stream, held)
-            yield SequenceDataset(held, encoder=encoder)
+            yield SequenceDataset(held, encoder=encoder, labels=False)
         except SeqloomError as error:
             # A reader knows the file by the name that it gave to open().
             words = (str(each).replace(str(held), name) for each in error.args)

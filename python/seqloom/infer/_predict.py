@@ -1,18 +1,17 @@
 """Predicting and judging with a trained model."""
 
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from seqloom._threads import limit_blas, thread_count
 from seqloom.errors import LabelError
 from seqloom.infer._loop import run_model
-from seqloom.infer._open import FilePath, Readable, check_encoder, opened
+from seqloom.infer._open import FilePath, Readable, check_encoder, labelled, opened
 from seqloom.infer._progress import OnBatch, Watching, told
 from seqloom.infer._scores import Scores
 from seqloom.models import Classify, Examples, Trained
-from seqloom.models._examples import check_examples, noun_of
-from seqloom.models._learned import seen_by
+from seqloom.models._examples import noun_of
 from seqloom.models._trained import trained_of
 
 
@@ -39,9 +38,9 @@ def predict(
 
     Args:
         model: A trained model, the run that made it, or its run folder.
-        data: Sequence files, an open one, a .bed of genotypes, or a dataset that has the
-            model's encoder. Variants are found by id and alleles, in whatever order they
-            are.
+        data: Sequence files, an open one, sequences from memory (a list, a dict, a data
+            frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
+            are found by id and alleles, in whatever order they are.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -67,6 +66,8 @@ def predict(
         >>> scores = sl.infer.predict(run.trained, "a.fa")
         >>> scores.ids, scores.classes, scores.to_numpy().shape
         (['a', 'b'], ('no', 'yes'), (2, 2))
+        >>> sl.infer.predict(run.trained, ["ACGT", "ACGA"]).ids
+        ['0', '1']
     """
     threads = thread_count(num_threads)
     trained = trained_of(model, num_threads=threads)
@@ -80,7 +81,7 @@ def predict(
 
 def evaluate(
     model: Model,
-    data: Examples,
+    data: Examples | Readable,
     *,
     num_threads: int | None = None,
     progress: Watching = None,
@@ -89,7 +90,8 @@ def evaluate(
 
     Args:
         model: A trained model, the run that made it, or its run folder.
-        data: A dataset with labels and the model's encoder and classes.
+        data: A dataset with labels and the model's encoder and classes; or a table of
+            sequences and labels: its path, a data frame, or a dict of columns.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -99,8 +101,8 @@ def evaluate(
         pearson, spearman, rmse.
 
     Raises:
-        ArgumentError: An argument is of another type: files have no labels, so `data` is a
-            dataset.
+        ArgumentError: An argument is of another type: sequence files have no labels, so
+            that `data` is a dataset or a table.
         ConfigError: The dataset has another encoder than the model.
         LabelError: It has no labels, or those of another task or other classes.
 
@@ -116,11 +118,10 @@ def evaluate(
     """
     threads = thread_count(num_threads)
     trained = trained_of(model, num_threads=threads)
-    check_examples("data", data)
-    data = cast("Examples", seen_by(trained.encoder, data))
-    check_labels(trained, data)
+    examples = labelled(trained, data)
+    check_labels(trained, examples)
     with limit_blas(threads), told(progress) as tell:
-        return measure(trained, data, score(trained, data, progress=tell))
+        return measure(trained, examples, score(trained, examples, progress=tell))
 
 
 def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:

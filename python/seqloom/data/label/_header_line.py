@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from seqloom.errors import LabelError
 
+_CHOOSE = "id_column and label_column (--id-column, --label-column)"
 
-def column_position(path: str, names: list[str], name: str) -> int:
+
+def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOOSE) -> int:
     """Finds a column by its name."""
     if names.count(name) > 1:
         raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
@@ -14,5 +16,5 @@ def column_position(path: str, names: list[str], name: str) -> int:
     found = ", ".join(filter(None, names))[:80]
     raise LabelError(
         f"{path}: no column {name!r}, the first line names {found or 'nothing'}; "
-        "choose with --id-column and --label-column"
+        f"choose with {hint}"
     )

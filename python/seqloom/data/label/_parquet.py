@@ -29,8 +29,14 @@ def read_parquet(path: str, columns: tuple[str, ...]) -> Rows:
     return ids, list(zip(*rest, strict=True)), list(range(1, len(ids) + 1))
 
 
-def _table(path: str, columns: tuple[str, ...]) -> Any:
-    """Reads columns by their names."""
+def whole_parquet(path: str) -> tuple[list[str], Any]:
+    """Reads all columns, with their names."""
+    table = _table(path, None)
+    return list(table.column_names), table
+
+
+def _table(path: str, columns: tuple[str, ...] | None) -> Any:
+    """Reads columns by their names; None means all."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -43,6 +49,7 @@ def _table(path: str, columns: tuple[str, ...]) -> Any:
     try:
         with read(path) as file:
             names: list[str] = list(file.schema_arrow.names)
+            columns = tuple(names) if columns is None else columns
             wanted = [names[column_position(path, names, name)] for name in columns]
             return file.read(columns=list(dict.fromkeys(wanted))).select(wanted)
     except pa.ArrowInvalid as error:

@@ -73,14 +73,49 @@ def choose_source(
     *,
     id_column: str,
     label_column: str | Sequence[str],
+    frames: Sequence[Frame | None] = (),
 ) -> Source | None:
-    """Takes labels from where the caller says."""
+    """Takes labels from where the caller says, or from the tables that sequences are in."""
     names = _names(label_column)
     if label_from_header is not None:
         if labels is not None:
             raise ArgumentError("give labels or label_from_header, not both")
         return header_source(label_from_header, records, names)
-    return None if labels is None else _source_of(labels, records, id_column, names=names)
+    tables = [frame for frame in frames if frame is not None]
+    if isinstance(labels, str) and any(labels in frame.names for frame in tables):
+        labels, names = None, (labels,)
+    if labels is None and tables:
+        return own_source(tables, records, names)
+    if labels is None or labels is False:
+        return None
+    return _source_of(labels, records, id_column, names=names)
+
+
+def own_source(tables: list[Frame], records: Records, columns: Cells) -> Source | None:
+    """Takes labels from the tables that sequences are in, if they have some."""
+    has = [set(columns) <= set(frame.names) for frame in tables]
+    if not any(has) and columns == ("label",):
+        return None
+    for frame, name in itertools.product(tables, columns):
+        column_position(frame.what, frame.names, name)
+    if len(tables) < len(records.paths):
+        raise LabelError(
+            f"{tables[0].what}: has labels, but not all files are tables: give labels= for "
+            "all, or labels=False"
+        )
+    rows = [row for frame in tables for row in rows_of(frame, columns)]
+    cells = {str(i): row for i, row in enumerate(rows)}
+    what = ", ".join(frame.what for frame in tables)
+    names = columns
+    if rows and len(rows[0]) != len(names):
+        names = tuple(f"{columns[0]}_{i}" for i in range(len(rows[0])))
+    return Source(what, names, cells, is_each=True)
+
+
+def rows_of(frame: Frame, columns: Cells) -> list[Cells]:
+    """Writes some columns of a table as the cells of each row."""
+    parts = [cells_of(frame.column(name)) for name in columns]
+    return [tuple(itertools.chain.from_iterable(row)) for row in zip(*parts, strict=True)]
 
 
 def _names(label_column: str | Sequence[str]) -> Cells:
@@ -174,10 +209,7 @@ def frame_source(frame: Frame, id_column: str, columns: Cells) -> Source:
         index = frame.column(id_column)
     for name in columns:
         column_position(frame.what, names, name)
-    parts = [cells_of(frame.column(name)) for name in columns]
-    rows: list[Cells] = [
-        tuple(itertools.chain.from_iterable(row)) for row in zip(*parts, strict=True)
-    ]
+    rows = rows_of(frame, columns)
     table = Table(frame.what, list(map(str, index)), rows, list(range(1, len(rows) + 1)))
     return _of_tables([table], columns)
 

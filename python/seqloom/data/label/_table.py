@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from seqloom.data._frame import Frame
 from seqloom.data.label._header_line import column_position
-from seqloom.data.label._parquet import is_parquet, read_parquet
+from seqloom.data.label._parquet import is_parquet, read_parquet, whole_parquet
 from seqloom.errors import FileError, FormatError, MissingFileError
 
 if TYPE_CHECKING:
     from _csv import Reader
     from collections.abc import Generator
 
+_LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
 
 
@@ -54,6 +56,37 @@ def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
             return _parse(path, file, (id_column, *columns))
 
 
+def read_frame(path: str) -> Frame:
+    """Reads all columns of a table whose first line names them, as text."""
+    with reading(path):
+        if is_parquet(path):
+            return Frame(path, *whole_parquet(path))
+        with open_text(path) as file:
+            return _columns(path, file)
+
+
+def _columns(path: str, file: TextIO) -> Frame:
+    """Takes the lines of a table apart into columns."""
+    names = header_of(path, file)
+    file.seek(0)
+    table = _parse(path, file, (names[0], *names[1:]))
+    columns = dict(zip(names[1:], zip(*table.rows, strict=True), strict=False))
+    cells = {name: list(columns.get(name, ())) for name in names[1:]}
+    return Frame(path, names, {names[0]: table.ids, **cells})
+
+
+def header_of(path: str, file: TextIO) -> list[str]:
+    """Reads the names of the columns."""
+    return _names(next(filter(any, csv_reader(path, file))))
+
+
+def _names(cells: list[str]) -> list[str]:
+    """Cleans the names of columns."""
+    names = [name.strip() for name in cells]
+    names[0] = names[0].lstrip("#").strip()
+    return names
+
+
 @contextmanager
 def reading(path: str) -> Generator[None]:
     """Says of what fails while a table is read which table it is."""
@@ -81,10 +114,14 @@ def open_text(path: str) -> Generator[TextIO]:
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> Table:
     """Reads line by line, and says in which one something is wrong."""
     reader = csv_reader(path, file)
+    # A sequence may be longer than the 128 KiB that a cell has by default.
+    before = csv.field_size_limit(_LONGEST_CELL)
     try:
         return _pick(path, reader, columns)
     except csv.Error as error:
         raise fault_at(path, reader.line_num, str(error)) from error
+    finally:
+        csv.field_size_limit(before)
 
 
 def csv_reader(path: str, file: TextIO) -> Reader:
@@ -111,8 +148,7 @@ def _first_line(file: TextIO) -> tuple[int, str]:
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
     """Picks the wanted cells of each line."""
-    names = [name.strip() for name in next(filter(any, reader))]
-    names[0] = names[0].lstrip("#").strip()
+    names = _names(next(filter(any, reader)))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = Table(path, [], [], [])
     for row in reader:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from seqloom._key import Key
 from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
-from seqloom.data._path import expand
+from seqloom.data._source_options import SourceOptions
+from seqloom.data._sources import sources_of
 from seqloom.data.label._missing import MISSING
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.loader._prefetch import read_ahead
@@ -20,7 +21,7 @@ from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, read_shard
 from seqloom.data.stream._stream_state import mark_of
 from seqloom.data.stream._window import Windows
-from seqloom.errors import FileError
+from seqloom.errors import ArgumentError, FileError
 from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class SequenceStream(Resumable):
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
+        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
         on_error: ``"raise"`` at a faulty record, or leave it out: ``"skip"`` counts in
             ``report``, ``"collect"`` keeps the faults there too.
         num_threads: How many threads read and encode.
@@ -96,13 +99,16 @@ class SequenceStream(Resumable):
         missing: Iterable[str] = MISSING,
         task: str = "auto",
         quality: str = "phred33",
+        comments: str = "error",
+        whitespace: str = "error",
         on_error: str = "raise",
         num_threads: int | None = None,
     ) -> None:
         super().__init__()
         check_encoder(encoder)
         whole_number("shuffle_window", shuffle_window)
-        self.paths = expand(paths)
+        options = SourceOptions(quality=quality, comments=comments, whitespace=whitespace)
+        self.paths = _files(paths, options)
         self.encoder = encoder
         self.augment = checked_augment(augment)
         self.shuffle_window = shuffle_window
@@ -117,7 +123,8 @@ class SequenceStream(Resumable):
             unlabelled=unlabelled,
             missing=missing,
         )
-        self._options = _given(quality=quality, on_error=on_error, num_threads=num_threads)
+        self._options = _given(on_error=on_error, num_threads=num_threads)
+        self._options |= options.of_files
         self._shard = Shard()
         self._is_read = False
 
@@ -310,9 +317,20 @@ class SequenceStream(Resumable):
         return to_torch(self, rank, world_size)
 
 
+def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
+    """Lists files; what is in memory or in a table needs no stream."""
+    sources = sources_of(paths, options)
+    if sources.held:
+        raise ArgumentError(
+            f"{next(iter(sources.held))}: a stream is of sequence files; SequenceDataset "
+            "reads tables and sequences from memory"
+        )
+    return sources.paths
+
+
 def _given(**options: Any) -> dict[str, Any]:
     """Leaves out what is as the reader has it anyway."""
-    usual = {"quality": "phred33", "on_error": "raise", "num_threads": None}
+    usual = {"on_error": "raise", "num_threads": None}
     return {name: value for name, value in options.items() if value != usual[name]}
 
 

@@ -1,0 +1,65 @@
+"""How records are read, from files and from tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from seqloom.data.label._header_line import column_position
+from seqloom.io._settings import check_choice
+
+_USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Options of reading.
+
+    Args:
+        quality: What a letter of quality means in FASTQ.
+        comments: Whether lines of FASTA that begin with ``;`` or ``#`` are left out.
+        whitespace: Whether blanks among letters are left out.
+        sequence_column: A table's column of sequences.
+        id_column: A table's column of ids, if it has one.
+
+    Raises:
+        ArgumentError: An option has no such value.
+
+    Examples:
+        >>> SourceOptions(whitespace="strip").of_files
+        {'whitespace': 'strip'}
+    """
+
+    quality: str = "phred33"
+    comments: str = "error"
+    whitespace: str = "error"
+    sequence_column: str = "sequence"
+    id_column: str = "id"
+
+    def __post_init__(self) -> None:
+        for name in _USUAL:
+            check_choice(name, getattr(self, name))
+
+    @property
+    def of_files(self) -> dict[str, Any]:
+        """What ``open_sequences`` is told beside the path."""
+        given = {name: getattr(self, name) for name in _USUAL}
+        return {name: it for name, it in given.items() if it != _USUAL[name]}
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether something of a file is left out, which its index would not do."""
+        return bool(self.of_files.keys() & {"comments", "whitespace"})
+
+    def find_sequences(self, what: str, names: list[str]) -> str:
+        """Finds the column of sequences."""
+        column_position(
+            what, names, self.sequence_column, hint="sequence_column (--sequence-column)"
+        )
+        return self.sequence_column
+
+    def find_ids(self, what: str, names: list[str]) -> bool:
+        """Tells whether there is a column of ids; one that was named must be there."""
+        if self.id_column != "id":
+            column_position(what, names, self.id_column)
+        return self.id_column in names

@@ -1,0 +1,116 @@
+"""Where records come from: files of sequences, tables of sequences, or memory."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqloom.data._memory import Held, from_frame, held_records
+from seqloom.data._path import expand
+from seqloom.data.label._parquet import is_parquet
+from seqloom.data.label._table import header_of, open_text, read_frame
+from seqloom.errors import FormatError
+
+if TYPE_CHECKING:
+    from seqloom.data._frame import Frame
+    from seqloom.data._source_options import SourceOptions
+
+_GZIP = b"\x1f\x8b"
+_SUFFIXES = (".csv", ".tsv", ".parquet")
+_LONGEST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """Names of files, and the records of those that are in memory.
+
+    Args:
+        paths: The files, or what stands for a file, in order.
+        held: The records in memory, by what stands for their file.
+
+    Examples:
+        >>> from seqloom.data._source_options import SourceOptions
+        >>> sources_of({"x": "ACGT"}, SourceOptions()).paths
+        ('<dict>',)
+    """
+
+    paths: tuple[str, ...]
+    held: dict[str, Held] = field(default_factory=dict[str, Held])
+
+    @property
+    def frames(self) -> list[Frame | None]:
+        """The table of each file; None where it is none."""
+        return [self.held[path].frame if path in self.held else None for path in self.paths]
+
+
+def sources_of(data: Any, options: SourceOptions) -> Sources:
+    """Tells sequences in memory, tables of sequences, and sequence files apart.
+
+    Args:
+        data: What a caller gave: sequences, paths, or patterns.
+        options: Which columns of a table are meant.
+
+    Returns:
+        Where the records are.
+
+    Raises:
+        FileError: A table cannot be read.
+        FormatError: A sequence is missing, or a table is damaged.
+        LabelError: A table has no such column.
+    """
+    held = held_records(data, options)
+    if held is not None:
+        return Sources((held.name,), {held.name: held})
+    paths = expand(data)
+    tables = [path for path in paths if is_sequence_table(path, options.sequence_column)]
+    frames = {path: from_frame(path, read_frame(path), options) for path in tables}
+    return Sources(paths, frames)
+
+
+def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
+    """Tells a table by its first line, or else by its name; a pipe is never one.
+
+    Args:
+        path: The file.
+        column: The name of the column of sequences.
+
+    Returns:
+        Whether it is a table of sequences: CSV, TSV, white space, or Parquet.
+
+    Examples:
+        >>> _ = Path("a.csv").write_text("sequence,label\\nACGT,1\\n")
+        >>> is_sequence_table("a.csv", "sequence")
+        True
+    """
+    path = os.fspath(path)
+    if not Path(path).is_file():
+        return False
+    try:
+        return is_parquet(path) or _begins_as_table(path, column)
+    except (OSError, EOFError, zlib.error, csv.Error, FormatError):
+        return False  # what is wrong with the file, its reader says
+
+
+def _begins_as_table(path: str, column: str) -> bool:
+    """Looks at the first line."""
+    begin = _begin(path)
+    if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
+        return False
+    if Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES:
+        return True
+    with open_text(path) as file:
+        return column in header_of(path, file)
+
+
+def _begin(path: str) -> bytes:
+    """Reads the first bytes of a file, unpacked if it is gzip."""
+    with Path(path).open("rb") as file:
+        if not file.peek(2).startswith(_GZIP):
+            return file.read(_LONGEST)
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            return unpacked.read(_LONGEST)

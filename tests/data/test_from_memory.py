@@ -1,0 +1,277 @@
+"""Sequences from memory and from tables: the same batches as from a file."""
+
+import gzip
+import pickle
+from typing import Any, cast
+
+import datasets
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
+from pyarrow import parquet
+
+import seqloom as sl
+from seqloom.data import (
+    DataLoader,
+    PadCollator,
+    SequenceDataset,
+    SequenceStream,
+    guess_alphabet,
+)
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError, FormatError, LabelError, MissingFileError
+
+IDS = ["a", "b", "c", "d"]
+LETTERS = ["ACGT", "ggccN", "TT", "CATT"]
+LABELS = ["neg", "pos", "neg", "pos"]
+COLUMNS = {"id": IDS, "sequence": LETTERS, "label": LABELS}
+ROWS = [
+    dict(zip(COLUMNS, row, strict=True)) for row in zip(IDS, LETTERS, LABELS, strict=True)
+]
+CSV = "id,sequence,label\n" + "".join(",".join(row.values()) + "\n" for row in ROWS)
+
+WITH_LABELS = {
+    "dict of columns": lambda: COLUMNS,
+    "list of dicts": lambda: ROWS,
+    "pandas": lambda: pd.DataFrame(COLUMNS),
+    "index": lambda: pd.DataFrame(COLUMNS).set_index("id"),
+    "polars": lambda: pl.DataFrame(COLUMNS),
+    "arrow": lambda: pa.table(COLUMNS),
+    "hugging face": lambda: datasets.Dataset.from_dict(COLUMNS),
+    "classes": lambda: datasets.Dataset.from_dict(COLUMNS).class_encode_column("label"),
+    "stream": lambda: datasets.Dataset.from_dict(COLUMNS).to_iterable_dataset(),
+}
+WITHOUT = {
+    "dict": lambda: dict(zip(IDS, LETTERS, strict=True)),
+    "pairs": lambda: list(zip(IDS, LETTERS, strict=True)),
+    "biopython": lambda: [
+        SeqRecord(Seq(row), id=name) for name, row in zip(IDS, LETTERS, strict=True)
+    ],
+    "records": lambda: [
+        sl.io.SequenceRecord(name, "", row.encode())
+        for name, row in zip(IDS, LETTERS, strict=True)
+    ],
+    "series": lambda: pd.Series(LETTERS, index=IDS),
+}
+UNNAMED = {
+    "texts": lambda: LETTERS,
+    "bytes": lambda: [row.encode() for row in LETTERS],
+    "array": lambda: np.array(LETTERS),
+    "objects": lambda: np.array(LETTERS, object),
+    "byte array": lambda: np.array(LETTERS, "S"),
+    "polars": lambda: pl.Series(LETTERS),
+    "generator": lambda: (row for row in LETTERS),
+    "tuple": lambda: tuple(LETTERS),
+    "arrays": lambda: [np.frombuffer(row.encode(), np.uint8) for row in LETTERS],
+}
+
+
+@pytest.fixture
+def from_file(fasta):
+    """The same records from a FASTA file."""
+
+    def make(ids, **options):
+        path = fasta(dict(zip(ids, LETTERS, strict=True)))
+        return SequenceDataset(path, encoder=OneHot("dna"), **options)
+
+    return make
+
+
+def assert_same(data, expected):
+    """Compares batches bit for bit, in all that is no name of a file."""
+    loaders = (
+        DataLoader(each, 3, shuffle=True, seed=5, collate_fn=PadCollator())
+        for each in (data, expected)
+    )
+    for mine, theirs in zip(*loaders, strict=True):
+        assert mine.keys() == theirs.keys()
+        assert list(mine["id"]) == list(theirs["id"])
+        for key in theirs.keys() - {"id", "file"}:
+            np.testing.assert_array_equal(mine[key], theirs[key])
+    assert data.fingerprint() == expected.fingerprint()
+
+
+@pytest.mark.parametrize("kind", WITH_LABELS)
+def test_a_table_in_memory_gives_the_batches_of_a_file(from_file, kind):
+    data = SequenceDataset(WITH_LABELS[kind](), encoder=OneHot("dna"))
+    assert_same(data, from_file(IDS, labels=dict(zip(IDS, LABELS, strict=True))))
+
+
+@pytest.mark.parametrize("kind", WITHOUT)
+def test_sequences_with_ids_give_the_batches_of_a_file(from_file, kind):
+    assert_same(SequenceDataset(WITHOUT[kind](), encoder=OneHot("dna")), from_file(IDS))
+
+
+@pytest.mark.parametrize("kind", UNNAMED)
+def test_sequences_without_ids_are_numbered(from_file, kind):
+    data = SequenceDataset(UNNAMED[kind](), encoder=OneHot("dna"), labels=[0, 1, 0, 1])
+    assert_same(data, from_file(list("0123"), labels=[0, 1, 0, 1]))
+
+
+def test_an_array_of_bytes_is_a_sequence_a_row():
+    array = np.array([list(b"ACGT"), list(b"GGCC")], np.uint8)
+    assert [item["sequence"] for item in SequenceDataset(array)] == [b"ACGT", b"GGCC"]
+
+
+def test_qualities_come_with_records():
+    records = [sl.io.SequenceRecord("x", "of me", b"AC", b"I#")]
+    item = SequenceDataset(records)[0]
+    assert (item["id"], item["quality"]) == ("x", b"I#")
+    short = [sl.io.SequenceRecord("x", "", b"AC", b"I")]
+    with pytest.raises(FormatError, match=r"record 0 \(x\): 1 qualities for 2 letters"):
+        SequenceDataset(short)
+
+
+FILES = {
+    "a.csv": CSV.encode(),
+    "a.tsv": CSV.replace(",", "\t").encode(),
+    "a.txt": CSV.encode(),
+    "a.csv.gz": gzip.compress(CSV.encode()),
+    "quoted.csv": b"\xef\xbb\xbf"
+    + CSV.replace("ACGT", '"ACGT"').replace("\n", "\r\n").encode(),
+}
+
+
+@pytest.mark.parametrize("name", [*FILES, "a.parquet"])
+def test_a_table_of_sequences_gives_the_batches_of_a_file(from_file, tmp_path, name):
+    path = tmp_path / name
+    if name in FILES:
+        path.write_bytes(FILES[name])
+    else:
+        parquet.write_table(pa.table(COLUMNS), path)
+    data = SequenceDataset(path, encoder=OneHot("dna"))
+    assert_same(data, from_file(IDS, labels=dict(zip(IDS, LABELS, strict=True))))
+    assert data[0]["file"] == str(path)
+
+
+def test_several_tables_are_read_one_after_the_other(tmp_path):
+    for number in range(2):
+        (tmp_path / f"{number}.csv").write_text(f"sequence,label\nACGT,{number}\n")
+    data = SequenceDataset(tmp_path / "?.csv")
+    assert [item["ordinal"] for item in data] == [0, 1]
+    assert (data.ids, np.asarray(data.labels).tolist()) == (["0", "0"], [0, 1])
+
+
+def test_columns_of_a_table_are_named_by_the_caller(tmp_path):
+    path = tmp_path / "scan.csv"
+    path.write_text("mutant,mutated_sequence,score\nA1C,CCGT,0.5\nA1G,GCGT,-1.5\n")
+    data = SequenceDataset(
+        path,
+        sequence_column="mutated_sequence",
+        id_column="mutant",
+        label_column="score",
+        task="regress",
+    )
+    assert (data.ids, np.asarray(data.labels).tolist()) == (["A1C", "A1G"], [0.5, -1.5])
+    with pytest.raises(LabelError, match=r"no column 'sequence'.*--sequence-column"):
+        SequenceDataset(path)
+
+
+def test_several_columns_of_a_table_are_several_labels():
+    table = {"sequence": LETTERS, "p": list("1010"), "q": list("0110")}
+    data = SequenceDataset(table, label_column=("p", "q"))
+    assert data.task == "multilabel"
+    assert np.asarray(data.labels).tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
+
+
+def test_labels_of_a_table_can_be_left_out_or_given_otherwise():
+    assert SequenceDataset(COLUMNS, labels=False).labels is None
+    by_id = dict(zip(IDS, "yxxy", strict=True))
+    assert SequenceDataset(COLUMNS, labels=by_id).classes == ("x", "y")
+    other = COLUMNS | {"kind": list("uvuv")}
+    assert SequenceDataset(other, labels="kind").classes == ("u", "v")
+
+
+def test_a_missing_label_of_a_table_is_an_error_or_left_out():
+    table = {"sequence": LETTERS, "label": ["neg", float("nan"), "pos", None]}
+    with pytest.raises(
+        LabelError, match="2 of 4 sequences have no label in the dict: 1, 3"
+    ):
+        SequenceDataset(table)
+    data = SequenceDataset(table, unlabelled="skip")
+    assert (data.ids, data.report["unlabelled"]) == (["0", "2"], 2)
+
+
+def test_a_cell_may_be_longer_than_csv_has_it_by_default(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text(f"sequence,label\n{'ACGT' * 50_000},1\nGG,0\n")
+    assert SequenceDataset(path).lengths.tolist() == [200_000, 2]
+
+
+def test_worker_processes_get_sequences_from_memory():
+    data = SequenceDataset(COLUMNS, encoder=OneHot("dna"))
+    here = DataLoader(data, 2, collate_fn=PadCollator())
+    items = cast("torch.utils.data.Dataset[Any]", data)
+    there = torch.utils.data.DataLoader(items, 2, num_workers=1, collate_fn=PadCollator())
+    for mine, theirs in zip(here, there, strict=True):
+        np.testing.assert_array_equal(mine["inputs"], theirs["inputs"])
+
+
+def test_a_pickle_holds_the_records():
+    data = SequenceDataset(COLUMNS, encoder=OneHot("dna"))
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
+    assert again.ids == IDS
+    assert again.fingerprint() == data.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (["ACGT", None], r"<list>: record 1 \(1\): expected a sequence, found nothing"),
+        ({"x": float("nan")}, r"<dict>: record 0 \(x\): .* found nothing"),
+        ([b"ACGT", 7], r"record 1 \(1\): expected a sequence, found 7"),
+        ([b"AC GT"], r"record 0 \(0\), letter 2: .*b' ' \(whitespace=\"strip\""),
+        ([b"AC>T"], r"letter 2: expected a letter, found b'>'"),
+        ({"x": "ACÄT"}, r"record 0 \(x\), letter 2: expected a letter"),
+    ],
+    ids=range(6),
+)
+def test_what_is_no_sequence_is_named(data, message):
+    with pytest.raises(FormatError, match=message):
+        SequenceDataset(data)
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "csv"])
+def test_blanks_are_left_out_where_asked(tmp_path, kind):
+    (tmp_path / "a.csv").write_text("id,sequence\n0,AC GT\n")
+    data = {"list": [b"AC GT"], "dict": {"0": "AC\tGT\n"}, "csv": tmp_path / "a.csv"}[kind]
+    assert SequenceDataset(data, whitespace="strip")[0]["sequence"] == b"ACGT"
+
+
+def test_a_letter_that_the_encoder_refuses_names_its_record():
+    with pytest.raises(sl.errors.LetterError, match=r"<list>: record 1 \(1\), letter 2"):
+        SequenceDataset(["ACGT", "ACJT"], encoder=OneHot("dna"))
+
+
+def test_names_of_files_in_a_list_are_files(fasta, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fasta({"x": "GG"}, "ACGT")
+    assert SequenceDataset(["ACGT"]).ids == ["x"]
+    assert SequenceDataset("ACGT").ids == ["x"]
+    with pytest.raises(MissingFileError):
+        SequenceDataset(["reads.fa", "more.fa"])
+    with pytest.raises(MissingFileError, match="reads: no such file"):
+        SequenceDataset(["reads"])
+
+
+@pytest.mark.parametrize("data", [7, None, [("x", "AC", 1)], {"train": COLUMNS}])
+def test_what_is_neither_files_nor_sequences_is_named(data):
+    with pytest.raises((ArgumentError, FormatError), match=r"sequence"):
+        SequenceDataset(data)
+
+
+def test_the_alphabet_of_sequences_in_memory_is_guessed():
+    assert guess_alphabet(["ACGT" * 5000, "GGCC"]) == "dna"
+    assert guess_alphabet({"p": ["MKVLF", "MEEPQ"]}, sequence_column="p") == "protein"
+
+
+def test_a_stream_says_where_tables_and_memory_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text(CSV)
+    for data in (tmp_path / "a.csv", COLUMNS, LETTERS):
+        with pytest.raises(ArgumentError, match="SequenceDataset"):
+            SequenceStream(data)
