@@ -81,3 +81,49 @@ def test_two_places_of_labels_are_an_error(call, here):
     said = call(*TRAIN.split(), "--label-from-file")
     assert said.code == 2
     assert "--labels and --label-from-file exclude each other" in said.err
+
+
+SCAN = "mutant,mutated_sequence,score\n" + "".join(
+    f"m{i},{'ACGT'[i % 4] * 6},{i % 4}.5\n" for i in range(12)
+)
+
+
+def test_a_table_of_sequences_and_labels_is_all_there_is(call, here):
+    rows = "".join(f"{'AC'[i % 2] * 6},{'xy'[i % 2]}\n" for i in range(12))
+    Path("t.csv").write_text(f"sequence,label\n{rows}")
+    words = ["--alphabet", "dna", "--epochs", "2", "--out", "run"]
+    said = call("train", "t.csv", "--test", "t.csv", *words)
+    assert said.code == 0, said.err
+    assert "x 6, y 6" in said.out
+    said = call("evaluate", "run", "t.csv")
+    assert said.code == 0, said.err
+    assert call("predict", "run", "t.csv", "--out", "s.tsv").code == 0
+    lines = Path("s.tsv").read_text().splitlines()
+    assert [line.split("\t")[0] for line in lines[:3]] == ["id", "0", "1"]
+    assert lines == Path("run/scores-test.tsv").read_text().splitlines()
+
+
+def test_columns_of_a_table_of_sequences_are_chosen(call, here):
+    Path("t.csv").write_text(SCAN)
+    columns = ["--sequence-column", "mutated_sequence", "--id-column", "mutant"]
+    words = ["--alphabet", "dna", "--epochs", "1", "--task", "regress", "--out", "run"]
+    said = call("train", "t.csv", *columns, "--label-column", "score", *words)
+    assert said.code == 0, said.err
+    assert call("evaluate", "run", "t.csv", *columns).code == 0
+    assert call("predict", "run", "t.csv", *columns, "--out", "s.tsv").code == 0
+    assert Path("s.tsv").read_text().splitlines()[1].startswith("m0\t")
+    said = call("train", "t.csv", *words)
+    assert said.code == 2
+    assert "--sequence-column" in said.err
+
+
+def test_how_letters_are_read_is_said_to_train_and_to_predict(call, here):
+    here(["x", "y"] * 6)
+    Path("a.fa").write_text(FASTA.replace("AAAAAA", "aaa AAA"))
+    assert "whitespace" in call(*TRAIN.split()).err
+    said = call(*TRAIN.split(), "--whitespace", "strip", "--case", "mask")
+    assert said.code == 0, said.err
+    assert '"mask"' in Path("run/config.json").read_text()
+    assert call("predict", "run", "a.fa", "--out", "s.tsv").code != 0
+    said = call("predict", "run", "a.fa", "--out", "s.tsv", "--whitespace", "strip")
+    assert said.code == 0, said.err

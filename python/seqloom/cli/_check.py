@@ -5,12 +5,19 @@ from itertools import chain
 from pathlib import Path
 
 from seqloom.cli._genotypes import are_genotypes
-from seqloom.cli._options import FolderOptions, LabelOptions, PartOptions
+from seqloom.cli._options import (
+    FolderOptions,
+    LabelOptions,
+    PartOptions,
+    SequenceOptions,
+)
 from seqloom.errors import ArgumentError, FileError
 
 
-def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
-    """Refuses a command line without labels; genotypes have some in their .fam."""
+def check_labels(
+    options: LabelOptions, files: Sequence[Path], *, sequences: SequenceOptions
+) -> None:
+    """Refuses a command line without labels; genotypes and tables may hold their own."""
     if are_genotypes(files):
         return
     given = {
@@ -21,11 +28,18 @@ def check_labels(options: LabelOptions, files: Sequence[Path]) -> None:
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
-    if not names:
+    if not names and not are_tables(files, sequences):
         raise ArgumentError(
             "no labels: give --labels TABLE, --label-from-header REGEX, or "
             "--label-from-file where each file is a class"
         )
+
+
+def are_tables(files: Sequence[Path], sequences: SequenceOptions) -> bool:
+    """Says whether all files are tables of sequences, with labels perhaps."""
+    from seqloom.data._sources import is_sequence_table
+
+    return all(is_sequence_table(file, sequences.sequence_column) for file in files)
 
 
 def check_folder(options: FolderOptions) -> None:

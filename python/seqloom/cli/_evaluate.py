@@ -1,6 +1,7 @@
 """``seqloom evaluate``: how good a trained model is on labelled files."""
 
 from pathlib import Path
+from typing import Any
 
 from seqloom.cli._check import check_labels
 from seqloom.cli._genotypes import check_kind, check_options
@@ -10,10 +11,12 @@ from seqloom.cli._options import (
     GENOTYPE_DEFAULTS,
     LABEL_DEFAULTS,
     MACHINE_DEFAULTS,
+    SEQUENCE_DEFAULTS,
     SHOWN_DEFAULTS,
     GenotypeOptions,
     LabelOptions,
     MachineOptions,
+    SequenceOptions,
     ShownOptions,
 )
 from seqloom.cli._read import read_like, show_left_out
@@ -26,6 +29,7 @@ def evaluate(
     /,
     *,
     labels: LabelOptions = LABEL_DEFAULTS,
+    sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: ShownOptions = SHOWN_DEFAULTS,
@@ -36,8 +40,9 @@ def evaluate(
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        files: Sequence files, or a PLINK .bed.
+        files: Sequence files, tables with a column of sequences, or a PLINK .bed.
         labels: Where labels come from.
+        sequences: How sequences are read.
         genotypes: What goes with a .bed.
         machine: What computes.
         shown: What is printed, and how.
@@ -46,13 +51,14 @@ def evaluate(
     from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
-    check_options(files, labels, genotypes)
-    check_labels(labels, files)
+    check_options(files, labels, genotypes, sequences=sequences)
+    check_labels(labels, files, sequences=sequences)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     announce(console, machine)
     trained = load(model, **machine.to_keywords())
     check_kind(model, trained, files)
-    data = read_like(console, trained, files, options=labels, genotypes=genotypes)
+    told: Any = {"options": labels, "sequences": sequences, "genotypes": genotypes}
+    data = read_like(console, trained, files, **told)
     console.print(str(data))
     show_left_out(console, data)
     with score_bar(console) as tell:

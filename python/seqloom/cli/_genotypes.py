@@ -1,6 +1,7 @@
 """Genotypes on the command line: which options are theirs, and how they are opened."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from seqloom.cli._options import (
     DataOptions,
     GenotypeOptions,
     LabelOptions,
+    SequenceOptions,
 )
 from seqloom.errors import ArgumentError
 
@@ -26,7 +28,11 @@ def are_genotypes(files: Sequence[Path]) -> bool:
 
 
 def check_options(
-    files: Sequence[Path], labels: LabelOptions, genotypes: GenotypeOptions
+    files: Sequence[Path],
+    labels: LabelOptions,
+    genotypes: GenotypeOptions,
+    *,
+    sequences: SequenceOptions,
 ) -> None:
     """Refuses options of genotypes for sequences, and the other way round."""
     if not are_genotypes(files):
@@ -37,8 +43,30 @@ def check_options(
         "--label-from-header": labels.label_from_header is not None,
         "--label-from-file": labels.label_from_file,
         "--alphabet": alphabet != "auto",
+        **_changed(sequences),
     }
     _refuse(given, "only for sequences, but FILES are genotypes (a PLINK .bed)")
+
+
+def check_no_letters(sequences: SequenceOptions) -> None:
+    """Refuses for genotypes how sequences are read."""
+    why = "only for sequences, but FILES are genotypes (a PLINK .bed)"
+    _refuse(_changed(sequences), why)
+
+
+def check_no_reading(sequences: SequenceOptions) -> None:
+    """Refuses for standard input what is for files."""
+    _refuse(_changed(sequences), "only for files; save standard input to one first")
+
+
+def _changed(options: SequenceOptions) -> dict[str, Any]:
+    """Lists the options of sequences that are not as they are by default."""
+    usual = type(options)()
+    names = [field.name for field in fields(options)]
+    return {
+        f"--{name.replace('_', '-')}": getattr(options, name) != getattr(usual, name)
+        for name in names
+    }
 
 
 def check_no_covariates(options: CovariateOptions) -> None:

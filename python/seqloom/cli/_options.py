@@ -1,12 +1,13 @@
 """Options that several commands share, each group a value."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token, validators
 
+SEQUENCES = Group("Sequences", sort_key=0)
 LABELS = Group("Labels", sort_key=1)
 GENOTYPES = Group("Genotypes", sort_key=2)
 PARTS = Group("Parts", sort_key=3)
@@ -54,6 +55,55 @@ Seed = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gt
 Threads = Annotated[
     int, Parameter(converter=_whole, validator=validators.Number(gte=1, lte=256))
 ]
+
+
+@Parameter(name="*", group=SEQUENCES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceOptions:
+    """Says how sequences are read.
+
+    Args:
+        sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
+        whitespace: Blanks among letters: an error, or left out.
+        comments: Lines of FASTA that begin with ; or #: an error, or left out.
+        quality: What a letter of quality means in FASTQ.
+    """
+
+    sequence_column: str = "sequence"
+    whitespace: Literal["error", "strip"] = "error"
+    comments: Literal["error", "skip"] = "error"
+    quality: Literal["phred33", "phred64", "solexa"] = "phred33"
+
+    def to_reading(self) -> dict[str, Any]:
+        """Spells how files are read as `SequenceDataset` takes it."""
+        return {item.name: getattr(self, item.name) for item in fields(SequenceOptions)}
+
+
+@Parameter(name="*", group=SEQUENCES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterOptions(SequenceOptions):
+    """Says what letters mean, too; a trained model keeps it.
+
+    Args:
+        unknown: An ambiguity code such as N: zeros, equal shares, or an error.
+        case: A lower-case letter: as upper case, zeros, or an error.
+        rare: U and O of a protein.
+        symbols: The symbols * and - and a point.
+        rna_as_dna: Read U as T in DNA.
+    """
+
+    unknown: Literal["zeros", "uniform", "fractional", "error"] | None = None
+    case: Literal["fold", "mask", "keep", "error"] | None = None
+    rare: Literal["error", "zeros", "unknown", "replace", "keep"] | None = None
+    symbols: Literal["strip_terminal_stop", "error", "zeros", "keep"] | None = None
+    rna_as_dna: Flag = False
+
+    def to_policy(self) -> dict[str, Any]:
+        """Spells what is given as an encoder takes it."""
+        names = ("unknown", "case", "rare", "symbols")
+        given = {name: getattr(self, name) for name in names}
+        given["rna_as_dna"] = self.rna_as_dna or None
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @Parameter(name="*", group=LABELS)
@@ -277,6 +327,8 @@ class ShownOptions(QuietOption):
 
 
 # What a command line without any of these options means.
+SEQUENCE_DEFAULTS = SequenceOptions()
+LETTER_DEFAULTS = LetterOptions()
 LABEL_DEFAULTS = LabelOptions()
 DATA_DEFAULTS = DataOptions()
 COVARIATE_DEFAULTS = CovariateOptions()

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.console import Console
 
 from seqloom.cli._check import check_free
@@ -11,6 +12,8 @@ from seqloom.cli._genotypes import (
     are_genotypes,
     check_kind,
     check_no_covariates,
+    check_no_letters,
+    check_no_reading,
     files_read,
     open_unlabelled,
 )
@@ -21,10 +24,13 @@ from seqloom.cli._options import (
     PLACE,
     PLACES,
     QUIET_DEFAULTS,
+    SEQUENCE_DEFAULTS,
+    SEQUENCES,
     CovariateOptions,
     Flag,
     MachineOptions,
     QuietOption,
+    SequenceOptions,
 )
 from seqloom.errors import ArgumentError, FileError
 
@@ -38,6 +44,8 @@ def predict(
     *,
     out: Annotated[str, PLACE],
     overwrite: Flag = False,
+    id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
+    sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     covariates: CovariateOptions = COVARIATE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: QuietOption = QUIET_DEFAULTS,
@@ -52,10 +60,12 @@ def predict(
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        files: Sequence files, - for standard input, or a PLINK .bed; its variants are found
-            by id and alleles.
+        files: Sequence files, tables with a column of sequences, - for standard input, or
+            a PLINK .bed; its variants are found by id and alleles.
         out: The table to write, or - for standard output.
         overwrite: Replace the table where it is there already.
+        id_column: The column of ids, where FILES are tables.
+        sequences: How sequences are read.
         covariates: What a model of genotypes reads beside them.
         machine: What computes.
         shown: What is printed.
@@ -72,7 +82,8 @@ def predict(
         check_free(Path(out), overwrite=overwrite)
     trained = load(model, **machine.to_keywords())
     check_kind(model, trained, paths)
-    data = _opened(console, paths, trained.encoder, covariates=covariates)
+    told: Any = {"sequences": sequences, "id_column": id_column, "covariates": covariates}
+    data = _opened(console, paths, trained.encoder, **told)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(sys.stdout if out == STREAM else out)
@@ -89,13 +100,26 @@ def _paths_of(files: list[str]) -> list[Path]:
 
 
 def _opened(
-    console: Console, files: list[Path], encoder: Any, *, covariates: CovariateOptions
+    console: Console,
+    files: list[Path],
+    encoder: Any,
+    *,
+    sequences: SequenceOptions,
+    id_column: str,
+    covariates: CovariateOptions,
 ) -> Any:
-    """Opens genotypes; sequence files are opened by `seqloom.infer`."""
+    """Opens files without labels; standard input is opened by `seqloom.infer`."""
     if are_genotypes(files):
+        check_no_letters(sequences)
         return open_unlabelled(console, files, encoder=encoder, covariates=covariates)
     check_no_covariates(covariates)
-    return sys.stdin.buffer if files == [Path(STREAM)] else files
+    if files == [Path(STREAM)]:
+        check_no_reading(sequences)
+        return sys.stdin.buffer
+    from seqloom.data import SequenceDataset
+
+    reading: dict[str, Any] = {**sequences.to_reading(), "id_column": id_column}
+    return SequenceDataset(files, encoder=encoder, labels=False, **reading)
 
 
 def _check_target(out: Path, files: list[Path]) -> None:

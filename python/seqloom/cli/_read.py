@@ -12,7 +12,9 @@ from seqloom.cli._options import (
     DataOptions,
     GenotypeOptions,
     LabelOptions,
+    LetterOptions,
     NetworkOptions,
+    SequenceOptions,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def read_training(
     files: Sequence[Path],
     *,
     options: DataOptions,
+    sequences: LetterOptions,
     genotypes: GenotypeOptions,
     network: NetworkOptions,
 ) -> "SequenceDataset | GenotypeDataset":
@@ -48,7 +51,9 @@ def read_training(
             label_column=column,
         )
     else:
-        data = _read_sequences(console, files, options=options, network=network)
+        data = _read_sequences(
+            console, files, options=options, sequences=sequences, network=network
+        )
     console.print(str(data))
     if options.task == "auto":
         console.print(f"task {data.task}, guessed from the labels; --task names another")
@@ -61,6 +66,7 @@ def read_like(
     files: Sequence[Path],
     *,
     options: LabelOptions,
+    sequences: SequenceOptions,
     genotypes: GenotypeOptions,
 ) -> "SequenceDataset | GenotypeDataset":
     """Reads more files as a dataset, or a trained model, reads its own."""
@@ -76,7 +82,7 @@ def read_like(
     from seqloom.data import SequenceDataset
 
     named = options.to_keywords(columns=columns or ("label",))
-    return SequenceDataset(files, **settings, **named)
+    return SequenceDataset(files, **settings, **named, **sequences.to_reading())
 
 
 def _read_sequences(
@@ -84,6 +90,7 @@ def _read_sequences(
     files: Sequence[Path],
     *,
     options: DataOptions,
+    sequences: LetterOptions,
     network: NetworkOptions,
 ) -> "SequenceDataset":
     """Reads sequences, of an alphabet that is given or found."""
@@ -92,14 +99,17 @@ def _read_sequences(
 
     alphabet = options.alphabet
     if alphabet == "auto":
-        alphabet = guess_alphabet(files)
+        reading = sequences.to_reading()
+        reading.pop("quality")
+        alphabet = guess_alphabet(files, **reading)
         console.print(f"alphabet {alphabet}, by all letters of the training files")
     return SequenceDataset(
         files,
-        encoder=OneHot(alphabet),
+        encoder=OneHot(alphabet, **sequences.to_policy()),
         augment=augment_for(alphabet, network),
         task=options.task,
         **options.to_keywords(),
+        **sequences.to_reading(),
     )
 
 

@@ -14,6 +14,7 @@ from seqloom.cli._options import (
     DATA_DEFAULTS,
     GENOTYPE_DEFAULTS,
     LEARNING_DEFAULTS,
+    LETTER_DEFAULTS,
     MACHINE_DEFAULTS,
     NETWORK_DEFAULTS,
     PART_DEFAULTS,
@@ -22,6 +23,7 @@ from seqloom.cli._options import (
     FolderOptions,
     GenotypeOptions,
     LearningOptions,
+    LetterOptions,
     MachineOptions,
     NetworkOptions,
     PartOptions,
@@ -48,6 +50,7 @@ def train(
     *,
     folder: FolderOptions,
     data: DataOptions = DATA_DEFAULTS,
+    sequences: LetterOptions = LETTER_DEFAULTS,
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     parts: PartOptions = PART_DEFAULTS,
     learning: LearningOptions = LEARNING_DEFAULTS,
@@ -63,11 +66,16 @@ def train(
 
     Labels in the headers: --label-from-header "class=(\\w+)"
 
+    A table of sequences and labels: seqloom train table.csv --out runs/t
+
+    A file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
+
     Args:
-        files: Sequence files, their format and compression told from the content; or a
-            PLINK .bed with its .bim and .fam.
+        files: Sequence files, their format and compression told from the content; tables
+            with a column of sequences; or a PLINK .bed with its .bim and .fam.
         folder: Where the run goes.
         data: What sequences and labels are.
+        sequences: How sequences are read, and what letters mean.
         genotypes: What goes with a .bed.
         parts: Which records choose and judge.
         learning: How to learn.
@@ -75,8 +83,9 @@ def train(
         machine: What computes.
         shown: What is printed, and how.
     """
-    check_options([*files, *parts.valid, *parts.test], data, genotypes)
-    check_labels(data, files)
+    everything = [*files, *parts.valid, *parts.test]
+    check_options(everything, data, genotypes, sequences=sequences)
+    check_labels(data, files, sequences=sequences)
     check_parts(parts)
     check_folder(folder)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
@@ -84,13 +93,10 @@ def train(
     announce(console, machine)
     if folder.resume and not holds_run(folder.out):
         console.print(f"{folder.out} holds no run yet: this one begins there")
-    whole = read_training(
-        console, files, options=data, genotypes=genotypes, network=network
-    )
+    told: Any = {"options": data, "sequences": sequences, "genotypes": genotypes}
+    whole = read_training(console, files, **told, network=network)
     valid, test = (
-        read_like(console, whole, others, options=data, genotypes=genotypes)
-        if others
-        else None
+        read_like(console, whole, others, **told) if others else None
         for others in (parts.valid, parts.test)
     )
     show_left_out(console, whole, *_given(valid, test))
