@@ -250,3 +250,14 @@ def test_the_state_follows_its_model_in_a_compiled_step(origin, name, kind):
         atol=1e-1 if kind == "bfloat16" else 1e-5,
     )
     assert optimizer.step_count == 6
+
+
+def test_a_wide_model_and_its_state_move_to_a_library_without_64_bits():
+    pytest.importorskip("jax")
+    model, optimizer = new_model("numpy", dtype="float64"), sl.optim.AdamW()
+    run(plain_step, model, optimizer)
+    run(plain_step, model.to("jax", "float32"), optimizer)
+    expected = run(plain_step, new_model("numpy"), sl.optim.AdamW(), 6)
+    np.testing.assert_allclose(
+        model.layers[0].weight.numpy(), expected.layers[0].weight.numpy(), atol=1e-5
+    )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
+import numpy as np
+
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._parts import Found, field_names, parts_of, walk
 from seqloom.nn._static import static_of
@@ -317,7 +319,8 @@ class Module:
             This module.
 
         Raises:
-            RecordError: A path is missing, left over, or of another shape; all are named.
+            RecordError: A path is missing, left over, of another shape, or holds numbers
+                that the element type cannot hold; all are named, and nothing is changed.
 
         Examples:
             >>> import seqloom as sl
@@ -329,12 +332,13 @@ class Module:
             True
         """
         mine = dict(self.named(Stored))
-        if problems := list(_misfits(mine, record)):
+        values = {path: np.asarray(record[path]) for path in record if path in mine}
+        if problems := list(_misfits(mine, record, values)):
             raise RecordError(
                 f"the record does not fit {type(self).__name__}: " + "; ".join(problems)
             )
         for path, part in mine.items():
-            part.assign(record[path])
+            part.assign(values[path])
         return self
 
     def __repr__(self) -> str:
@@ -343,13 +347,17 @@ class Module:
         return f"{type(self).__name__}({inside})"
 
 
-def _misfits(mine: Mapping[str, Stored], record: Mapping[str, Any]) -> Iterator[str]:
+def _misfits(
+    mine: Mapping[str, Stored], record: Mapping[str, Any], values: Mapping[str, Any]
+) -> Iterator[str]:
     """What keeps a record from fitting, one sentence each."""
     for path, part in mine.items():
         if path not in record:
             yield f"{path} is missing"
         elif tuple(record[path].shape) != part.shape:
             yield f"{path} has shape {tuple(record[path].shape)}, expected {part.shape}"
+        elif problem := part.misfit(values[path]):
+            yield f"{path} {problem}"
     for path in record:
         if path not in mine:
             yield f"{path} is not in the module"

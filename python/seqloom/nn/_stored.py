@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, RecordError, ShapeError
-from seqloom.tensor import Tensor
+from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
+from seqloom.tensor import Tensor, backend as find_backend
 from seqloom.tensor._compile._context import check_declared
 from seqloom.tensor._derivatives import recomputing
 from seqloom.tensor._leaves import Leaf
+from seqloom.tensor._native import misfit
 
 if TYPE_CHECKING:
     from seqloom._key import Key
@@ -109,6 +110,8 @@ class Stored(Leaf):
 
         Raises:
             ShapeError: The shape is another.
+            DTypeError: The element type cannot hold the numbers: complex ones, or such
+                that would become infinite.
 
         Examples:
             >>> import seqloom as sl
@@ -118,13 +121,26 @@ class Stored(Leaf):
             [2.0]
         """
         backend = self.bound_backend
-        raw = values.detach().raw if isinstance(values, Tensor) else values
+        if problem := self.misfit(values):
+            raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
+        # An array is converted before it comes to a library that may lack its type.
+        is_tensor = isinstance(values, Tensor)
+        raw = values.detach().raw if is_tensor else np.asarray(values).astype(self._kind())
         array = backend.astype(backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
             name, found = self.path or "a parameter", tuple(array.shape)
             raise ShapeError(f"{name} has shape {self.shape}, got {found}")
         # A copy of its own: what came in may be written later by its owner.
         self.put(backend.multiply(array, 1))
+
+    def misfit(self, values: Any) -> str | None:
+        """What of new values the element type would lose."""
+        kind = self._kind()
+        if not isinstance(values, Tensor):
+            return misfit(np.asarray(values), kind)
+        # Of a tensor its type alone is asked: nobody waits for a device.
+        is_complex = values.dtype.kind == "c" and kind.kind != "c"
+        return f"holds complex numbers, expected {kind}" if is_complex else None
 
     def move(self, backend: Backend, dtype: str | None = None) -> None:
         """Goes to another backend, or another element type; what is not yet made stays so.
@@ -142,9 +158,14 @@ class Stored(Leaf):
         """
         before, self.dtype = self.bound_backend, dtype or self.dtype
         if self.array is not None:
-            moved = backend.asarray(before.to_numpy(self.array))
-            self.put(backend.multiply(backend.astype(moved, self.dtype), 1))
+            values = before.to_numpy(self.array).astype(self._kind())
+            self.put(backend.asarray(values, copy=True))
         self.backend = backend
+
+    def _kind(self) -> np.dtype[Any]:
+        """The element type as NumPy's."""
+        plain = find_backend("numpy")
+        return plain.dtype(plain.zeros((), dtype=self.dtype))
 
     def storage(self) -> Array:
         """The storage itself, for a reader who is done before the next write."""

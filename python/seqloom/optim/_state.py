@@ -132,3 +132,5 @@ def _check(param: Param, found: dict[str, Leaf], shapes: Shapes) -> None:
                 f"{tuple(leaf.array.shape)}, expected {shapes[name]} for a parameter of "
                 f"{param.shape}"
             )
+        if leaf.backend is None and (problem := param.misfit(leaf.array)):
+            raise RecordError(f"the optimiser's {name} of {param.path} {problem}")

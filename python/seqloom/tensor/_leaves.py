@@ -206,7 +206,8 @@ def moved(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     own = vars(leaf)
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
-    return backend.astype(backend.asarray(array, copy=True), dtype or array.dtype)
+    # Converted before it comes to a library that may lack its type.
+    return backend.asarray(array.astype(dtype or array.dtype), copy=True)
 
 
 def frozen(value: Any) -> Any:

@@ -35,3 +35,36 @@ def native(array: Any) -> Any:
             "as encoded sequences, the labels' numbers, or one field of a table"
         )
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
+
+
+def misfit(array: Any, dtype: Any) -> str | None:
+    """What of an array's numbers another element type would lose; rounding is no loss.
+
+    Args:
+        array: An array of NumPy's.
+        dtype: The element type that they shall take.
+
+    Returns:
+        Such as ``"holds complex numbers, expected float32"``; None where they fit.
+
+    Examples:
+        >>> misfit(np.array([1e300]), np.dtype("float32"))
+        'holds 1e+300, which float32 cannot hold'
+    """
+    if array.dtype == dtype:
+        return None
+    if array.dtype.kind in "OSUMmT" or array.dtype.type is np.void:
+        return f"holds {array.dtype}, expected {dtype}"
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        return f"holds complex numbers, expected {dtype}"
+    with np.errstate(all="ignore"):
+        cast = array.astype(dtype)
+        lost = _lost(array, cast)
+    return f"holds {array[lost].flat[0]}, which {dtype} cannot hold" if lost.any() else None
+
+
+def _lost(array: Any, cast: Any) -> Any:
+    """Where a number became infinite, or a whole number another one."""
+    if cast.dtype.kind in "biu":
+        return cast != array
+    return ~np.isfinite(cast) & np.isfinite(array)

@@ -7,6 +7,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ReleasedError
+from seqloom.tensor._memory._scope import innermost
 
 B = sl.tensor.backend("numpy", num_threads=1)
 
@@ -31,8 +32,7 @@ def batches(made, count=3):
 def test_a_caller_keeps_what_it_makes_while_a_generator_waits_inside_a_scope():
     made, mine = {}, []
     with pytest.warns(sl.errors.LeakWarning):
-        for number in batches(made):
-            mine.append(B.tensor([1.0]) * number)
+        mine.extend(B.tensor([1.0]) * number for number in batches(made))
     assert [each.item() for each in mine] == [0, 1, 2]
     assert released(made["inside"])
 
@@ -103,7 +103,7 @@ def test_many_tensors_of_a_generator_are_not_all_remembered():
         with sl.tensor.scope():
             for _ in range(5000):
                 B.tensor([1.0])
-            yield len(sl.tensor._memory._scope.innermost.get().made)
+            yield len(innermost.get().made)
 
     assert next(generator()) < 3000
 

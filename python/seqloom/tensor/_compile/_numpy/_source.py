@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -82,8 +83,9 @@ class Source:
         if type(arg) in (list, tuple):
             inside = "".join(f"{self.argument(each)}, " for each in cast("list[Any]", arg))
             return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
-        if arg is None or (type(arg) in (int, bool, str, float) and arg == arg):  # noqa: PLR0124
-            return repr(arg) if repr(arg) not in ("inf", "-inf") else f"float({arg!r})"
+        if arg is None or type(arg) in (int, bool, str, float):
+            named = type(arg) is float and not isfinite(arg)  # no literals of Python's
+            return f'float("{arg!r}")' if named else repr(arg)
         return self.thing("plain", arg)
 
     def thing(self, kind: str, thing: Any) -> str:
