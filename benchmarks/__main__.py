@@ -17,6 +17,7 @@ SUITES = {
     "demo": "benchmarks.demo",
     "splice_cv": "benchmarks.splice_cv",
     "genotype_mlp": "benchmarks.genotype_mlp",
+    "mutational_scan": "benchmarks.mutational_scan",
 }
 
 

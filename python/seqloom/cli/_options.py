@@ -223,7 +223,8 @@ class LearningOptions:
     """Says how to learn.
 
     Args:
-        epochs: How often every record is seen.
+        epochs: How often every record is seen; otherwise 20 times, and more in rounds
+            while the validation loss falls.
         batch_size: The records of a step.
         lr: The highest learning rate.
         class_weight: Let every class count the same in sum.
@@ -231,7 +232,7 @@ class LearningOptions:
         seed: Decides the first weights, the order, the dropout and the parts.
     """
 
-    epochs: Count = 20
+    epochs: Annotated[Count | None, Parameter(show_default=lambda _: "20 or more")] = None
     batch_size: Count = 64
     lr: float = 1e-3
     class_weight: Literal["balanced"] | None = None

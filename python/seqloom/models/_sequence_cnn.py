@@ -27,6 +27,7 @@ from seqloom.tensor import Tensor, apply
 
 # Chosen on simulated scans (benchmarks/mutational_scan.py).
 _ALIGNED_DECAY = 3.0
+_ALIGNED_EPOCHS = 60
 
 
 @dataclass(frozen=True)
@@ -256,6 +257,11 @@ class SequenceCNN(Module):
     def one_scale(self) -> tuple[str, ...]:
         """The weights whose steps share one scale in the optimiser."""
         return () if self.aligned is None else self.aligned.one_scale
+
+    @property
+    def epochs(self) -> int | None:
+        """How often `fit` shows every record, where it is told nothing."""
+        return None if self.aligned is None else _ALIGNED_EPOCHS
 
     @property
     def weight_decay(self) -> float | None:

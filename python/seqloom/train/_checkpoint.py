@@ -94,9 +94,11 @@ def _check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) ->
 
 def _check_epochs(path: Path, saved: Any, now: Any) -> None:
     """Lets a run have more epochs than it was begun with, but not fewer."""
-    if saved is None or now < saved:
+    # A number may follow epochs that were chosen by the run, not the reverse.
+    if saved is not None and (now is None or now < saved):
+        asked = "no number of them" if now is None else now
         raise RunFolderError(
-            f"{path}: this run was begun with epochs {saved}, not {now}; resume with as "
+            f"{path}: this run was begun with epochs {saved}, not {asked}; resume with as "
             "many or more, or begin anew (overwrite=True, --overwrite)"
         )
 

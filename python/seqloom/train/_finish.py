@@ -5,6 +5,8 @@ from pathlib import Path
 
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import noun_of
+from seqloom.models._trained import config_of
+from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._checkpoint import State
 from seqloom.train._parts import Parts
@@ -84,12 +86,19 @@ class Ended:
         seconds = sum(row["seconds"] for row in self.state.history)
         return {
             "model": f"{type(model).__name__}, {parameters}",
+            **_network_facts(model),
             "encoder": str(self.trained.encoder),
             "task": self.trained.task.name,
             **sizes,
             **self.settings,
             "seconds of training": f"{seconds:.1f}",
         }
+
+
+def _network_facts(model: Module) -> dict[str, str]:
+    """Spells the settings of a network, where it keeps them."""
+    config = config_of(model)
+    return {} if config is None else {"network": str(config)}
 
 
 def _count(part: Examples) -> str:

@@ -24,10 +24,10 @@ def fit(
     valid: Examples | None = None,
     *,
     task: str = "auto",
-    epochs: int = 20,
+    epochs: int | None = None,
     batch_size: int = 64,
     lr: float = 1e-3,
-    weight_decay: float = 0.01,
+    weight_decay: float | None = None,
     loss: Callable[[Tensor, Any], Tensor] | None = None,
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
@@ -61,10 +61,13 @@ def fit(
         valid: Others, to choose the epoch by.
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"auto"``: what the
             labels are.
-        epochs: How often every record is seen.
+        epochs: How often every record is seen. None: what the network chooses, or 20
+            times; then, with a validation part, rounds of 40 and 80 follow while its loss
+            still falls. ``run.history`` and the report say how many it were.
         batch_size: The records of a step.
         lr: The highest learning rate.
-        weight_decay: How much weights shrink; biases and normalisation do not.
+        weight_decay: How much weights shrink; biases and normalisation do not. None: what
+            the network chooses, or 0.01.
         loss: ``loss(logits, labels)`` instead of the task's own.
         class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
             or one number a class.

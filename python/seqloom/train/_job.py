@@ -1,7 +1,7 @@
 """One call of `fit`, from its checks to its report."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from seqloom.train._machine import machine_facts
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan, Progress
+from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings
 from seqloom.train._trainer import Trainer
@@ -59,7 +60,8 @@ class Job:
             open_folder(self.folder, resume=resume, overwrite=overwrite)
             checkpoint_path(self.folder).parent.mkdir(exist_ok=True)
         try:
-            return self._work(trained, parts, progress)
+            chosen = replace(self, settings=self.settings.for_network(trained.model))
+            return chosen._work(trained, parts, progress)  # noqa: SLF001 - its own kind
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_how_to_go_on(self.folder)) from None
 
@@ -71,7 +73,7 @@ class Job:
             _enter(self.folder, state, trainer)
         progress.on_start(self._plan(state, trainer))
         trainer.run(state)
-        ended = Ended(trained, parts, state, self._facts(), draws=self.report)
+        ended = Ended(trained, parts, state, self._facts(state), draws=self.report)
         run = ended.finish(self.folder)
         progress.on_end(run)
         return run
@@ -93,7 +95,7 @@ class Job:
         """Says what is about to be done."""
         return Plan(
             first_epoch=state.epoch + 1,
-            epochs=self.settings.epochs,
+            epochs=ends_of_rounds(self.settings.epochs, state.history)[-1],
             batches=trainer.batches(),
             samples=len(self.parts.train),
             noun=noun_of(self.parts.train),
@@ -103,9 +105,11 @@ class Job:
             folder=self.folder,
         )
 
-    def _facts(self) -> dict[str, str]:
+    def _facts(self, state: State) -> dict[str, str]:
         """Gives the settings and the machine as the report shows them."""
         every = self.settings.to_dict() | {"class_weight": self.class_weight}
+        if self.settings.epochs is None:
+            every["epochs"] = f"{state.epoch}, chosen by the validation loss"
         facts = {
             name.replace("_", " "): str(value)
             for name, value in every.items()
@@ -118,7 +122,8 @@ def _optimizer(settings: Settings, model: Module) -> AdamW:
     """Makes the optimiser; what is no matrix (a bias, a normalisation) does not shrink."""
     flat = tuple(path for path, param in model.parameters() if len(param.shape) == 1)
     alike: tuple[str, ...] = getattr(model, "one_scale", ())
-    return AdamW(weight_decay=settings.weight_decay, no_decay=flat, one_scale=alike)
+    decay = settings.weight_decay or 0.0
+    return AdamW(weight_decay=decay, no_decay=flat, one_scale=alike)
 
 
 def _enter(folder: Path, state: State, trainer: Trainer) -> None:

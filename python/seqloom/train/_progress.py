@@ -11,7 +11,7 @@ class Plan:
 
     Attributes:
         first_epoch: The first epoch of this call, from 1; more than 1 on resume.
-        epochs: The last epoch at most.
+        epochs: The last epoch; a run that chooses its epochs may tell of more (`on_more`).
         batches: The batches of an epoch.
         samples: The records of an epoch.
         backend: What computes, and where.
@@ -96,6 +96,10 @@ class Progress(Protocol):
         """Hears of one epoch, saved by now: its line of ``metrics.jsonl``."""
         ...
 
+    def on_more(self, epochs: int) -> None:
+        """Hears that the run goes on to a later epoch, because it still improves."""
+        ...
+
     def on_end(self, run: Any) -> None:
         """Ends: everything is written."""
         ...
@@ -111,6 +115,9 @@ class Silent:
         """Does nothing."""
 
     def on_epoch(self, row: dict[str, Any]) -> None:
+        """Does nothing."""
+
+    def on_more(self, epochs: int) -> None:
         """Does nothing."""
 
     def on_end(self, run: Any) -> None:

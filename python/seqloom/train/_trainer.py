@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from seqloom.optim import WarmupCosine
 from seqloom.tensor import Tensor, scope
 from seqloom.train._checkpoint import State, save_checkpoint
 from seqloom.train._progress import Progress, Step
+from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._settings import Settings
 
 Loss: TypeAlias = Callable[[Tensor, Any], Tensor]
@@ -55,13 +56,26 @@ class Trainer:
     def run(self, state: State) -> None:
         """Trains from where the state is to the last epoch, or until nothing improves."""
         loader = self._loader()
-        total = self.settings.epochs * len(loader)
-        schedule = WarmupCosine(self.settings.lr, round(_WARMUP * total), total)
-        while state.epoch < self.settings.epochs and not self.is_stopped(state):
+        schedule = self._schedule(state, len(loader))
+        while schedule is not None and not self.is_stopped(state):
             start = time.perf_counter()
             row = {"epoch": state.epoch + 1, **self._epoch(state, loader, schedule)}
             row |= self._judge()
             self._keep(state, row | {"seconds": round(time.perf_counter() - start, 3)})
+            schedule = self._schedule(state, len(loader))
+
+    def _schedule(self, state: State, batches: int) -> "Round | None":
+        """Gives the learning rates of the round that the next epoch is in, if any."""
+        start, end = 0, 0
+        for end in ends_of_rounds(self.settings.epochs, state.history):
+            if end > state.epoch:
+                break
+            start = end
+        if state.epoch >= end:
+            return None
+        if state.epoch == start > 0:
+            self.progress.on_more(end)
+        return Round.of(self.settings.lr, start * batches, (end - start) * batches)
 
     def is_stopped(self, state: State) -> bool:
         """Says whether the validation part has not improved for too long."""
@@ -83,7 +97,7 @@ class Trainer:
         )
 
     def _epoch(
-        self, state: State, loader: DataLoader, schedule: WarmupCosine
+        self, state: State, loader: DataLoader, schedule: "Round"
     ) -> dict[str, float]:
         """Makes the steps of one epoch; gives their means and the last learning rate."""
         state.model.train()
@@ -156,6 +170,23 @@ class Trainer:
             if state.best_epoch == state.epoch:
                 state.best.save(self.folder / "model.safetensors")
         self.progress.on_epoch(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The learning rates of some epochs: a rise, then half a cosine."""
+
+    start: int
+    rates: WarmupCosine
+
+    @classmethod
+    def of(cls, lr: float, start: int, steps: int) -> Self:
+        """Spreads the rates over the steps from a step on."""
+        return cls(start, WarmupCosine(lr, round(_WARMUP * steps), steps))
+
+    def __call__(self, step: int) -> float:
+        """Gives the rate of a step of the run."""
+        return self.rates(step - self.start)
 
 
 def _means(steps: list[Step]) -> dict[str, float]:

@@ -97,6 +97,12 @@ class Watch:
         )
         self._console.print(f"{cells} {self._speed(row):>10}{self._mark(row)}")
 
+    def on_more(self, epochs: int) -> None:
+        """Says that the run goes on, and lengthens the bar."""
+        samples = self._plan.samples if self._plan else 0
+        self._bar.update(self._task, total=epochs * samples)
+        self._console.print(f"the validation loss still falls: on to epoch {epochs:,}")
+
     def on_end(self, run: Run) -> None:
         """Takes the bar down."""
         del run  # part of the protocol

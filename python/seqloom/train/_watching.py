@@ -9,7 +9,7 @@ from seqloom._arguments import shown
 from seqloom.errors import ArgumentError
 from seqloom.train._progress import Progress, Silent
 
-_METHODS = ("on_start", "on_batch", "on_epoch", "on_end")
+_METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end")
 
 
 @contextmanager

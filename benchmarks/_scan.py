@@ -1,0 +1,105 @@
+"""A simulated mutational scan: variants of one protein, each with a few substitutions."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import seqloom as sl
+
+LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+# What tells amino acids apart, and how many pairs of positions touch.
+_TRAITS = 3
+_TOUCHING = 0.05
+
+
+class Protein:
+    """A protein whose fitness is a curve over effects of letters, and of pairs of them.
+
+    Args:
+        length: Its letters.
+        seed: Which of the many proteins.
+    """
+
+    def __init__(self, length: int, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        draw = self.random.normal
+        self.wild = self.random.integers(0, 20, length)
+        # How far each amino acid is from the one that stands at a position.
+        traits = draw(size=(20, _TRAITS))
+        self.change = traits[None] - traits[self.wild][:, None]
+        self.effect = self._effects()
+        pairs = np.triu(self.random.random((length, length)) < _TOUCHING, 1)
+        self.pairs = [
+            (int(one), int(other)) for one, other in zip(*np.nonzero(pairs), strict=True)
+        ]
+        self.coupling = {pair: 0.4 * draw(size=(_TRAITS, _TRAITS)) for pair in self.pairs}
+
+    def _effects(self) -> np.ndarray:
+        """Draws what each letter at each position does: most little, some much."""
+        length = len(self.wild)
+        sensitive = self.random.gamma(0.6, 1.0, length)[:, None]
+        wishes = self.random.normal(size=(length, _TRAITS))
+        far = np.linalg.norm(self.change, axis=2)
+        liked = np.einsum("ijk,ik->ij", self.change, wishes)
+        own = self.random.normal(size=(length, 20)) * (far > 0)
+        return sensitive * (0.4 * liked - 0.36 * far + 0.2 * own)
+
+    def variants(self, count: int, *, mean: float = 1.5) -> np.ndarray:
+        """Draws variants with one substitution and a Poisson number of others."""
+        rows = np.tile(self.wild, (count, 1))
+        for row in rows:
+            many = min(1 + self.random.poisson(mean), len(row))
+            at = self.random.choice(len(row), many, replace=False)
+            row[at] = (row[at] + self.random.integers(1, 20, many)) % 20
+        return rows
+
+    def fitness(self, rows: np.ndarray, *, noise: float) -> np.ndarray:
+        """Measures variants: a sigmoid of all effects, with an error."""
+        places = np.arange(rows.shape[1])
+        total = self.effect[places, rows].sum(axis=1)
+        change = self.change[places, rows]
+        for (one, other), coupling in self.coupling.items():
+            total += np.einsum("ni,ij,nj->n", change[:, one], coupling, change[:, other])
+        measured = 1 / (1 + np.exp(-(total + 2)))
+        return measured + noise * self.random.normal(size=len(rows))
+
+
+def scan(
+    count: int, *, length: int, noise: float = 0.1, seed: int = 0
+) -> tuple[list[str], np.ndarray]:
+    """Makes a scan: the variants' letters and their fitness."""
+    protein = Protein(length, seed)
+    rows = protein.variants(count)
+    letters = ["".join(LETTERS[number] for number in row) for row in rows]
+    return letters, protein.fitness(rows, noise=noise)
+
+
+def learned_and_judged(
+    folder: Path, letters: list[str], values: np.ndarray, *, learned: int, **options: Any
+) -> Any:  # a run whose test part is there
+    """Trains what `for_data` chooses on the first variants, and judges it on the rest."""
+    path, chosen_by = folder / "scan.fa", learned * 9 // 10
+    path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
+    data = sl.data.SequenceDataset(
+        path,
+        labels={f"v{i}": float(value) for i, value in enumerate(values)},
+        task="regress",
+        encoder=sl.encode.OneHot("protein"),
+    )
+    cuts = [0, chosen_by, learned, len(letters)]
+    train, valid, test = (
+        sl.data.Subset(data, list(range(start, end))) for start, end in pairwise(cuts)
+    )
+    config = sl.models.SequenceCNNConfig.for_data(train, valid, test)
+    return sl.train.fit(config, train, valid, test=test, report=False, **options)
+
+
+def ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
+    """Predicts the values behind the first ones by ridge regression on one-hot letters."""
+    from sklearn.linear_model import RidgeCV
+
+    inputs = sl.encode.OneHot("protein").batch(letters).reshape(len(letters), -1)
+    model = RidgeCV(np.logspace(-1, 2, 10)).fit(inputs[:learned], values[:learned])
+    return model.predict(inputs[learned:])

@@ -1,0 +1,92 @@
+"""Variants of one sequence: what is chosen for them, and that it beats ridge regression."""
+
+import numpy as np
+import pytest
+from benchmarks._scan import learned_and_judged, ridge, scan
+
+import seqloom as sl
+
+
+@pytest.fixture(scope="module")
+def variants():
+    """A scan of a protein, with interactions and a curve that ridge does not know."""
+    return scan(2500, length=30, noise=0.05)
+
+
+@pytest.fixture(scope="module")
+def learned(variants, tmp_path_factory):
+    """What the defaults make of it."""
+    folder = tmp_path_factory.mktemp("scan")
+    return learned_and_judged(folder, *variants, learned=2000)
+
+
+def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, learned):
+    letters, values = variants
+    found = ridge(letters, values, learned=2000)
+    rank = sl.nn.spearman(values[2000:].astype(np.float32), found.astype(np.float32))
+    assert learned.test.metrics["spearman"] > rank + 0.01
+    assert learned.test.metrics["r2"] > sl.nn.r2(values[2000:], found)
+
+
+def test_variants_of_one_sequence_get_the_path_by_position(learned):
+    config = learned.model.config
+    assert (config.length, config.widths, config.aligned) == (30, (), 64)
+
+
+def test_the_report_says_what_was_chosen(learned):
+    facts = learned.report.facts
+    assert "aligned=64" in facts["network"]
+    assert (facts["weight decay"], facts["epochs"]) == ("3.0", "60")
+
+
+@pytest.mark.parametrize(
+    "encoder", [sl.encode.Tokens("esm2"), sl.encode.Integer("protein")]
+)
+def test_tokens_of_variants_get_the_same_path(tmp_path, encoder):
+    letters, _ = scan(40, length=30)
+    path = tmp_path / "scan.fa"
+    path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
+    labels = {f"v{i}": "ab"[i % 2] for i in range(40)}
+    data = sl.data.SequenceDataset(path, labels=labels, encoder=encoder)
+    assert sl.models.SequenceCNNConfig.for_data(data).aligned
+
+
+def test_windows_of_a_genome_keep_their_convolutions(splice):
+    config = sl.models.SequenceCNNConfig.for_data(splice)
+    assert (config.aligned, config.widths) == (0, (32, 32, 32))
+
+
+def test_both_paths_can_be_asked_for_and_come_back(tmp_path, toy):
+    data = toy()
+    config = sl.models.SequenceCNNConfig(
+        channels=4, outputs=2, length=20, widths=(8,), kernel_size=5, aligned=4
+    )
+    run = sl.train.fit(config, data, data, epochs=1, out=tmp_path / "run", report=False)
+    scores = sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")
+    assert scores.to_numpy().tobytes() == run.valid.scores.to_numpy().tobytes()
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_the_other_backends_give_the_same_outputs(backend):
+    config = sl.models.SequenceCNNConfig(
+        channels=4, outputs=1, length=6, widths=(), aligned=3
+    )
+    rows = np.random.default_rng(0).normal(size=(5, 4, 6)).astype(np.float32)
+    found = []
+    for name in ("numpy", backend):
+        model = config.init(name, sl.Key(3))
+        x = model.backend.tensor(rows)
+        model.logits(x, key=sl.Key(1))  # in training mode, which moves the mean
+        found.append(np.asarray(model.eval().logits(x)))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+
+
+def test_the_mean_is_that_of_what_training_has_shown():
+    config = sl.models.SequenceCNNConfig(
+        channels=1, outputs=1, length=2, widths=(), aligned=1
+    )
+    model = config.init("numpy", sl.Key(0))
+    rows = np.array([[[1.0, 5.0]], [[3.0, 9.0]]], np.float32)
+    model.logits(model.backend.tensor(rows), key=sl.Key(1))
+    taken_off = model.eval().aligned.mean(model.backend.tensor([[0.0, 0.0]])).numpy()
+    np.testing.assert_allclose(taken_off, [[-2.0, -7.0]], rtol=1e-5)

@@ -1,0 +1,91 @@
+"""Epochs that nobody asked for: rounds of them, as long as they help."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.train._progress import Silent
+from seqloom.train._rounds import ends_of_rounds
+
+
+def falling(count, last=0.5):
+    """The rows of a run whose validation loss falls in a line."""
+    return [{"valid_loss": float(loss)} for loss in np.linspace(1.0, last, count)]
+
+
+def test_epochs_that_are_asked_for_are_made():
+    assert ends_of_rounds(7, falling(7)) == [7]
+
+
+def test_a_round_that_helped_is_followed_by_one_of_twice_its_length():
+    assert ends_of_rounds(None, falling(20)) == [20, 60]
+    assert ends_of_rounds(None, falling(60)) == [20, 60, 140]
+
+
+def test_there_are_three_rounds_at_most():
+    assert ends_of_rounds(None, falling(140)) == [20, 60, 140]
+
+
+def test_a_round_whose_best_epoch_was_early_is_the_last():
+    rows = falling(15) + [{"valid_loss": 0.6}] * 5
+    assert ends_of_rounds(None, rows) == [20]
+
+
+def test_a_round_that_helped_by_less_than_a_hundredth_is_the_last():
+    rows = falling(20) + [{"valid_loss": 0.499}] * 40
+    assert ends_of_rounds(None, rows) == [20, 60]
+
+
+def test_without_a_validation_part_there_is_one_round():
+    assert ends_of_rounds(None, [{"train_loss": 1.0}] * 20) == [20]
+
+
+class Listener(Silent):
+    """Hears of more epochs."""
+
+    def __init__(self):
+        self.heard = []
+
+    def on_more(self, epochs):
+        self.heard.append(epochs)
+
+
+@pytest.fixture
+def slow(toy) -> dict[str, Any]:
+    """What still improves after twenty epochs, because it learns slowly."""
+    data = toy(labels="gc", task="regress")
+    config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
+    return {"model": config, "train": data, "valid": data, "batch_size": 16}
+
+
+def test_a_run_that_still_improves_goes_on_and_says_so(slow):
+    listener = Listener()
+    run = sl.train.fit(**slow, progress=listener, report=False)
+    assert listener.heard[0] == 60
+    assert len(run.history) == listener.heard[-1]
+    assert (
+        run.report.facts["epochs"] == f"{len(run.history)}, chosen by the validation loss"
+    )
+    rates = [row["lr"] for row in run.history]
+    assert rates[20] > 10 * rates[19]  # a new rise begins
+
+
+class Quitter(Silent):
+    """Stops a run in a later round."""
+
+    def on_epoch(self, row):
+        if row["epoch"] == 23:
+            raise KeyboardInterrupt
+
+
+def test_a_run_that_was_stopped_in_a_later_round_ends_with_the_same_bits(slow, tmp_path):
+    whole = sl.train.fit(**slow, report=False)
+    with pytest.raises(KeyboardInterrupt):
+        sl.train.fit(**slow, out=tmp_path / "run", report=False, progress=Quitter())
+    run = sl.train.fit(**slow, out=tmp_path / "run", report=False, resume=True)
+    found, expected = (it.model.to_record() for it in (run, whole))
+    assert len(run.history) == len(whole.history) > 23
+    for path, array in expected.items():
+        assert np.asarray(found[path]).tobytes() == np.asarray(array).tobytes()
