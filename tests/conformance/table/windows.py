@@ -7,7 +7,6 @@ import torch
 from torch.nn import functional as F
 
 from conformance.call import Call, Late, Operation, Skip
-from conformance.dilated import pooled
 
 
 def sizes(value: Any, axes: int) -> Any:
@@ -126,10 +125,8 @@ def _pool(axes: int, pull: bool = False) -> Any:
         run = partial(theirs, ceil_mode=ceil, dilation=dilation, **_renamed(options))
         if pull:
             return partial(_pool_pulled, run, x)
-        if not ceil and set(_tuple(dilation)) == {1}:
-            return Call((x,), options, theirs=partial(run, return_indices=True))
-        ours = partial(pooled, axes=axes, dilation=dilation, ceil=ceil, **options)
-        return Call((x,), theirs=run, ours=ours)
+        options |= {"dilation": dilation, "ceil_mode": ceil}
+        return Call((x,), options, theirs=partial(run, return_indices=True))
 
     return adapt
 
@@ -141,10 +138,6 @@ def _pool_pulled(run: Any, x: Any) -> Call:
     by_x = torch.autograd.grad(out, x, grad)[0]
     args = (grad, places, tuple(x.shape))
     return Call(args, theirs=lambda *_: by_x, followed=())
-
-
-def _tuple(value: Any) -> tuple[int, ...]:
-    return (value,) if isinstance(value, int) else tuple(value)
 
 
 def _mean_pool(axes: int, pull: bool = False) -> Any:
@@ -159,14 +152,14 @@ def _mean_pool(axes: int, pull: bool = False) -> Any:
         count_include_pad: bool = True,
         divisor_override: Any = None,
         **named: Any,
-    ) -> Call | Late | Skip:
-        ceil_mode = named.get("ceil_mode", ceil_mode)
-        counted = named.get("count_include_pad", count_include_pad)
-        if ceil_mode or divisor_override or (not counted and padding):
-            return Skip("pool-options")
+    ) -> Call | Late:
         kernel = named.get("kernel_size", kernel)
         options = {"kernel": sizes(kernel, axes), "padding": sizes(padding, axes)}
         options["stride"] = sizes(stride or kernel, axes)
+        options["ceil_mode"] = named.get("ceil_mode", ceil_mode)
+        options["count_include_pad"] = named.get("count_include_pad", count_include_pad)
+        if divisor_override:
+            options["divisor_override"] = divisor_override
         x, run = batched(x, axes), partial(theirs, **_renamed(options))
         if pull:
             return partial(_mean_pulled, run, x, options)

@@ -20,6 +20,8 @@ class MaxPool1d(Module):
         kernel_size: Places in a window.
         stride: Places from one window to the next; default the window.
         padding: Places before and after that never win.
+        dilation: Places from one place of a window to the next.
+        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
 
     Examples:
         >>> import seqloom as sl
@@ -30,15 +32,25 @@ class MaxPool1d(Module):
     kernel_size: int
     stride: int | None
     padding: int
+    dilation: int
+    ceil_mode: bool
 
     def __init__(
-        self, kernel_size: int, stride: int | None = None, padding: int = 0
+        self,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int = 0,
+        dilation: int = 1,
+        *,
+        ceil_mode: bool = False,
     ) -> None:
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dilation, self.ceil_mode = dilation, ceil_mode
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, c, l)`` to ``(n, c, l')``."""
-        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding)
+        sizes = self.kernel_size, self.stride, self.padding, self.dilation
+        return functional.max_pool1d(x, *sizes, ceil_mode=self.ceil_mode)
 
 
 class MaxPool2d(Module):
@@ -48,6 +60,8 @@ class MaxPool2d(Module):
         kernel_size: Places in a window, for each axis or for both.
         stride: Places from one window to the next; default the window.
         padding: Places around that never win.
+        dilation: Places from one place of a window to the next.
+        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
 
     Examples:
         >>> import seqloom as sl
@@ -59,15 +73,25 @@ class MaxPool2d(Module):
     kernel_size: Size
     stride: Size | None
     padding: Size
+    dilation: Size
+    ceil_mode: bool
 
     def __init__(
-        self, kernel_size: Size, stride: Size | None = None, padding: Size = 0
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        dilation: Size = 1,
+        *,
+        ceil_mode: bool = False,
     ) -> None:
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dilation, self.ceil_mode = dilation, ceil_mode
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, c, h, w)`` to ``(n, c, h', w')``."""
-        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding)
+        sizes = self.kernel_size, self.stride, self.padding, self.dilation
+        return functional.max_pool2d(x, *sizes, ceil_mode=self.ceil_mode)
 
 
 class AvgPool1d(Module):
@@ -76,7 +100,9 @@ class AvgPool1d(Module):
     Args:
         kernel_size: Places in a window.
         stride: Places from one window to the next; default the window.
-        padding: Zeros before and after, which count.
+        padding: Zeros before and after.
+        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
+        count_include_pad: Whether zeros of the padding count.
 
     Examples:
         >>> import seqloom as sl
@@ -87,12 +113,22 @@ class AvgPool1d(Module):
     kernel_size: int
     stride: int | None
     padding: int
+    ceil_mode: bool
+    count_include_pad: bool
 
     def __init__(
-        self, kernel_size: int, stride: int | None = None, padding: int = 0
+        self,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int = 0,
+        *,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
     ) -> None:
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, c, l)`` to ``(n, c, l')``."""
-        return functional.avg_pool1d(x, self.kernel_size, self.stride, self.padding)
+        sizes = self.kernel_size, self.stride, self.padding
+        return functional.avg_pool1d(x, *sizes, self.ceil_mode, self.count_include_pad)

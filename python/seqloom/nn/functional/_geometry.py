@@ -56,18 +56,23 @@ def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
 
 
 def require_pool(
-    x: Tensor, kernel: tuple[int, ...], padding: tuple[int, ...], name: str
+    x: Tensor,
+    kernel: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    name: str,
 ) -> None:
     """Refuses windows that see padding alone, or that are longer than the row."""
     shape, axes = x.shape, len(kernel)
     if len(shape) != axes + 2:
         require_axes(name, axes + 2, x)
-    for length, wide, around in zip(shape[2:], kernel, padding, strict=True):
+    sizes = zip(shape[2:], kernel, padding, dilation, strict=True)
+    for length, wide, around, apart in sizes:
         if 2 * around > wide:
             raise ArgumentError(
                 f"{name}: padding {around} is more than half the kernel of {wide}"
             )
-        if wide > length + 2 * around:
+        if apart * (wide - 1) + 1 > length + 2 * around:
             raise too_long(name, kernel, shape[2:])
 
 

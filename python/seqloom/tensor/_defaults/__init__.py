@@ -4,7 +4,7 @@ from seqloom.tensor._defaults._defaults import EXTENSION, Defaults
 from seqloom.tensor._defaults._normal import erf_inv
 from seqloom.tensor._defaults._standard import REQUIRED, Array, Standard
 from seqloom.tensor._defaults._threefry import counter
-from seqloom.tensor._defaults._window import seen
+from seqloom.tensor._defaults._window import fitting, seen
 
 __all__ = [
     "EXTENSION",
@@ -14,5 +14,6 @@ __all__ = [
     "Standard",
     "counter",
     "erf_inv",
+    "fitting",
     "seen",
 ]

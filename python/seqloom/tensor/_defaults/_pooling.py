@@ -20,6 +20,8 @@ class Pooling(Lookups):
 
     A place is counted along the row, in two dimensions along the flattened plane. Padding
     never wins, and counts as zeros for a mean. Of equal values the first one wins.
+    Options are torch's: ``ceil_mode`` for a last window that reaches beyond the padding;
+    for a mean ``count_include_pad`` and ``divisor_override``.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -29,16 +31,32 @@ class Pooling(Lookups):
     """
 
     def max_pool1d(
-        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0
+        self,
+        x: Array,
+        *,
+        kernel: Size,
+        stride: Size,
+        padding: Size = 0,
+        dilation: Size = 1,
+        ceil_mode: bool = False,
     ) -> tuple[Array, Array]:
         """The largest of each window of ``(n, c, l)``, and its place in the row."""
-        return _max_pool(self, x, Windows.of(pairs(kernel, 1), stride, padding, 1))
+        sizes = pairs(kernel, 1), stride, padding, dilation
+        return _max_pool(self, x, Windows.of(*sizes, ceil=ceil_mode))
 
     def max_pool2d(
-        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0
+        self,
+        x: Array,
+        *,
+        kernel: Size,
+        stride: Size,
+        padding: Size = 0,
+        dilation: Size = 1,
+        ceil_mode: bool = False,
     ) -> tuple[Array, Array]:
         """The largest of each window of ``(n, c, h, w)``, and its place in the plane."""
-        return _max_pool(self, x, Windows.of(pairs(kernel, 2), stride, padding, 1))
+        sizes = pairs(kernel, 2), stride, padding, dilation
+        return _max_pool(self, x, Windows.of(*sizes, ceil=ceil_mode))
 
     def max_pool1d_grad(self, grad: Array, places: Array, shape: Sequence[int]) -> Array:
         """The derivative of ``max_pool1d`` by its input, which had `shape`."""
@@ -52,16 +70,16 @@ class Pooling(Lookups):
         return self.reshape(self.max_pool1d_grad(*flat, plane), tuple(shape))
 
     def avg_pool1d(
-        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0
+        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
     ) -> Array:
         """The mean of each window of ``(n, c, l)``."""
-        return _mean_pool(self, x, Windows.of(pairs(kernel, 1), stride, padding, 1))
+        return _mean_pool(self, x, (pairs(kernel, 1), stride, padding), **options)
 
     def avg_pool2d(
-        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0
+        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
     ) -> Array:
         """The mean of each window of ``(n, c, h, w)``."""
-        return _mean_pool(self, x, Windows.of(pairs(kernel, 2), stride, padding, 1))
+        return _mean_pool(self, x, (pairs(kernel, 2), stride, padding), **options)
 
     def avg_pool1d_grad(
         self,
@@ -71,10 +89,11 @@ class Pooling(Lookups):
         kernel: Size,
         stride: Size,
         padding: Size = 0,
+        **options: Any,
     ) -> Array:
         """The derivative of ``avg_pool1d`` by its input, which had `shape`."""
-        windows = Windows.of(pairs(kernel, 1), stride, padding, 1)
-        return _mean_pool_grad(self, grad, shape, windows)
+        sizes = pairs(kernel, 1), stride, padding
+        return _mean_pool_grad(self, grad, shape, sizes, **options)
 
     def avg_pool2d_grad(
         self,
@@ -84,10 +103,11 @@ class Pooling(Lookups):
         kernel: Size,
         stride: Size,
         padding: Size = 0,
+        **options: Any,
     ) -> Array:
         """The derivative of ``avg_pool2d`` by its input, which had `shape`."""
-        windows = Windows.of(pairs(kernel, 2), stride, padding, 1)
-        return _mean_pool_grad(self, grad, shape, windows)
+        sizes = pairs(kernel, 2), stride, padding
+        return _mean_pool_grad(self, grad, shape, sizes, **options)
 
 
 def _max_pool(b: Lookups, x: Array, windows: Windows) -> tuple[Array, Array]:
@@ -109,11 +129,11 @@ def _places(b: Lookups, which: Array, windows: Windows, shape: Sequence[int]) ->
     """Where in the flattened plane the winning place of each window's kernel stands."""
     total: Any = 0
     span, step = math.prod(windows.kernel), math.prod(shape[2:])
-    for axis, (k, s, p) in enumerate(
-        zip(windows.kernel, windows.stride, windows.padding, strict=True)
+    for axis, (k, s, p, d) in enumerate(
+        zip(windows.kernel, windows.stride, windows.padding, windows.dilation, strict=True)
     ):
         span, step = span // k, step // shape[2 + axis]
-        tap = b.remainder(b.floor_divide(which, span), k)
+        tap = b.multiply(b.remainder(b.floor_divide(which, span), k), d)
         start = b.arange(which.shape[2 + axis], dtype=b.dtype(which))
         start = b.subtract(b.multiply(start, s), p)
         start = b.reshape(start, (-1, *(1 for _ in windows.kernel[axis + 1 :])))
@@ -121,18 +141,47 @@ def _places(b: Lookups, which: Array, windows: Windows, shape: Sequence[int]) ->
     return total
 
 
-def _mean_pool(b: Lookups, x: Array, windows: Windows) -> Array:
+def _mean_pool(
+    b: Lookups,
+    x: Array,
+    sizes: tuple[Any, Any, Any],
+    *,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Array:
     """The sum of what the places of the kernel see, divided by their number."""
+    windows = Windows.of(*sizes, 1, ceil=ceil_mode)
+    shares = windows.shares(
+        x.shape[2:], count_padding=count_include_pad, divisor=divisor_override
+    )
     taps = windows.taps(b, x, 0)
     total = next(taps)[1]
     for _, seen in taps:
         total = b.add(total, seen)
-    return b.multiply(total, 1.0 / math.prod(windows.kernel))
+    return _shared(b, total, shares)
+
+
+def _shared(b: Lookups, total: Array, shares: Any) -> Array:
+    """Sums multiplied by a number, or by one for each window."""
+    several = not isinstance(shares, float)
+    return b.multiply(total, b.asarray(shares, dtype=total.dtype) if several else shares)
 
 
 def _mean_pool_grad(
-    b: Lookups, grad: Array, shape: Sequence[int], windows: Windows
+    b: Lookups,
+    grad: Array,
+    shape: Sequence[int],
+    sizes: tuple[Any, Any, Any],
+    *,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Array:
     """Each window gives an equal share to every place it saw."""
-    part = b.multiply(grad, 1.0 / math.prod(windows.kernel))
+    windows = Windows.of(*sizes, 1, ceil=ceil_mode)
+    shares = windows.shares(
+        shape[2:], count_padding=count_include_pad, divisor=divisor_override
+    )
+    part = _shared(b, grad, shares)
     return windows.gathered(b, lambda _: part, shape)

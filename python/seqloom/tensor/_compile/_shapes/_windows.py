@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom.tensor._defaults import fitting
+
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._compile._shapes._trial import Kind, Rule, Shape
@@ -27,7 +29,8 @@ def _windows(lengths: Shape, kernel: Shape, options: dict[str, Any]) -> list[int
     padding = _spread(options.get("padding", 0), axes)
     dilation = _spread(options.get("dilation", 1), axes)
     sizes = zip(lengths, kernel, stride, padding, dilation, strict=True)
-    return [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes]
+    ceil = bool(options.get("ceil_mode"))
+    return [fitting(*each, ceil=ceil) for each in sizes]
 
 
 def _convolved(

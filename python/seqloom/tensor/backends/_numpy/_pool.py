@@ -29,9 +29,15 @@ class Pooling(Backend):
         kernel: Size,
         stride: Size,
         padding: Size = 0,
+        dilation: Size = 1,
+        ceil_mode: bool = False,
         out: tuple[Floats, NDArray[np.int64]] | None = None,
     ) -> tuple[Floats, NDArray[np.int64]]:
         """The largest of each window of ``(n, c, l)``, and its place in the row."""
+        if ceil_mode or pair(dilation, 1) != (1,):  # which the kernel does not know
+            sizes = {"kernel": kernel, "stride": stride, "padding": padding}
+            found = super().max_pool1d(x, **sizes, dilation=dilation, ceil_mode=ceil_mode)
+            return found if out is None else _written(found, out)
         x = np.ascontiguousarray(x)
         (size,) = pair(kernel, 1)
         geometry = Geometry.of(1, stride=stride, padding=padding)
@@ -54,3 +60,10 @@ class Pooling(Backend):
         grad, places = np.ascontiguousarray(grad), np.ascontiguousarray(places)
         _native.max_pool1d_grad(grad, places, out, self.threads)
         return out
+
+
+def _written(found: tuple[Floats, Any], out: tuple[Floats, Any]) -> tuple[Floats, Any]:
+    """Values and places, in the memory that the caller gave."""
+    for each, room in zip(found, out, strict=True):
+        room[...] = each
+    return out

@@ -22,20 +22,34 @@ class Pooling(Backend):
     """The largest value of each window, or the mean."""
 
     def max_pool1d(
-        self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
+        self,
+        x: Tensor,
+        *,
+        kernel: Size,
+        stride: Size,
+        padding: Size = 0,
+        dilation: Size = 1,
+        ceil_mode: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """The largest of each window of ``(n, c, l)``, and its place in the row."""
         out, places = functional.max_pool1d(
-            _stored(x), kernel, stride, padding, return_indices=True
+            _stored(x), kernel, stride, padding, dilation, ceil_mode, return_indices=True
         )
         return out, _stored(places)
 
     def max_pool2d(
-        self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
+        self,
+        x: Tensor,
+        *,
+        kernel: Size,
+        stride: Size,
+        padding: Size = 0,
+        dilation: Size = 1,
+        ceil_mode: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """The largest of each window of ``(n, c, h, w)``, and its place in the plane."""
         out, places = functional.max_pool2d(
-            _stored(x), kernel, stride, padding, return_indices=True
+            _stored(x), kernel, stride, padding, dilation, ceil_mode, return_indices=True
         )
         return out, _stored(places)
 
@@ -59,16 +73,16 @@ class Pooling(Backend):
         )
 
     def avg_pool1d(
-        self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
+        self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
     ) -> Tensor:
         """The mean of each window of ``(n, c, l)``."""
-        return functional.avg_pool1d(x, kernel, stride, padding)
+        return functional.avg_pool1d(x, kernel, stride, padding, **options)
 
     def avg_pool2d(
-        self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0
+        self, x: Tensor, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
     ) -> Tensor:
         """The mean of each window of ``(n, c, h, w)``."""
-        return functional.avg_pool2d(x, kernel, stride, padding)
+        return functional.avg_pool2d(x, kernel, stride, padding, **options)
 
     def avg_pool1d_grad(
         self,
@@ -78,6 +92,7 @@ class Pooling(Backend):
         kernel: Size,
         stride: Size,
         padding: Size = 0,
+        **options: Any,
     ) -> Tensor:
         """The derivative of ``avg_pool1d`` by its input, which had `shape`."""
         plane = self.avg_pool2d_grad(
@@ -86,6 +101,7 @@ class Pooling(Backend):
             kernel=(1, *_one(kernel)),
             stride=(1, *_one(stride)),
             padding=(0, *_one(padding)),
+            **options,
         )
         return plane[:, :, 0]
 
@@ -97,11 +113,13 @@ class Pooling(Backend):
         kernel: Size,
         stride: Size,
         padding: Size = 0,
+        **options: Any,
     ) -> Tensor:
         """The derivative of ``avg_pool2d`` by its input, which had `shape`."""
         sizes = (_pair(each) for each in (kernel, stride, padding))
         x = grad.new_empty(1).expand(tuple(shape))
-        return aten.avg_pool2d_backward(grad, x, *sizes, False, True, None)
+        known = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
+        return aten.avg_pool2d_backward(grad, x, *sizes, *(known | options).values())
 
 
 def _scattered(grad: Tensor, places: Tensor, shape: Sequence[int]) -> Tensor:

@@ -1,0 +1,128 @@
+"""Functions that a PyTorch user reaches for: on three backends, eager and compiled."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+torch = pytest.importorskip("torch")
+F: Any = sl.nn.functional
+T: Any = sl.tensor
+TF = torch.nn.functional
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).normal(size=shape).astype("float32")
+
+
+LINE, PLANE = values(2, 3, 11), values(2, 3, 7, 8)
+
+# name of the case: (ours, torch's, what is differentiated by)
+CASES: dict[str, tuple[Any, Any, list[Any]]] = {
+    "max_pool1d, dilated": (
+        lambda x: F.max_pool1d(x, 3, 2, 1, 2),
+        lambda x: TF.max_pool1d(x, 3, 2, 1, 2),
+        [LINE],
+    ),
+    "max_pool1d in ceil_mode": (
+        lambda x: F.max_pool1d(x, 2, 2, ceil_mode=True),
+        lambda x: TF.max_pool1d(x, 2, 2, ceil_mode=True),
+        [LINE],
+    ),
+    "max_pool2d, dilated in ceil_mode": (
+        lambda x: F.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
+        lambda x: TF.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
+        [PLANE],
+    ),
+    "avg_pool1d in ceil_mode": (
+        lambda x: F.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
+        lambda x: TF.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
+        [values(2, 3, 10)],
+    ),
+    "avg_pool1d without its padding": (
+        lambda x: F.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
+        lambda x: TF.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
+        [LINE],
+    ),
+    "avg_pool2d, all options": (
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        lambda x: TF.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        [PLANE],
+    ),
+    "avg_pool2d by another divisor": (
+        lambda x: F.avg_pool2d(x, 3, 2, divisor_override=5),
+        lambda x: TF.avg_pool2d(x, 3, 2, divisor_override=5),
+        [PLANE],
+    ),
+}
+libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+
+
+def several(out):
+    return out if isinstance(out, tuple) else (out,)
+
+
+def outcome(function, arrays, level):
+    """The value of the function and the gradients of a sum of its squares."""
+    leaves = [level.tensor(each, requires_grad=True) for each in arrays]
+    out = function(*leaves)
+    parts = several(out)
+    total: Any = sum((each * each).sum() for each in parts)
+    gradients = total.backward()
+    return [each.numpy() for each in parts], [gradients.wrt(x).numpy() for x in leaves]
+
+
+def torchs(function, arrays):
+    leaves = [torch.tensor(each, requires_grad=True) for each in arrays]
+    out = function(*leaves)
+    parts = several(out)
+    total: Any = sum((each * each).sum() for each in parts)
+    total.backward()
+    return [each.detach().numpy() for each in parts], [x.grad.numpy() for x in leaves]
+
+
+def assert_close(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@libraries
+@pytest.mark.parametrize("case", CASES)
+def test_values_and_gradients_are_torchs(library, case):
+    pytest.importorskip(library)
+    ours, theirs, arrays = CASES[case]
+    level = sl.tensor.Autodiff(sl.tensor.backend(library))
+    found, wanted = outcome(ours, arrays, level), torchs(theirs, arrays)
+    assert_close(found[0], wanted[0])
+    assert_close(found[1], wanted[1])
+
+
+@libraries
+def test_a_step_of_them_all_compiled_gives_what_they_give(library):
+    pytest.importorskip(library)
+
+    def step(*inputs):
+        given = iter(inputs)
+        return tuple(
+            part
+            for ours, _, arrays in CASES.values()
+            for part in several(ours(*[next(given) for _ in arrays]))
+        )
+
+    backend = sl.tensor.backend(library)
+    tensors = [backend.tensor(x) for case in CASES.values() for x in case[2]]
+    wanted = step(*tensors)
+    found = sl.tensor.compile(step)(*tensors)
+    assert_close([x.numpy() for x in found], [x.numpy() for x in wanted])
+
+
+@libraries
+def test_pooling_gives_the_places_of_torchs_pooling(library):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(PLANE)
+    _, ours = F.max_pool2d(x, 3, 2, 1, 2, ceil_mode=True, return_indices=True)
+    options = {"ceil_mode": True, "return_indices": True}
+    _, theirs = TF.max_pool2d(torch.tensor(PLANE), 3, 2, 1, 2, **options)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
