@@ -50,6 +50,17 @@ def test_batch_norm_does_not_see_the_padding():
     assert not out.transpose(0, 2, 1)[MASK == 0].any()
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_mask_of_truths_means_the_same_to_batch_norm_as_one_of_ones(name, training):
+    backend = sl.tensor.backend(name)
+    layer = sl.nn.BatchNorm1d(4).bind(name, sl.Key(0)).train(training)
+    given = backend.tensor(X)
+    ones = layer(given, mask=backend.tensor(MASK.astype("f4"))).numpy()
+    for truths in (MASK > 0, backend.tensor(MASK > 0)):
+        np.testing.assert_array_equal(layer(given, mask=truths).numpy(), ones)
+
+
 def test_batch_norm_takes_rows_as_torchs_does():
     rows = X[:, :, 0]
     ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)

@@ -29,6 +29,9 @@ _BY_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
 )
 
+# Words by which libraries say that there is no number to choose from.
+_OF_NOTHING = ("zero-size array", "non-zero size", "empty sequence", "numel() == 0")
+
 # What an exception means where its text does not say more.
 _BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
     (MemoryError, MemoryLimitError),
@@ -89,10 +92,12 @@ def _refuse_released(arg: Any) -> None:
 
 def _kind(error: Exception) -> type[SeqloomError]:
     """Which of our exceptions says best what happened."""
+    text = str(error).lower()
+    if any(each in text for each in _OF_NOTHING):
+        return ShapeError
     by_class = next((ours for each, ours in _BY_CLASS if isinstance(error, each)), None)
     if by_class in (MemoryLimitError, NumberRangeError, OutOfRangeError):
         return by_class
-    text = str(error).lower()
     spoken = (ours for words, ours in _BY_WORDS if any(each in text for each in words))
     return next(spoken, by_class or OperationError)
 

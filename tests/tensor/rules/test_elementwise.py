@@ -15,6 +15,8 @@ UNARY = {
     "sin": torch.sin,
     "cos": torch.cos,
     "tanh": torch.tanh,
+    "sinh": torch.sinh,
+    "cosh": torch.cosh,
     "erf": torch.erf,
     "erfc": torch.erfc,
     "sigmoid": torch.sigmoid,

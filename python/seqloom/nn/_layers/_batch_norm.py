@@ -8,6 +8,7 @@ from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Buffer, Param
+from seqloom.nn.functional._operands import beside
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -48,10 +49,19 @@ class BatchNorm1d(Module):
         )
         self.eps, self.momentum = eps, momentum
 
-    def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``(n, c, l)`` to the same shape, ``(n, c)`` too; `mask` is 1 at real places."""
+    def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
+        """``(n, c, l)`` to the same shape, ``(n, c)`` too.
+
+        Args:
+            x: ``(n, c, l)`` or ``(n, c)``.
+            mask: ``(n, l)``, 1 or true at real places; default all.
+
+        Returns:
+            The normalised values.
+        """
         if x.ndim == 2:  # noqa: PLR2004
             return apply("squeeze", self(apply("expand_dims", x, axis=2)), axis=2)
+        mask = None if mask is None else beside(x, mask, x.dtype)
         if not self.training:
             return self._by_averages(x, mask)
         out, mean, variance = functional.batch_norm(

@@ -80,7 +80,7 @@ def pad(
     Args:
         x: A tensor.
         pad: Places before and after the last axis, then of the one before it, and so on;
-            with ``"constant"``, negative ones cut.
+            negative ones cut. ``"circular"`` cuts first, then goes round what is left.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: What ``"constant"`` puts there; default 0.
 
@@ -112,7 +112,12 @@ def pad(
         return apply("pad", x, widths, value=value or 0)
     for axis, (before, after) in enumerate(pairs, x.ndim - len(pairs)):
         size = x.shape[axis]
-        places = [_SOURCES[mode](at, size) for at in range(-before, size + after)]
+        start, ring = 0, size
+        if mode == "circular":  # round what negative widths leave
+            start, ring = max(-before, 0), size + min(before, 0) + min(after, 0)
+        places = [
+            start + _SOURCES[mode](at - start, ring) for at in range(-before, size + after)
+        ]
         x = apply("take", x, beside(x, np.asarray(places, np.int32)), axis=axis)
     return x
 
@@ -122,7 +127,11 @@ def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str)
     if len(pairs) > len(shape):
         raise ShapeError(f"pad: {len(pairs)} pairs for the {len(shape)} axes of {shape}")
     for size, widths in zip(reversed(shape), reversed(pairs), strict=False):
-        least = {"constant": 0, "reflect": max(widths) + 1}.get(mode, max(widths) > 0)
+        grows = max(widths) > 0
+        round_it = int(grows) - min(*widths, 0)  # at least one place to go round
+        least = {"constant": 0, "reflect": max(widths) + 1, "circular": round_it}.get(
+            mode, grows
+        )
         if size < least or size + min(widths) < 0 or size + sum(widths) < 0:
             raise ShapeError(
                 f"pad: an axis of {size} cannot be widened by {widths}: {mode}"

@@ -17,7 +17,7 @@ def batch_norm(
     x: Tensor,
     weight: Tensor,
     bias: Tensor,
-    mask: Tensor | None = None,
+    mask: Any = None,
     *,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -30,7 +30,8 @@ def batch_norm(
         x: ``(n, c, l)``.
         weight: ``(c,)``, the deviation after.
         bias: ``(c,)``, the mean after.
-        mask: ``(n, l)``, 1 for real places and 0 for padding, which does not count.
+        mask: ``(n, l)``, 1 or true for real places and 0 or false for padding, which does
+            not count.
         eps: Added to the variance.
 
     Returns:
@@ -43,6 +44,7 @@ def batch_norm(
         >>> batch_norm(x, B.tensor([1.0]), B.tensor([0.0]))[1].item()
         2.0
     """
+    mask = None if mask is None else beside(x, mask, x.dtype)
     return apply("batch_norm", x, weight, bias, mask, eps=eps)
 
 

@@ -62,11 +62,15 @@ class Activations(Derived):
         """Exponentials along an axis, divided by their sum."""
         if 0 in x.shape:
             return x
+        if not x.shape:
+            return self._as_row(self.softmax, x, axis=axis)
         powers = self.exp(self.subtract(x, self._peak(x, axis)))
         return self.divide(powers, self.sum(powers, axis=axis, keepdims=True))
 
     def softmax_grad(self, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
         """The derivative of ``softmax`` from its output."""
+        if not out.shape:
+            return self._as_row(self.softmax_grad, grad, out, axis=axis)
         inner = self.sum(self.multiply(grad, out), axis=axis, keepdims=True)
         return self.multiply(out, self.subtract(grad, inner))
 
@@ -74,15 +78,27 @@ class Activations(Derived):
         """The logarithm of ``softmax``, without its rounding."""
         if 0 in x.shape:
             return x
+        if not x.shape:
+            return self._as_row(self.log_softmax, x, axis=axis)
         return self.subtract(x, self.logsumexp(x, axis=axis, keepdims=True))
 
     def log_softmax_grad(self, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
         """The derivative of ``log_softmax`` from its output."""
+        if not out.shape:
+            return self._as_row(self.log_softmax_grad, grad, out, axis=axis)
         total = self.sum(grad, axis=axis, keepdims=True)
         return self.subtract(grad, self.multiply(self.exp(out), total))
 
+    def _as_row(self, function: Any, *arrays: Array, axis: int) -> Array:
+        """A function over an axis, of single numbers: each is a row of its own."""
+        rows = [self.reshape(each, (1,)) for each in arrays]
+        return self.reshape(function(*rows, axis=axis), ())
+
     def logsumexp(self, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
         """The logarithm of the sum of exponentials over an axis, several, or all."""
+        if 0 in x.shape:  # nothing has a peak, and its sum is 0
+            total = self.sum(x, axis=axis, keepdims=keepdims)
+            return self.log(total)
         peak = self._peak(x, axis)
         total = self.sum(self.exp(self.subtract(x, peak)), axis=axis, keepdims=True)
         out = self.add(self.log(total), peak)

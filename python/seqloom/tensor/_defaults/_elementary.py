@@ -100,6 +100,11 @@ class Elementary(Derived):
         """The next number of that type from `x` towards `y`."""
         return self.asarray(np.nextafter(self.to_numpy(x), self.to_numpy(y)))
 
+    def vecdot(self, x: Array, y: Array, *, axis: int = -1) -> Array:
+        """The sum of products along an axis; of complex numbers, by conjugates of x."""
+        left = self.conj(x) if self._is_complex(x) else x
+        return self.sum(self.multiply(left, y), axis=axis)
+
     def conj(self, x: Array) -> Array:
         """The complex conjugate; of real numbers, themselves."""
         return self.asarray(np.conj(self.to_numpy(x))) if self._is_complex(x) else x

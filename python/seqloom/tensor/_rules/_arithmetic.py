@@ -99,12 +99,13 @@ def _slope_of_power(b: Backend, base: Array, exponent: float) -> Array:
 
 
 def _power_by_exponent(
-    b: Backend, grad: Array, base: Any, _exponent: Any, out: Any
+    b: Backend, grad: Array, base: Any, exponent: Any, out: Any
 ) -> Array:
+    """Of 0 to an exponent from 0 on, 0; to one below it, an infinity, as the power is."""
     base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
-    zero = b.equal(base, 0)
-    growth = b.log(b.where(zero, 1.0, base))
-    return b.multiply(grad, b.where(zero, 0.0, b.multiply(out, growth)))
+    flat = b.logical_and(b.equal(base, 0), b.greater_equal(exponent, 0))
+    growth = b.log(b.where(flat, 1.0, base))
+    return b.multiply(grad, b.where(flat, 0.0, b.multiply(out, growth)))
 
 
 def _remainder(_b: Backend, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
@@ -116,15 +117,18 @@ def _remainder_by_divisor(b: Backend, grad: Array, x: Any, y: Any, _out: Any) ->
 
 
 def _atan2_by_y(b: Backend, grad: Array, y: Any, x: Any, _out: Any) -> Array:
-    return b.divide(b.multiply(grad, x), _square_of_radius(b, y, x))
+    return _over_square_of_radius(b, grad, x, y)
 
 
 def _atan2_by_x(b: Backend, grad: Array, y: Any, x: Any, _out: Any) -> Array:
-    return b.negative(b.divide(b.multiply(grad, y), _square_of_radius(b, y, x)))
+    return b.negative(_over_square_of_radius(b, grad, y, x))
 
 
-def _square_of_radius(b: Backend, y: Any, x: Any) -> Array:
-    return b.add(b.multiply(y, y), b.multiply(x, x))
+def _over_square_of_radius(b: Backend, grad: Array, part: Any, other: Any) -> Array:
+    """The gradient times ``part / (part² + other²)``; 0 where both are 0, as torch's."""
+    square = b.add(b.multiply(part, part), b.multiply(other, other))
+    none = b.equal(square, 0)
+    return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
 
 
 def _sign_put_on(b: Backend, grad: Array, x: Any, _y: Any, out: Any) -> Array:
@@ -207,9 +211,10 @@ RULES: dict[str, Rule] = {
     "pow": _by_slopes(_keep_power, _power_by_base, _power_by_exponent),
     "atan2": _by_slopes(_keep_inputs, _atan2_by_y, _atan2_by_x),
     "logaddexp": _by_slopes(
-        _keep_pair,
-        lambda b, grad, x, _, out: b.multiply(grad, b.exp(b.subtract(x, out))),
-        lambda b, grad, _, y, out: b.multiply(grad, b.exp(b.subtract(y, out))),
+        _keep_inputs,
+        # Of the inputs: the output has lost the digits that tell large ones apart.
+        lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
+        lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
     ),
     "hypot": _by_slopes(
         _keep_pair,

@@ -125,6 +125,8 @@ RULES: dict[str, Rule] = {
     "sin": by_input(lambda b, grad, x: b.multiply(grad, b.cos(x))),
     "cos": by_input(lambda b, grad, x: b.negative(b.multiply(grad, b.sin(x)))),
     "tanh": by_output(_tanh),
+    "sinh": by_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
+    "cosh": by_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
     "log2": _logarithm(2),
     "log10": _logarithm(10),
     "asin": by_input(_asin),

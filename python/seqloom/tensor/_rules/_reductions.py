@@ -40,6 +40,9 @@ def _var(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count(shape, options) - options.get("correction", 0.0)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
+    if free <= 0:  # the variance itself is no number, or an infinity
+        slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
+        return (b.multiply(slope, kept_axes(b, grad, shape, options)),)
     share = kept_axes(b, b.multiply(grad, 2 / free), shape, options)
     return (b.multiply(distance, share),)
 
@@ -51,7 +54,8 @@ def _std(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     free = _count(shape, options) - options.get("correction", 0.0)
     wide = kept_axes(b, out, shape, options)
     safe = b.where(b.equal(wide, 0), 1.0, wide)
-    share = b.divide(kept_axes(b, b.multiply(grad, 1 / free), shape, options), safe)
+    share = b.multiply(grad, 1 / free if free > 0 else math.inf)
+    share = b.divide(kept_axes(b, share, shape, options), safe)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
     return (b.multiply(distance, share),)
 
@@ -80,7 +84,8 @@ def _prod(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     gone = axes_of(options.get("axis"), len(shape))
     order = (*(axis for axis in range(len(shape)) if axis not in gone), *gone)
     wide = b.permute_dims(x, order)
-    rows = b.reshape(wide, (*wide.shape[: len(shape) - len(gone)], -1))
+    count = math.prod(shape[axis] for axis in gone)
+    rows = b.reshape(wide, (*wide.shape[: len(shape) - len(gone)], count))
     others = b.multiply(
         _before(b, rows), b.flip(_before(b, b.flip(rows, axis=-1)), axis=-1)
     )

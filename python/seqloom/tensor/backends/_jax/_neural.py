@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer
 
+from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._jax._places import require_places
 
@@ -55,10 +56,14 @@ class Neural(Backend):
 
     def softmax(self, x: Array, *, axis: int = -1) -> Array:
         """Exponentials along an axis, divided by their sum."""
+        if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
+            return super().softmax(_scores(x), axis=axis)
         return jax.nn.softmax(x, axis)
 
     def log_softmax(self, x: Array, *, axis: int = -1) -> Array:
         """The logarithm of ``softmax``."""
+        if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
+            return super().log_softmax(_scores(x), axis=axis)
         return jax.nn.log_softmax(x, axis)
 
     def logsumexp(self, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -138,6 +143,13 @@ class Neural(Backend):
         by_scores = weights * (by_weights - jnp.sum(grad * out, -1, keepdims=True))
         by_scores = by_scores * ((q.shape[-1] or 1) ** -0.5 if scale is None else scale)
         return by_scores @ k, by_scores.mT @ q, kept.mT @ grad
+
+
+def _scores(x: Array) -> Array:
+    """An array that shares can be taken of."""
+    if not jnp.issubdtype(x.dtype, jnp.inexact):
+        raise DTypeError(f"expected an array of floats, got {x.dtype}; .astype it first")
+    return x
 
 
 def _normal_share(x: Array) -> Array:

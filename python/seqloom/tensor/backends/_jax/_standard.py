@@ -28,17 +28,17 @@ _FUNCTIONS = [
     "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "broadcast_to", "ceil", "clip", "concat", "conj", "copysign", "cos", "cosh",
-    "count_nonzero", "cumulative_prod", "cumulative_sum", "divide", "einsum", "equal",
-    "exp", "expand_dims", "expm1", "finfo", "flip", "floor", "floor_divide", "greater",
+    "count_nonzero", "cumulative_sum", "divide", "einsum", "equal",
+    "exp", "expand_dims", "expm1", "finfo", "flip", "floor", "greater",
     "greater_equal", "hypot", "iinfo", "imag", "isdtype", "isfinite", "isin", "isinf",
     "isnan", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose",
     "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply", "negative",
-    "nextafter", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod", "real",
+    "nextafter", "nonzero", "not_equal", "positive", "pow", "prod", "real",
     "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round",
     "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
-    "stack", "std", "subtract", "sum", "tan", "tanh", "tensordot", "tile", "tril",
-    "triu", "trunc", "unstack", "var", "vecdot", "where",
+    "stack", "subtract", "sum", "tan", "tanh", "tensordot", "tile", "tril",
+    "triu", "trunc", "unstack", "vecdot", "where",
 ]
 # fmt: on
 
@@ -101,6 +101,42 @@ class Standard(Backend):
         """The values in another type."""
         del copy  # arrays are values
         return jnp.asarray(x).astype(checked(dtype))
+
+    def permute_dims(self, x: Array, axes: Sequence[int]) -> Array:
+        """The axes in another order; a negative one counts from the last."""
+        return jnp.permute_dims(
+            x, tuple(normalize_axis_index(axis, x.ndim) for axis in axes)
+        )
+
+    def floor_divide(self, x: Array, y: Array) -> Array:
+        """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+        found = jnp.floor_divide(x, y)
+        if jnp.issubdtype(found.dtype, jnp.inexact):
+            return found
+        return jnp.where(jnp.equal(y, 0), jnp.zeros((), found.dtype), found)
+
+    def var(
+        self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Array:
+        """The variance over axes; infinite where the correction takes all of them."""
+        found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)
+        if not correction:
+            return found
+        count = x.size // max(found.size, 1) if x.size else 0
+        free = jnp.asarray(max(count - correction, 0), found.dtype)
+        return found * count / free
+
+    def std(
+        self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Array:
+        """The standard deviation over axes."""
+        return jnp.sqrt(self.var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+    def cumulative_prod(self, x: Array, *, dtype: Any = None, **options: Any) -> Array:
+        """Products up to each place; of small whole numbers in the type of their sums."""
+        if dtype is None and not jnp.issubdtype(x.dtype, jnp.inexact):
+            dtype = jax.eval_shape(jnp.sum, x).dtype
+        return jnp.cumulative_prod(x, dtype=dtype, **options)
 
     def logcumsumexp(self, x: Array, *, axis: int) -> Array:
         """The logarithms of the sums of exponentials up to each place."""

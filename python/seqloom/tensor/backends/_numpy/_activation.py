@@ -100,6 +100,8 @@ class Activations(Backend):
         out: Floats | None = None,
     ) -> Floats:
         """Logarithm of the sum of exponentials."""
+        if x.dtype.kind in "biu":
+            x = x.astype(self.float_dtype)
         if not isinstance(axis, int) or x.size == 0:
             return placed(super().logsumexp(x, axis=axis, keepdims=keepdims), out)
         rows = packed(np.moveaxis(x, axis, -1))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._operand import (
     binary,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Function = Callable[..., Any]
 
 _ONE: dict[str, Function] = {
-    "abs": torch.abs,
     "acos": torch.acos,
     "acosh": torch.acosh,
     "asin": torch.asin,
@@ -51,7 +51,6 @@ _ONE: dict[str, Function] = {
     "reciprocal": torch.reciprocal,
     "round": torch.round,
     "rsqrt": torch.rsqrt,
-    "sign": torch.sign,
     "signbit": torch.signbit,
     "sin": torch.sin,
     "sinh": torch.sinh,
@@ -70,7 +69,6 @@ _TWO: dict[str, Function] = {
     "bitwise_xor": torch.bitwise_xor,
     "divide": torch.divide,
     "equal": torch.eq,
-    "floor_divide": torch.floor_divide,
     "greater": torch.greater,
     "greater_equal": torch.greater_equal,
     "less": torch.less,
@@ -78,7 +76,6 @@ _TWO: dict[str, Function] = {
     "multiply": torch.multiply,
     "not_equal": torch.not_equal,
     "pow": torch.pow,
-    "remainder": torch.remainder,
     "subtract": torch.subtract,
 }
 _TWO_ARRAYS: dict[str, Function] = {
@@ -108,6 +105,25 @@ class Elementwise(Backend):
             x, y = operands(x, y)
         return torch.where(condition, x, y)
 
+    def abs(self, x: Tensor) -> Tensor:
+        """The size of each value."""
+        return torch.abs(x) if x.dtype is not torch.bool else x
+
+    def sign(self, x: Tensor) -> Tensor:
+        """-1, 0 or 1; of NaN, where torch says 0, NaN."""
+        if x.dtype is torch.bool:
+            raise DTypeError("sign takes no truths; .astype them first")
+        found = torch.sgn(x) if x.is_complex() else torch.sign(x)
+        return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
+
+    def floor_divide(self, x: Any, y: Any) -> Tensor:
+        """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+        return _whole_by_0(torch.floor_divide, x, y)
+
+    def remainder(self, x: Any, y: Any) -> Tensor:
+        """What `floor_divide` leaves; of whole numbers by 0 it is 0, as NumPy's."""
+        return _whole_by_0(torch.remainder, x, y)
+
     def imag(self, x: Tensor) -> Tensor:
         """The imaginary parts; of real numbers, zeros."""
         return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
@@ -123,6 +139,23 @@ class Elementwise(Backend):
         if isinstance(min, Tensor) != isinstance(max, Tensor):
             bounds = [None if each is None else like(x, each) for each in bounds]
         return x if min is None and max is None else torch.clamp(x, *bounds)
+
+
+def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
+    """A division that torch refuses where whole numbers are divided by 0."""
+    x, y = binary(lambda *both: both)(x, y)
+    if any(isinstance(each, float) or _is_float(each) for each in (x, y)):
+        return function(x, y)
+    if not isinstance(y, Tensor):
+        return function(x, y) if y else torch.zeros_like(x)
+    none = y == 0
+    found = function(x, torch.where(none, 1, y))
+    return torch.where(none, 0, found)
+
+
+def _is_float(x: Any) -> bool:
+    """Whether it is an array of floats."""
+    return isinstance(x, Tensor) and x.is_floating_point()
 
 
 for _names, _change in (

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._dtype import to_torch
 from seqloom.tensor.backends._torch._operand import alike, floating
@@ -76,13 +76,13 @@ class Reductions(Backend):
         self, x: Tensor, *, axis: int | None = None, keepdims: bool = False
     ) -> Tensor:
         """The place of the largest value."""
-        return torch.argmax(x, axis, keepdim=keepdims)
+        return torch.argmax(_ordered(x), axis, keepdim=keepdims)
 
     def argmin(
         self, x: Tensor, *, axis: int | None = None, keepdims: bool = False
     ) -> Tensor:
         """The place of the smallest value."""
-        return torch.argmin(x, axis, keepdim=keepdims)
+        return torch.argmin(_ordered(x), axis, keepdim=keepdims)
 
     def count_nonzero(
         self, x: Tensor, *, axis: Axis = None, keepdims: bool = False
@@ -99,7 +99,7 @@ class Reductions(Backend):
         include_initial: bool = False,
     ) -> Tensor:
         """Sums up to each place."""
-        axis = 0 if axis is None else axis
+        axis = _only_axis("cumulative_sum", x) if axis is None else axis
         kind = None if dtype is None else to_torch(dtype)
         found = torch.cumsum(x, axis, dtype=kind)
         if not include_initial:
@@ -117,9 +117,8 @@ class Reductions(Backend):
         include_initial: bool = False,
     ) -> Tensor:
         """Products up to each place."""
-        if axis is None and x.ndim > 1:
-            raise ArgumentError("cumulative_prod needs an axis where there are several")
-        x, axis = (x if x.ndim else x.reshape(1)), axis or 0
+        axis = _only_axis("cumulative_prod", x) if axis is None else axis
+        x = x if x.ndim else x.reshape(1)
         found = torch.cumprod(x, axis, dtype=None if dtype is None else to_torch(dtype))
         if not include_initial:
             return found
@@ -165,8 +164,8 @@ class Reductions(Backend):
 
     def topk(self, x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
         """The k largest values along an axis, the largest first, and their places."""
-        values, places = torch.topk(x, k, axis)
-        return values, places
+        values, places = torch.topk(_ordered(x), k, axis)
+        return values.to(x.dtype), places
 
     def searchsorted(
         self, x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
@@ -177,6 +176,18 @@ class Reductions(Backend):
     def nonzero(self, x: Tensor) -> tuple[Tensor, ...]:
         """The places of what is not 0."""
         return torch.nonzero(x, as_tuple=True)
+
+
+def _ordered(x: Tensor) -> Tensor:
+    """Values that torch can compare; it cannot compare truths."""
+    return x.to(torch.uint8) if x.dtype is torch.bool else x
+
+
+def _only_axis(name: str, x: Tensor) -> int:
+    """The axis where none is named."""
+    if x.ndim > 1:
+        raise ShapeError(f"{name} needs an axis where there are several: {[*x.shape]}")
+    return 0
 
 
 def _every(x: Tensor, axis: Axis) -> tuple[int, ...]:

@@ -1,0 +1,233 @@
+"""One meaning at the ends of a domain, on every backend: torch's where torch has one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from backend_oracle import found
+from seqloom.errors import SeqloomError, ShapeError
+from seqloom.tensor import apply
+
+everywhere = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+
+ENDS = np.array(
+    [0, 1e-30, -1e-8, 0.5, -5, 20, 88, -89, 104, 1e20, -1e20, np.inf, -np.inf, np.nan], "f4"
+)
+ONE = {
+    "sinh": torch.sinh,
+    "cosh": torch.cosh,
+    "tanh": torch.tanh,
+    "expm1": torch.expm1,
+    "log1p": torch.log1p,
+    "sigmoid": torch.sigmoid,
+    "softplus": torch.nn.functional.softplus,
+    "silu": torch.nn.functional.silu,
+    "erf": torch.erf,
+    "erfc": torch.erfc,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "reciprocal": torch.reciprocal,
+}
+PAIRS = np.array([0, -0.0, 1, -1, 2, 0.5, -3, 1e-30, 1e10, np.inf, -np.inf], "f4")
+TWO = {"pow": torch.pow, "logaddexp": torch.logaddexp, "atan2": torch.atan2}
+
+
+def run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
+    """The result and the gradients of its sum."""
+    level = sl.tensor.Autodiff(found(name))
+    leaves = [level.tensor(array, requires_grad=True) for array in arrays]
+    with np.errstate(all="ignore"):
+        out = call(*leaves)
+        gradients = out.sum().backward()
+        return out.numpy(), [gradients.wrt(leaf).numpy() for leaf in leaves]
+
+
+def theirs_of(call: Any, arrays: Any) -> tuple[Any, list[Any]]:
+    """The same of torch's."""
+    leaves = [torch.tensor(array, requires_grad=True) for array in arrays]
+    out = call(*leaves)
+    parts = torch.autograd.grad(out.sum(), leaves)
+    return out.detach().numpy(), [part.numpy() for part in parts]
+
+
+def assert_same(ours: Any, theirs: Any, *, absolute: float = 1e-37) -> None:
+    """Compares results and gradients."""
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-4, atol=absolute)
+    for mine, their in zip(ours[1], theirs[1], strict=True):
+        np.testing.assert_allclose(mine, their, rtol=1e-3, atol=absolute)
+
+
+@everywhere
+@pytest.mark.parametrize("operation", ONE)
+def test_functions_and_their_slopes_are_torchs_at_the_ends(operation, name):
+    # What torch's own expm1 rounds to 0 far below it is not compared.
+    absolute = 1e-6 if operation in {"expm1", "tanh"} else 1e-37
+    theirs = theirs_of(ONE[operation], [ENDS])
+    ours = run(lambda x: apply(operation, x), [ENDS], name)
+    assert_same(ours, theirs, absolute=absolute)
+
+
+@everywhere
+@pytest.mark.parametrize("operation", TWO)
+def test_functions_of_two_and_their_slopes_are_torchs_at_the_ends(operation, name):
+    arrays = [each.ravel() for each in np.meshgrid(PAIRS, PAIRS)]
+    if operation == "atan2":  # torch's slope is 0 where the radius is only very small
+        arrays = [each[np.hypot(*arrays) != np.float32(1e-30)] for each in arrays]
+        arrays = [each[np.maximum(*np.abs(arrays)) > 1e-20] for each in arrays]
+        arrays = [np.append(each, np.float32(0)) for each in arrays]
+    ours = run(lambda x, y: apply(operation, x, y), arrays, name)
+    assert_same(ours, theirs_of(TWO[operation], arrays))
+
+
+@pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy's and torch's
+@everywhere
+@pytest.mark.parametrize("operation", ["var", "std"])
+@pytest.mark.parametrize("values", [[3.0], [1.0, 4.0], [2.0, 2.0]], ids=str)
+def test_the_slope_of_a_spread_without_freedom_is_no_number(values, operation, name):
+    array = np.array(values, "f4")
+    count = float(len(values))
+    call = getattr(torch, operation)
+    theirs = theirs_of(lambda x: call(x, correction=count), [array])
+    ours = run(lambda x: apply(operation, x, correction=count), [array], name)
+    assert_same(ours, theirs)
+
+
+@pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy's and torch's
+@everywhere
+def test_the_variance_is_infinite_where_the_correction_takes_more_than_there_is(name):
+    x = found(name).tensor(np.array([1.0, 2.0], "f4"))
+    with np.errstate(all="ignore"):
+        assert apply("var", x, correction=3.0).item() == np.inf
+    ours = run(lambda x: apply("var", x, correction=3.0), [np.array([1, 2], "f4")], name)
+    assert ours[1][0].tolist() == [np.inf, np.inf]
+
+
+@everywhere
+def test_the_sign_of_nan_is_nan(name):
+    x = found(name).tensor(np.array([np.nan, -2.0, 0.0, np.inf], "f4"))
+    np.testing.assert_array_equal(apply("sign", x).numpy(), [np.nan, -1, 0, 1])
+
+
+@everywhere
+def test_truths_have_a_largest_and_an_order(name):
+    x = found(name).tensor(np.array([[False, True, True], [False, False, False]]))
+    assert apply("argmax", x, axis=1).tolist() == [1, 0]
+    assert apply("argmin", x, axis=1).tolist() == [0, 0]
+    values, places = apply("topk", x, 1, axis=1)
+    assert values.tolist() == [[True], [False]]
+    assert values.dtype == bool
+    assert places.tolist() == [[1], [0]]
+    assert apply("abs", x).tolist() == x.tolist()
+
+
+@everywhere
+@pytest.mark.parametrize("by", ["array", "number"])
+def test_a_whole_number_divided_by_0_is_0(by, name):
+    b = found(name)
+    x, zero = b.tensor(np.array([7, -7, 0], "i4")), b.tensor(np.zeros(3, "i4"))
+    with np.errstate(all="ignore"):
+        divisor = zero if by == "array" else 0
+        assert apply("floor_divide", x, divisor).tolist() == [0, 0, 0]
+        assert apply("remainder", x, divisor).tolist() == [0, 0, 0]
+    assert (x // 2).tolist() == [3, -4, 0]
+    assert (x % b.tensor(np.array([4, 4, 4], "i4"))).tolist() == [3, 1, 0]
+
+
+@everywhere
+def test_axes_count_from_the_last_too(name):
+    array = np.arange(6, dtype="f4").reshape(1, 2, 3)
+    x = found(name).tensor(array)
+    turned = apply("permute_dims", x, (-1, 0, -2)).numpy()
+    np.testing.assert_array_equal(turned, array.transpose(-1, 0, -2))
+
+
+@everywhere
+def test_one_number_is_a_row_of_its_own_to_softmax(name):
+    one = np.array(3.0, "f4")
+    for operation, value in (("softmax", 1.0), ("log_softmax", 0.0)):
+        for axis in (0, -1):
+            call = lambda x, f=operation, axis=axis: apply(f, x, axis=axis)  # noqa: E731
+            out, (slope,) = run(call, [one], name)
+            assert out.shape == slope.shape == ()
+            assert (out, slope) == (value, 0.0)
+
+
+@everywhere
+def test_softmax_takes_floats_only(name):
+    for kind in ("i4", "u1"):
+        x = found(name).tensor(np.array([0, 1, 2], kind))
+        for operation in ("softmax", "log_softmax"):
+            with pytest.raises(sl.errors.DTypeError):
+                apply(operation, x)
+
+
+@everywhere
+def test_logsumexp_takes_whole_numbers_and_nothing(name):
+    b = found(name)
+    x = b.tensor(np.array([[0, 1], [2, 3]], "i4"))
+    expected = torch.logsumexp(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), 1)
+    np.testing.assert_allclose(apply("logsumexp", x, axis=1).numpy(), expected, rtol=1e-6)
+    with np.errstate(divide="ignore"):
+        none = apply("logsumexp", b.tensor(np.zeros((0, 2), "f4")), axis=0)
+    assert none.tolist() == [-np.inf, -np.inf]
+
+
+@everywhere
+def test_a_product_of_complex_vectors_conjugates_the_first(name):
+    x, y = np.array([1 + 2j, 3j], "c8"), np.array([2 - 1j, 1 + 1j], "c8")
+    b = found(name)
+    found_product = apply("vecdot", b.tensor(x), b.tensor(y)).numpy()
+    np.testing.assert_allclose(found_product, np.vecdot(x, y), rtol=1e-6)
+
+
+@everywhere
+@pytest.mark.parametrize("pair", [(-1, 2), (2, -1), (-1, -1), (-2, 3), (3, -2), (5, 0)])
+def test_a_ring_goes_round_what_negative_widths_leave(pair, name):
+    row = np.arange(5, dtype="f4")[None, None]
+    expected = torch.nn.functional.pad(torch.tensor(row), pair, mode="circular")
+    padded = sl.nn.functional.pad(found(name).tensor(row), pair, mode="circular")
+    np.testing.assert_array_equal(padded.numpy(), expected)
+
+
+@everywhere
+def test_a_ring_of_no_places_is_refused(name):
+    row = found(name).tensor(np.arange(3, dtype="f4")[None, None])
+    with pytest.raises(ShapeError, match="circular"):
+        sl.nn.functional.pad(row, (-3, 1), mode="circular")
+
+
+@everywhere
+@pytest.mark.parametrize("operation", ["max", "min", "argmax", "argmin"])
+@pytest.mark.parametrize("axis", [0, None])
+def test_nothing_has_no_largest(axis, operation, name):
+    x = found(name).tensor(np.zeros((0, 3), "f4"))
+    with pytest.raises(ShapeError):
+        apply(operation, x, axis=axis)
+
+
+@everywhere
+@pytest.mark.parametrize("operation", ["cumulative_sum", "cumulative_prod"])
+def test_what_grows_along_an_axis_needs_one_where_there_are_several(operation, name):
+    with pytest.raises(ShapeError):
+        apply(operation, found(name).tensor(np.ones((2, 3), "f4")))
+
+
+@everywhere
+def test_small_whole_numbers_multiply_without_overflow(name):
+    x = found(name).tensor(np.full(6, 7, "u1"))
+    assert apply("cumulative_prod", x).tolist() == [7, 49, 343, 2401, 16807, 117649]
+
+
+@everywhere
+def test_the_slope_of_a_product_of_nothing_is_nothing(name):
+    _, (slope,) = run(lambda x: apply("prod", x, axis=1), [np.zeros((0, 3), "f4")], name)
+    assert slope.shape == (0, 3)
+
+
+def test_truths_have_no_sign_anywhere():
+    for name in ("numpy", "torch", "jax"):
+        with pytest.raises(SeqloomError):
+            apply("sign", found(name).tensor(np.array([True])))
