@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +74,8 @@ def test_progress_may_be_a_truth(run, data, progress):
 
 
 def test_threads_may_be_numpys_number(run, data):
-    assert sl.infer.evaluate(run, data, num_threads=np.int64(1))["n"] == 48
+    threads: Any = np.int64(1)
+    assert sl.infer.evaluate(run, data, num_threads=threads)["n"] == 48
 
 
 @pytest.mark.parametrize("call", [sl.infer.evaluate, sl.infer.predict, sl.models.load])

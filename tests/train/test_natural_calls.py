@@ -1,5 +1,7 @@
 """Natural calls of fit: they work where it is clear what is meant, else one sentence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,13 @@ def fit(toy, small):
     """Trains once; keywords change the call."""
 
     def call(**options):
-        every = {"model": small, "train": toy(), "epochs": 1, "progress": False, **options}
+        every: dict[str, Any] = {
+            "model": small,
+            "train": toy(),
+            "epochs": 1,
+            "progress": False,
+            **options,
+        }
         return sl.train.fit(every.pop("model"), every.pop("train"), **every)
 
     return call
@@ -85,8 +93,9 @@ def test_for_data_takes_none_for_a_part_that_is_not_there(toy):
 
 
 def test_settings_of_numpys_numbers_and_lists_equal_plain_ones():
-    sizes = {"widths": [np.int64(4)], "kernel_size": np.int64(3)}
-    found = sl.models.SequenceCNNConfig(np.int64(4), 2, **sizes, dropout=np.float64(0.5))
+    sizes: dict[str, Any] = {"widths": [np.int64(4)], "kernel_size": np.int64(3)}
+    sizes |= {"channels": np.int64(4), "outputs": 2}
+    found = sl.models.SequenceCNNConfig(**sizes, dropout=np.float64(0.5))
     assert found == sl.models.SequenceCNNConfig(
         4, 2, widths=(4,), kernel_size=3, dropout=0.5
     )

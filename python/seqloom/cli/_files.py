@@ -27,7 +27,9 @@ def copy_files(console: Console, folder: Path, *, overwrite: bool) -> None:
         _check(target, content, overwrite=overwrite)
     for target, content in contents.items():
         write_atomic(target, content)
-    console.print(f"copied to {folder}: {', '.join((*SEQUENCES, *GENOTYPES))}")
+    console.print(f"copied to {folder}:")
+    for names in (SEQUENCES, GENOTYPES):
+        console.print(f"  {', '.join(names)}")
 
 
 def _make(folder: Path) -> None:

@@ -96,6 +96,8 @@ class Watch:
             f"{_spell(row[key]):>{width}}" for key, (_, width) in shown.items()
         )
         self._console.print(f"{cells} {self._speed(row):>10}{self._mark(row)}")
+        if self._plan and row["epoch"] == self._plan.epochs:
+            self._bar.update(self._task, note="scores and report")
 
     def on_more(self, epochs: int) -> None:
         """Says that the run goes on, and lengthens the bar."""
