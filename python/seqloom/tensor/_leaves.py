@@ -243,6 +243,11 @@ def hashable(values: list[Any]) -> Any:
     return plain
 
 
+def itself(value: Any) -> Any:
+    """What equals this one object alone, and keeps it alive."""
+    return _Itself(value)
+
+
 class _Itself:
     """Stands for one object: equal to no other, and keeps it alive."""
 

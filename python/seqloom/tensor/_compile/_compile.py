@@ -10,6 +10,7 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from seqloom.errors import ArgumentError
+from seqloom.tensor._compile._around import Around
 from seqloom.tensor._compile._differences import difference
 from seqloom.tensor._compile._locks import renewed
 from seqloom.tensor._compile._signature import Signature
@@ -40,10 +41,11 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     ``torch.compile`` or ``jax.jit``. Tensors, NumPy arrays, Python floats and keys are
     inputs: their values may differ at each call. Modules and optimisers are state, read
     before and written after. Ints, bools, strings, modes and shapes decide which program it
-    is: new ones make another one. What the function reads from around it (globals, what it
-    closes over) is fixed at the first call. A result may share memory with a tensor that
-    was given, never with an array of NumPy. At most 64 programs are kept, those in use
-    first.
+    is: new ones make another one. So does what the function reads from around it by name
+    (globals, what it closes over, their attributes, lists, arrays up to 1 MiB), in its own
+    code, in the user's functions that it names and in the modules' methods; a larger array
+    is refused there. A result may share memory with a tensor that was given, never with an
+    array of NumPy. At most 64 programs are kept, those in use first.
 
     The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere.
 
@@ -100,6 +102,7 @@ class Compiled:
         self._programs: dict[Any, Program] = {}
         self._made = 0
         self._last: Any = None  # the key of the newest program
+        self._around: Around | None = None
         self.renew_lock()
         renewed.add(self)
         self._parameters = inspect.signature(function)
@@ -132,7 +135,8 @@ class Compiled:
                 "none of the step's arguments is a tensor or a module, so there is no "
                 "backend to compile for; pass backend.tensor(array)"
             )
-        program = self._programs.get(given.key)
+        around = self._around.state() if self._around is not None else None
+        program = self._programs.get((given.key, around))
         return (program or self._make(arguments, given))(given)
 
     def _bound(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -147,11 +151,15 @@ class Compiled:
         """The program of arguments that were not met before."""
         with self._lock:
             given = Signature(arguments)  # the thread before may have made states
-            if given.key in self._programs:
-                program, after = self._programs[given.key], given
+            # Functions that it names may be others now, and name other things.
+            self._around = Around(self._function, given.holders)
+            around = self._around.state()
+            if (given.key, around) in self._programs:
+                program, after = self._programs[given.key, around], given
             else:
-                program, after = traced(self._function, arguments, given, self._programs)
-                self._keep(after.key, program)
+                same = {k: each for (k, a), each in self._programs.items() if a == around}
+                program, after = traced(self._function, arguments, given, same)
+                self._keep((after.key, around), program)
         return lambda _: program(after)
 
     def _keep(self, key: Any, program: Program) -> None:

@@ -1,0 +1,208 @@
+"""What a compiled step reads from around it may change: the step sees it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import CaptureError
+
+BACKENDS = ["numpy", "jax"]
+FACTOR = 2.0
+TABLE = np.array([1.0, 2.0], "f4")
+
+
+class Settings:
+    shared = 5.0
+
+    def __init__(self):
+        self.factor = 2.0
+        self.nested = SimpleNamespace(factor=3.0)
+
+    def scale(self, x):
+        return x * self.factor
+
+
+def scaled(x):
+    return x * FACTOR
+
+
+def change_global(value):
+    globals()["FACTOR"] = value
+
+
+def of_a_global():
+    return scaled, change_global
+
+
+def of_a_function_that_it_calls():
+    return lambda x: scaled(x) + 1, change_global
+
+
+def of_a_variable():
+    factor = 2.0
+
+    def change(value):
+        nonlocal factor
+        factor = value
+
+    return lambda x: x * factor, change
+
+
+def of_an_inner_function():
+    factor = 2
+
+    def change(value):
+        nonlocal factor
+        factor = int(value)
+
+    def step(x):
+        def inner(y):
+            return y * factor
+
+        return inner(x)
+
+    return step, change
+
+
+def of_a_tensor():
+    tensor = [None]
+
+    def change(value):
+        tensor[0] = sl.tensor.backend("numpy").tensor([value, 1.0]).numpy()
+
+    change(1.0)
+    return lambda x: x * tensor[0], change
+
+
+def of_an_array_that_is_written():
+    table = np.array([1.0, 2.0], "f4")
+    return lambda x: x * table, table.fill
+
+
+def of_places_that_are_written():
+    places = np.array([0, 1])
+    return lambda x: x[places], lambda value: places.fill(int(value) % 2)
+
+
+def of_an_attribute():
+    settings = Settings()
+    return lambda x: x * settings.factor, lambda value: setattr(settings, "factor", value)
+
+
+def of_an_attribute_of_an_attribute():
+    settings = Settings()
+    change = lambda value: setattr(settings.nested, "factor", value)  # noqa: E731
+    return lambda x: x * settings.nested.factor, change
+
+
+def of_an_attribute_of_a_class():
+    return lambda x: x * Settings.shared, lambda value: setattr(Settings, "shared", value)
+
+
+def of_a_method():
+    settings = Settings()
+    return settings.scale, lambda value: setattr(settings, "factor", value)
+
+
+def of_a_method_that_it_calls():
+    settings = Settings()
+    return lambda x: settings.scale(x) + 1, lambda value: setattr(settings, "factor", value)
+
+
+def of_a_list():
+    factors = [2.0, 3.0]
+    return lambda x: x * factors[0] + factors[1], lambda value: factors.__setitem__(
+        0, value
+    )
+
+
+def of_a_dict():
+    named = {"factor": 2.0}
+    return lambda x: x * named["factor"], lambda value: named.update(factor=value)
+
+
+def of_a_default_of_a_function_that_it_calls():
+    table = np.array([1.0, 2.0], "f4")
+
+    def helper(x, table=table):
+        return x * table
+
+    return lambda x: helper(x), lambda value: table.fill(value)  # noqa: PLW0108
+
+
+KINDS = {
+    name: each
+    for name, each in list(globals().items())
+    if name.startswith(("of_a", "of_p"))
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", BACKENDS)
+def test_what_changes_is_seen(name, kind):
+    pytest.importorskip(name)
+    step, change = KINDS[kind]()
+    compiled = sl.tensor.compile(step)
+    x = sl.tensor.backend(name).tensor([1.0, 10.0])
+    for value in (2.0, 7.0, 7.0, 2.0):
+        change(value)
+        assert compiled(x).tolist() == step(x).tolist()
+    assert compiled.recompiles <= 2
+
+
+def test_torch_sees_it_too():
+    pytest.importorskip("torch")
+    step, change = of_a_variable()
+    compiled = sl.tensor.compile(step)
+    x = sl.tensor.backend("torch").tensor([1.0, 10.0])
+    for value in (2.0, 7.0):
+        change(value)
+        assert compiled(x).tolist() == step(x).tolist()
+
+
+def test_a_tensor_that_is_exchanged_is_seen():
+    backend = sl.tensor.backend("numpy")
+    bias = backend.tensor([1.0])
+    step = sl.tensor.compile(lambda x: x + bias)
+    assert step(backend.tensor([1.0])).tolist() == [2]
+    bias = backend.tensor([5.0])
+    assert step(backend.tensor([1.0])).tolist() == [6]
+
+
+class Scaled(sl.nn.Module):
+    linear: sl.nn.Linear
+
+    def __call__(self, x):
+        return self.linear(x) * FACTOR
+
+
+def test_what_a_modules_methods_read_is_seen():
+    model = sl.nn.Sequential(Scaled(sl.nn.Linear(2, 1))).bind("numpy", sl.Key(0))
+    step = sl.tensor.compile(lambda model, x: model(x))
+    x = model.backend.tensor([[1.0, 2.0]])
+    for value in (2.0, 5.0):
+        change_global(value)
+        assert step(model, x).tolist() == model(x).tolist()
+
+
+def test_a_large_array_is_refused_by_its_name():
+    table = np.zeros(1 << 20, "f4")
+    step = sl.tensor.compile(lambda x: x + table)
+    with pytest.raises(CaptureError, match=r"the array table of 4 MB .* argument"):
+        step(sl.tensor.backend("numpy").tensor([1.0]))
+
+
+def test_what_stays_makes_one_program():
+    settings, seen = Settings(), []
+
+    @sl.tensor.compile
+    def step(x):
+        seen.append(1)
+        return settings.scale(x) * float("nan") + TABLE
+
+    for _ in range(4):
+        settings.other = object()  # which the step does not read
+        step(sl.tensor.backend("numpy").tensor([1.0, 2.0]))
+    assert (len(seen), step.recompiles) == (1, 0)
