@@ -127,3 +127,13 @@ def test_how_letters_are_read_is_said_to_train_and_to_predict(call, here):
     assert call("predict", "run", "a.fa", "--out", "s.tsv").code != 0
     said = call("predict", "run", "a.fa", "--out", "s.tsv", "--whitespace", "strip")
     assert said.code == 0, said.err
+
+
+def test_ambiguous_and_soft_masked_letters_are_told(call, here):
+    here(["x", "y"] * 6)
+    Path("a.fa").write_text(FASTA.replace("AAAAAA", "aaNNRA"))
+    told = "of 72 letters: N 6 (8.33 %), other ambiguous 3 (4.17 %), soft-masked 6 (8.33 %)"
+    assert told in call(*TRAIN.split()).out
+    assert told in Path("run/report.html").read_text()
+    assert told in call("predict", "run", "a.fa", "--out", "s.tsv").out
+    assert told in call("evaluate", "run", "a.fa", "--labels", "a.tsv").out

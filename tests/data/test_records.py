@@ -197,7 +197,11 @@ def test_a_function_that_gives_nothing_leaves_out_if_asked_to(fasta):
         SequenceDataset(path, labels=label)
     data = SequenceDataset(path, labels=label, unlabelled="skip")
     assert (data.ids, data[1]["ordinal"]) == (["a", "c"], 2)
-    assert data.report == {"unlabelled": 1, "unlabelled_examples": ["b"]}
+    assert data.report == {
+        "unlabelled": 1,
+        "unlabelled_examples": ["b"],
+        "letters": {"letters": 3, "soft_masked": 0},
+    }
 
 
 def test_out_is_written_and_given_back(many):

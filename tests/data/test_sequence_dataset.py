@@ -189,3 +189,24 @@ def test_an_encoder_that_is_none_says_what_to_pass(fasta, encoder):
 def test_what_cannot_augment_is_an_error(fasta, augment):
     with pytest.raises(ArgumentError, match=r"sl\.augment\.ReverseComplement"):
         SequenceDataset(fasta(TWO), augment=augment)
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "letters", "expected"),
+    [
+        ("dna", ["ACGTN", "nnryACgt"], {"letters": 13, "N": 3, "ambiguous": 2}),
+        ("protein", ["MKXB", "zzjxA"], {"letters": 9, "X": 2, "ambiguous": 4}),
+    ],
+)
+def test_ambiguous_and_soft_masked_letters_are_counted(fasta, alphabet, letters, expected):
+    path = fasta(dict(enumerate(letters)))
+    data = SequenceDataset(path, encoder=OneHot(alphabet))
+    lower = sum(map(str.islower, "".join(letters)))
+    assert data.report["letters"] == expected | {"soft_masked": lower}
+
+
+def test_letters_of_records_that_are_left_out_are_not_counted(fasta):
+    path = fasta({"a": "ACNN", "b": "nnnn", "c": "GGGG"})
+    labels = {"a": "x", "c": "y"}
+    data = SequenceDataset(path, encoder=OneHot("dna"), labels=labels, unlabelled="skip")
+    assert data.report["letters"]["N"] == 2

@@ -19,7 +19,7 @@ from seqloom.cli._options import (
     SequenceOptions,
     ShownOptions,
 )
-from seqloom.cli._read import read_like, show_left_out
+from seqloom.cli._read import read_like, show_left_out, show_letters
 from seqloom.cli._show import show_metrics
 
 
@@ -60,6 +60,7 @@ def evaluate(
     told: Any = {"options": labels, "sequences": sequences, "genotypes": genotypes}
     data = read_like(console, trained, files, **told)
     console.print(str(data))
+    show_letters(console, data)
     show_left_out(console, data)
     with score_bar(console) as tell:
         metrics = judge(trained, data, num_threads=machine.threads, progress=tell)

@@ -32,6 +32,7 @@ from seqloom.cli._options import (
     QuietOption,
     SequenceOptions,
 )
+from seqloom.cli._read import show_letters
 from seqloom.errors import ArgumentError, FileError
 
 STREAM = "-"
@@ -84,6 +85,8 @@ def predict(
     check_kind(model, trained, paths)
     told: Any = {"sequences": sequences, "id_column": id_column, "covariates": covariates}
     data = _opened(console, paths, trained.encoder, **told)
+    if hasattr(data, "report"):
+        show_letters(console, data)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(sys.stdout if out == STREAM else out)

@@ -55,6 +55,7 @@ def read_training(
             console, files, options=options, sequences=sequences, network=network
         )
     console.print(str(data))
+    show_letters(console, data)
     if options.task == "auto":
         console.print(f"task {data.task}, guessed from the labels; --task names another")
     return data
@@ -128,6 +129,14 @@ def show_left_out(console: Console, *datasets: "SequenceDataset | GenotypeDatase
         console.print(
             f"labels without a {noun.removesuffix('s')} in these files: {spelled}"
         )
+
+
+def show_letters(console: Console, data: Any) -> None:
+    """Says how many letters are ambiguous or soft-masked, where some are."""
+    from seqloom.data._composition import describe_letters
+
+    if text := describe_letters(data.report.get("letters", {})):
+        console.print(text)
 
 
 def _spell(number: int, names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,15 @@ def describe(
     head = f"{lengths.size:,} {noun}{_of(lengths)}"
     tail = "" if task is None else _labels(labels, task, classes)
     return f"{head}; {printable(tail)}" if tail else head
+
+
+def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:
+    """Writes a dataset for a notebook: what it is, and the files it comes from."""
+    files = [html.escape(path) for path in paths[:_SHOWN]]
+    rest = [f"and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+    rows = (("content", html.escape(text)), ("files", "<br>".join([*files, *rest])))
+    cells = "".join(f"<tr><th>{head}</th><td>{cell}</td></tr>" for head, cell in rows)
+    return f"<table><caption>{html.escape(name)}</caption>{cells}</table>"
 
 
 def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from seqloom.data._describe import class_counts, describe
+from seqloom.data._describe import as_html, class_counts, describe
 from seqloom.data._epoch import Epoch
 from seqloom.data._position import epoch_of, position, positions
 from seqloom.data._subset import Subset
@@ -34,7 +34,6 @@ class NumberedItems(ABC):
         labels: The label of each item; None where there are none.
         task: What the labels are for.
         classes: The names of classes, of values, or of labels.
-        report: What was left out.
         noun: What items are called.
 
     Examples:
@@ -55,9 +54,18 @@ class NumberedItems(ABC):
     def __init__(self) -> None:
         self.task: str | None = None
         self.classes: tuple[str, ...] = ()
-        self.report: dict[str, Any] = {}
+        self._report: dict[str, Any] = {}
         self._epoch: Epoch | None = None
         self._fingerprint: str | None = None
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was left out, and what was counted."""
+        return self._report
+
+    @report.setter
+    def report(self, facts: dict[str, Any]) -> None:
+        self._report = facts
 
     @property
     @abstractmethod
@@ -147,6 +155,13 @@ class NumberedItems(ABC):
             classes=self.classes,
             noun=self.noun,
         )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def _repr_html_(self) -> str:
+        """Shows the dataset in a notebook."""
+        return as_html(type(self).__name__, str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._iterate(self._current(None))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.data._columns import encoded_part
+from seqloom.data._composition import composition
 from seqloom.data._encoded import first_refused, in_file
 from seqloom.data._encoder import Refusing, check_encoder
 from seqloom.data._items import SequenceItems
@@ -198,6 +199,20 @@ class SequenceDataset(SequenceItems):
             if row is not None:
                 self.items_at(np.array([start + row]))
             start += len(letters)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was left out; and, of letters in memory, how many are no plain ones."""
+        # Counted at the first look: many a program never asks.
+        if "letters" not in self._report and self._records.in_memory:
+            alphabet = getattr(self.encoder, "alphabet", None)
+            found = composition(self._all_letters(), alphabet)
+            self._report = {**self._report, "letters": found}
+        return self._report
+
+    @report.setter
+    def report(self, facts: dict[str, Any]) -> None:
+        self._report = facts
 
     def _all_letters(self) -> Iterator[Ragged]:
         """Goes through all letters that are held; only those of some must be copied."""

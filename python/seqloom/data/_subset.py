@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from seqloom.data._describe import class_counts, describe
+from seqloom.data._describe import as_html, class_counts, describe
 from seqloom.data._position import epoch_of, position, positions
 from seqloom.errors import ArgumentError
 
@@ -131,6 +131,13 @@ class Subset:
         return describe(
             self.lengths, self.labels, task=self.task, classes=self.classes, noun=self.noun
         )
+
+    def __repr__(self) -> str:
+        return f"Subset({self})"
+
+    def _repr_html_(self) -> str:
+        """Shows the part in a notebook."""
+        return as_html("Subset", str(self), self.paths)
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from seqloom.data._composition import describe_letters
 from seqloom.models import Classify, Task
 from seqloom.models._examples import noun_of
 from seqloom.nn._metrics import confusion_matrix
@@ -100,10 +101,14 @@ def left_out(parts: Parts) -> tuple[str, ...]:
     # What the training part does not vary in, its encoder has counted.
     found["constant"] = getattr(parts.train.encoder, "constant", 0)
     notes = _NOTES | {"constant": _CONSTANT}
-    return tuple(
-        notes[key].format(count=f"{count:,}", noun=noun)
-        for key, count in found.items()
-        if count
+    letters = (describe_letters(it.get("letters", {})) for it in reports.values())
+    return (
+        *(
+            notes[key].format(count=f"{count:,}", noun=noun)
+            for key, count in found.items()
+            if count
+        ),
+        *filter(None, letters),
     )
 
 

@@ -157,7 +157,7 @@ class FittedItems(GenotypeItems):
     def _changed(self, **state: Any) -> Self:
         """Makes another view of the same files."""
         other, fresh = copy.copy(self), {"_private": None, "_tables": None}
-        vars(other).update({"report": dict(self.report)} | fresh | state)
+        vars(other).update({"_report": dict(self.report)} | fresh | state)
         return other
 
     def with_encoder(self, encoder: GenotypeEncoder) -> Self:

@@ -6,6 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from seqloom._key import Key
+from seqloom.data._describe import as_html
 from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
 from seqloom.data._source_options import SourceOptions
@@ -175,6 +176,19 @@ class SequenceStream(Resumable):
             report=_empty_report(),
         )
         return part
+
+    def __str__(self) -> str:
+        kind = "" if self.task is None else f"; {self.task}: {', '.join(self.classes[:10])}"
+        return (
+            f"stream of {', '.join(self.paths[:3])}{', ...' * (len(self.paths) > 3)}{kind}"  # noqa: PLR2004 - shown
+        )
+
+    def __repr__(self) -> str:
+        return f"SequenceStream({self})"
+
+    def _repr_html_(self) -> str:
+        """Shows the stream in a notebook."""
+        return as_html("SequenceStream", str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         # An epoch begins with its first step: trainers make an iterator too many.

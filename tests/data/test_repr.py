@@ -1,0 +1,49 @@
+"""Datasets are shown in one line, and as a table in notebooks."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+
+class Tags(HTMLParser):
+    """Collects the tags of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.met = set()
+
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002 - the parser gives both
+        self.met.add(tag)
+
+
+@pytest.fixture
+def shown(fasta, tmp_path):
+    """A dataset of each kind, of a file whose name must be escaped."""
+    path = fasta({"a": "ACGT", "b": "GG"}, "a<b>&.fa")
+    whole = sl.data.SequenceDataset(path, labels={"a": "<i>", "b": "y"})
+    sl.io.to_bed(tmp_path / "x.bed", np.array([[0, 1], [2, 1]], np.int8))
+    parts = {"chrom": ["a"], "start": [0], "stop": [2]}
+    return [
+        whole,
+        whole[:1],
+        sl.data.SequenceStream(path),
+        sl.data.IntervalDataset(path, parts),
+        sl.data.GenotypeDataset(tmp_path / "x.bed"),
+    ]
+
+
+def test_a_dataset_is_one_short_line(shown):
+    for data in shown:
+        assert repr(data) == f"{type(data).__name__}({data})"
+        assert "\n" not in repr(data)
+    assert repr(shown[0]) == "SequenceDataset(2 sequences of 2 to 4; <i> 1, y 1)"
+
+
+def test_a_notebook_shows_text_of_files_as_text(shown):
+    for data in shown:
+        parser = Tags()
+        parser.feed(data._repr_html_())
+        assert parser.met <= {"table", "caption", "tr", "th", "td", "br"}
