@@ -11,7 +11,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from seqloom.errors import FileError, MissingFileError
+from seqloom.errors import ArgumentError, FileError, MissingFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -231,6 +231,32 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def check_path(name: str, value: object, *, one: str = "one file") -> str:
+    """Gives the text of a path; what is none is refused by the argument's name.
+
+    Args:
+        name: The argument.
+        value: What was given for it.
+        one: What it should name.
+
+    Returns:
+        The path as text.
+
+    Raises:
+        ArgumentError: It is neither a text nor a ``pathlib.Path``.
+
+    Examples:
+        >>> check_path("genome", Path("a.fa"))
+        'a.fa'
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if isinstance(text, str):
+        return text
+    raise ArgumentError(
+        f"{name} must be the path of {one}, a text or a Path; got {type(value).__name__}"
+    )
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str:

@@ -262,3 +262,25 @@ def test_a_name_that_says_no_format_is_bad_input(bed, tmp_path, call):
     said = call("bed", "convert", bed, tmp_path / "y.vcf")
     assert (said.code, ".npz, .raw, .tsv" in said.err) == (2, True)
     assert call("bed", "stats").err.endswith("seqloom bed stats --help lists the options\n")
+
+
+def odd_bed(folder):
+    """A set whose lines are filled up with more than one code."""
+    values = np.random.default_rng(0).integers(0, 3, (5, 20)).astype("int8")
+    bed_reader.to_bed(folder / "x.bed", values)
+    content = bytearray((folder / "x.bed").read_bytes())
+    content[4::2] = [
+        byte | (0x54 if line else 0xFC) for line, byte in enumerate(content[4::2])
+    ]
+    (folder / "x.bed").write_bytes(content)
+    return folder / "x.bed"
+
+
+@pytest.mark.parametrize("words", ["inspect", "stats", "convert y.npy", "subset y.bed"])
+def test_the_check_of_lines_ends_may_be_left_out(tmp_path, call, words):
+    command, *target = words.split()
+    place = [tmp_path / name for name in target]
+    bed = odd_bed(tmp_path)
+    said = call("bed", command, bed, *place)
+    assert (said.code, "--skip-format-check" in said.err) == (2, True)
+    assert call("bed", command, bed, *place, "--skip-format-check").code == 0

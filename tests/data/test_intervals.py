@@ -183,6 +183,27 @@ def test_a_bad_line_is_named(genome, bed, text, message):
         IntervalDataset(genome, bed(text))
 
 
+@pytest.mark.parametrize("width", [None, 12])
+@pytest.mark.parametrize(("start", "stop"), [(-3, 9), (0, 12), (491, 503), (-2, 502)])
+def test_both_ends_are_padded_alike(genome, start, stop, width):
+    table = {"chrom": ["chr1"], "start": [start], "stop": [stop], "strand": ["+"]}
+    item = IntervalDataset(genome, table, width=width, edge="pad")[0]
+    middle = (start + stop) // 2
+    span = (start, stop) if width is None else (middle - 6, middle + 6)
+    assert (item["start"], item["stop"]) == span
+    assert item["sequence"] == read("chr1", *span)
+
+
+def test_an_interval_before_its_sequence_is_dropped_where_asked(genome, bed):
+    data = IntervalDataset(genome, bed("chr1\t-1\t5\nchr1\t1\t5\n"), edge="drop")
+    assert (len(data), data.report["dropped"]) == (1, 1)
+
+
+def test_an_interval_of_which_nothing_lies_in_its_sequence_is_no_padding(genome, bed):
+    with pytest.raises(FormatError, match=r"line 1: .* does not lie within"):
+        IntervalDataset(genome, bed("chr1\t-9\t-2\n"), edge="pad")
+
+
 def test_dropped_intervals_are_counted_and_ordinals_stay(genome, bed):
     path = bed("chr1\t2\t4\nchr1\t100\t104\nchr1\t498\t500\n")
     data = IntervalDataset(genome, path, width=10, jitter=3, edge="drop")

@@ -4,9 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from Bio import SeqIO
+from hypothesis import HealthCheck, given, settings, strategies as st
 
+import seqloom as sl
 from fastx import PACKERS, Trickle, read
-from seqloom.errors import FormatError
+from seqloom.errors import ArgumentError, FormatError
 
 SIZES = (1, 2, 3, 7, 1 << 20)
 PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
@@ -50,8 +53,9 @@ FASTA = {
     "a comment of # before the first record": (b"#c\n>a\nACGT\n", "format"),
     "a comment of ; within a record": (b">a\nAC\n;c\nGT\n", "comment"),
     "an empty id": (b">\nACGT\n", "header"),
-    "a header that begins with a space": (b"> a\nACGT\n", "header"),
-    "a header that begins with a tab": (b">\ta\nACGT\n", "header"),
+    "a header of blanks alone": (b"> \t\nACGT\n", "header"),
+    "a header that begins with a space": (b"> a b\nACGT\n", fasta((" a b", b"ACGT"))),
+    "a header that begins with a tab": (b">\ta\nACGT\n", fasta(("\ta", b"ACGT"))),
     "an empty sequence": (b">a\n>b\nGG\n", fasta(("a", b""), ("b", b"GG"))),
     "an empty sequence at the end": (b">a\nACGT\n>b", fasta(("a", b"ACGT"), ("b", b""))),
     "one id twice": (b">a\nAC\n>a\nGT\n", fasta(("a", b"AC"), ("a", b"GT"))),
@@ -98,7 +102,17 @@ FASTQ = {
     ),
     "a + line that names another record": (b"@a\nACGT\n+b\nIIII\n", "names"),
     "an empty id": (b"@\nACGT\n+\nIIII\n", "header"),
-    "a header that begins with a space": (b"@ a\nACGT\n+\nIIII\n", "header"),
+    "a header of blanks alone": (b"@ \nACGT\n+\nIIII\n", "header"),
+    "a header that begins with a space": (
+        b"@ a\nACGT\n+\nIIII\n",
+        fastq((" a", b"ACGT", b"IIII")),
+    ),
+    "lines of blanks alone before the first record": (b" \n\t\n@a\nACGT\n+\nIIII\n", Q),
+    "lines of blanks alone between records": (
+        b"@a\nACGT\n+\nIIII\n \t\n@a\nACGT\n+\nIIII\n",
+        Q + Q,
+    ),
+    "lines of blanks alone at the end": (b"@a\nACGT\n+\nIIII\n \n \t", Q),
     "an empty sequence": (
         b"@a\n\n+\n\n@b\nGG\n+\nII\n",
         fastq(("a", b"", b""), ("b", b"GG", b"II")),
@@ -186,3 +200,67 @@ def test_a_quality_below_the_declared_encoding_is_an_error():
     assert read(Trickle(text, 1), quality="solexa") == fastq(("a", b"ACGT", b"hh;h"))
     with pytest.raises(FormatError, match=r"record 0 .*line 4, byte 12: .*'@' to '~'"):
         read(Trickle(text, 1), quality="phred64")
+
+
+UNNAMED = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_headers_without_a_word_are_numbered_where_asked(size):
+    wanted = fasta((" first", b"AC"), ("1", b"GT"), ("2", b"TT"), ("d", b"GG"))
+    assert read(Trickle(UNNAMED, size), ids="number") == wanted
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_headers_of_reads_without_a_word_are_numbered_where_asked(size):
+    text = b"@\nAC\n+\nII\n@ \nGT\n+\nII\n"
+    wanted = fastq(("0", b"AC", b"II"), ("1", b"GT", b"II"))
+    assert read(Trickle(text, size), ids="number") == wanted
+
+
+HEADERS = st.text(st.sampled_from("ab \t\x0b\x0c"), max_size=5)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(headers=st.lists(HEADERS.filter(str.strip), min_size=1, max_size=6))
+def test_the_id_is_the_first_word_on_every_path(tmp_path, headers):
+    file = tmp_path / "a.fa"
+    file.write_text("".join(f">{header}\nACGT\n" for header in headers), newline="\n")
+    Path(f"{file}.sli").unlink(missing_ok=True)
+    words = [header.split()[0] for header in headers]
+    assert [record.id for record in SeqIO.parse(file, "fasta")] == words
+    with sl.io.open_sequences(file) as reader:
+        assert [record.id for record in reader] == words
+    with sl.io.open_sequences(file) as reader:
+        assert [name for batch in reader.batches(2) for name in batch.ids] == words
+    index = sl.io.SequenceIndex(file)
+    assert index.ids == words
+    for word in {word for word in words if words.count(word) == 1}:
+        assert index.row(word) == words.index(word)
+    assert sl.io.inspect(file).duplicate_ids == len(words) - len(set(words))
+    assert list(sl.data.SequenceDataset(file).ids_of(range(len(words)))) == words
+
+
+def test_records_whose_headers_begin_with_blanks_are_fetched_by_id(tmp_path):
+    (tmp_path / "a.fa").write_text("> 6400 TATA\nACGT\nAC\n>\t6401\nGGTT\n")
+    index = sl.io.SequenceIndex(tmp_path / "a.fa")
+    fai, *_ = index.write_fai()
+    names = [line.split("\t")[0] for line in fai.read_text().splitlines()]
+    assert names == ["6400", "6401"]
+    assert index.fetch("6400", 2, 6) == b"GTAC"
+    (tmp_path / "a.bed").write_text("6401\t1\t3\n")
+    data = sl.data.IntervalDataset(tmp_path / "a.fa", tmp_path / "a.bed")
+    assert data[0]["sequence"] == b"GT"
+
+
+def test_a_record_is_written_with_the_header_that_it_was_read_with(tmp_path):
+    (tmp_path / "a.fa").write_bytes(b"> 6400 x\nACGT\n")
+    with sl.io.open_sequences(tmp_path / "a.fa") as reader:
+        sl.io.write_sequences(tmp_path / "b.fa", reader)
+    assert (tmp_path / "b.fa").read_bytes() == b"> 6400 x\nACGT\n"
+
+
+def test_an_id_without_a_word_is_never_written(tmp_path):
+    record = sl.io.SequenceRecord(" ", "x", b"ACGT")
+    with pytest.raises(ArgumentError, match="expected an id"):
+        sl.io.write_sequences(tmp_path / "b.fa", [record])

@@ -5,6 +5,8 @@ use seqloom_core::error::{Fault, Kind};
 
 use crate::bytes::{Class, name};
 use crate::input::as_u64;
+use crate::options::Ids;
+use crate::pairs::{id, is_blank};
 use crate::sink::Place;
 
 /// The longest header.
@@ -25,6 +27,8 @@ pub(crate) struct Cursor {
     pub(crate) begun: u64,
     /// How many letters the current record has.
     pub(crate) length: u64,
+    /// What a record without an id is.
+    pub(crate) ids: Ids,
 }
 
 impl Default for Cursor {
@@ -37,11 +41,20 @@ impl Default for Cursor {
             header: Vec::new(),
             begun: 0,
             length: 0,
+            ids: Ids::default(),
         }
     }
 }
 
 impl Cursor {
+    /// The beginning of a text.
+    pub(crate) fn new(ids: Ids) -> Self {
+        Self {
+            ids,
+            ..Self::default()
+        }
+    }
+
     /// A record begins with the byte that waits, which is its mark.
     pub(crate) fn open(&mut self) {
         self.record_start = self.place;
@@ -109,6 +122,12 @@ impl Cursor {
         if has_id(&self.header) {
             return Ok(());
         }
+        if self.ids == Ids::Number {
+            self.header.clear();
+            let number = self.begun.saturating_sub(1).to_string();
+            self.header.extend_from_slice(number.as_bytes());
+            return Ok(());
+        }
         let message = format!("expected an id after '{mark}', found none");
         Err(self.fault(Kind::Header, at(start), message))
     }
@@ -126,8 +145,7 @@ impl Cursor {
 
     /// A fault in the current record.
     pub(crate) fn fault(&self, kind: Kind, place: Place, message: impl Into<String>) -> Fault {
-        let id = self.header.split(|byte| matches!(byte, b' ' | b'\t'));
-        let shown = shorten(id.into_iter().next().unwrap_or_default());
+        let shown = shorten(id(&self.header));
         Fault {
             kind,
             record: self.begun.checked_sub(1),
@@ -162,10 +180,13 @@ pub(crate) enum Misfit {
     Excess(Place),
 }
 
-/// Whether a header begins with an id.
+/// Whether a header has a word, which is the id.
 #[inline]
 pub(crate) fn has_id(header: &[u8]) -> bool {
-    !matches!(header.first(), None | Some(b' ' | b'\t'))
+    match header.first() {
+        None => false,
+        Some(first) => !is_blank(*first) || !id(header).is_empty(),
+    }
 }
 
 /// The line that text begins with: without its end if that is there, and

@@ -8,7 +8,7 @@
 //! | blank lines anywhere, blanks at a line's end, a byte order mark | taken, left out |
 //! | a header without letters | taken: a record of length 0 |
 //! | a header that is not UTF-8 | taken as it is |
-//! | a header without an id, or longer than 1 MiB | error |
+//! | a header without a word, unless ids are numbered, or longer than 1 MiB | error |
 //! | text before the first `>`, a `>` within a line of letters | error |
 //! | blanks within or before letters | error, or left out where the options say so |
 //! | a line that begins with `;` or `#` | error, or left out where the options say so |
@@ -69,7 +69,7 @@ impl Parser {
     /// A parser at the beginning of a text.
     pub fn new(options: &Options) -> Self {
         Self {
-            cursor: Cursor::default(),
+            cursor: Cursor::new(options.ids),
             within: Within::Mark,
             is_open: false,
             comments: options.comments,

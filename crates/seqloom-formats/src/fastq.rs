@@ -14,11 +14,11 @@
 //! | input | verdict |
 //! |---|---|
 //! | lines that end in `\n` or `\r\n`, a last line without an end | taken |
-//! | blank lines between records, a byte order mark | taken, left out |
+//! | blank lines between records (blanks may stand in them), a byte order mark | taken, left out |
 //! | letters or qualities in several lines | taken |
 //! | a record without letters: a blank line of them, and one or none of qualities | taken |
 //! | any other blank line inside a record | error |
-//! | a header without an id, or longer than 1 MiB | error |
+//! | a header without a word, unless ids are numbered, or longer than 1 MiB | error |
 //! | text before `@`, or between the qualities and the next `@` | error |
 //! | a line of letters that begins with `@`: qualities are missing | error |
 //! | a line of `+` that names another record | error |
@@ -81,7 +81,7 @@ impl Parser {
     /// A parser at the beginning of a text.
     pub fn new(options: &Options) -> Self {
         Self {
-            cursor: Cursor::default(),
+            cursor: Cursor::new(options.ids),
             within: Within::Mark,
             lowest: options.quality.lowest(),
             max_record: options.limit(Format::Fastq),
@@ -112,7 +112,7 @@ impl Parser {
     pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
-            if self.within == Within::Between && *first == b'@' && self.carriage.is_none() {
+            if self.within == Within::Between && self.begins(*first) && self.carriage.is_none() {
                 if sink.is_full() {
                     break;
                 }
@@ -134,7 +134,8 @@ impl Parser {
         }
         match (self.within, rest[0]) {
             (Within::Mark, first) => self.mark(first),
-            (Within::Between | Within::Seek, b'@') => Ok(self.open()),
+            (Within::Between, first) if self.begins(first) => Ok(self.open()),
+            (Within::Seek, b'@') => Ok(self.open()),
             (Within::Start, b'+') => self.open_plus(),
             (Within::Start, b'@') => Err(self.no_plus()),
             (Within::Lost | Within::Seek, _) => Ok(self.lose(rest)),
@@ -276,11 +277,27 @@ impl Parser {
     }
 
     /// Nothing but line ends may stand between records.
+    /// Whether a byte begins a record: in a line of blanks alone it would not.
+    #[inline]
+    fn begins(&self, first: u8) -> bool {
+        first == b'@' && self.cursor.place.byte == self.cursor.line_start
+    }
+
+    /// Takes blanks between records, which fill a line.
     fn nothing(&self, bytes: &[u8]) -> Result<(), Fault> {
-        match bytes.first() {
-            None => Ok(()),
-            Some(first) => Err(self.misfit(Misfit::Byte(self.cursor.place, *first))),
-        }
+        let found = bytes.iter().position(|byte| !matches!(byte, b' ' | b'\t'));
+        let Some(at) = found else {
+            return Ok(());
+        };
+        let place = self.cursor.after(at);
+        let is_first = place.byte == self.cursor.line_start;
+        let (place, byte) = if is_first || bytes[at] != b'@' {
+            (place, bytes[at])
+        } else {
+            let byte = self.cursor.line_start;
+            (Place { byte, ..place }, b' ')
+        };
+        Err(self.misfit(Misfit::Byte(place, byte)))
     }
 
     fn letters(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {

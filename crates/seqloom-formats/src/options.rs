@@ -142,6 +142,27 @@ impl Whitespace {
     }
 }
 
+/// What a record is whose header has no word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ids {
+    /// A fault.
+    #[default]
+    Error,
+    /// A record whose id is its number in the file, from 0 on.
+    Number,
+}
+
+impl Ids {
+    /// The one of this name.
+    pub fn named(name: &str) -> Result<Self> {
+        choose(
+            "ids",
+            name,
+            &[("error", Self::Error), ("number", Self::Number)],
+        )
+    }
+}
+
 /// How a file is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -155,6 +176,8 @@ pub struct Options {
     pub comments: Comments,
     /// What blanks between letters of FASTA are.
     pub whitespace: Whitespace,
+    /// What a header without a word is.
+    pub ids: Ids,
     /// The most letters of a record; nothing is 64 Mi for FASTQ, and no limit
     /// for FASTA, where a record may be a chromosome.
     pub max_record: Option<u64>,
@@ -175,6 +198,7 @@ impl Default for Options {
             on_error: OnError::default(),
             comments: Comments::default(),
             whitespace: Whitespace::default(),
+            ids: Ids::default(),
             max_record: None,
             expect: None,
             require_eof: true,

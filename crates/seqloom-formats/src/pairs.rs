@@ -1,10 +1,9 @@
 //! Whether two headers name the two ends of one fragment.
 //!
-//! What is compared is the id: the header up to its first blank. Illumina wrote
+//! What is compared is the id: the header's first word. Illumina wrote
 //! the end into it (`/1` and `/2`), later into the comment behind the blank
 //! (`1:N:0:ATCACG`), which is not looked at.
 
-use memchr::memchr2;
 use seqloom_core::Ragged;
 
 /// The first row whose two headers name different fragments.
@@ -24,10 +23,17 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
     }
 }
 
-/// A header up to its first blank.
+/// The first word of a header; blanks in front are left out.
 pub fn id(header: &[u8]) -> &[u8] {
-    let end = memchr2(b' ', b'\t', header).unwrap_or(header.len());
-    &header[..end]
+    let start = header.iter().position(|byte| !is_blank(*byte));
+    let header = &header[start.unwrap_or(header.len())..];
+    let end = header.iter().position(|byte| is_blank(*byte));
+    &header[..end.unwrap_or(header.len())]
+}
+
+/// What Python's `bytes.split` splits at.
+pub(crate) const fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == b'\x0b'
 }
 
 fn is_end(letter: u8) -> bool {

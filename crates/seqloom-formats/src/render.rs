@@ -5,7 +5,7 @@
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
 
-use crate::cursor::MAX_HEADER;
+use crate::cursor::{MAX_HEADER, has_id};
 use crate::input::as_u64;
 
 /// Records, column by column.
@@ -80,8 +80,8 @@ fn rows<'a>(columns: &Columns<'a>) -> impl Iterator<Item = (&'a [u8], &'a [u8])>
 
 /// `marks`: what would be read as something else where a line begins with it.
 fn check(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(), String> {
-    if matches!(header.first(), None | Some(b' ' | b'\t')) {
-        return Err("expected an id at the header's beginning, found none".into());
+    if !has_id(header) {
+        return Err("expected an id in the header, found none".into());
     }
     if header.iter().any(|byte| matches!(byte, b'\n' | b'\r' | 0)) {
         return Err("a header is one line, found a line end or a NUL byte in it".into());

@@ -161,16 +161,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What stands before the first blank; blanks in front are left out.
-pub fn first_word(row: &[u8]) -> &[u8] {
-    let mut parts = row.split(|&byte| is_blank(byte));
-    parts.find(|part| !part.is_empty()).unwrap_or_default()
-}
-
-/// What Python's `bytes.split` splits at.
-const fn is_blank(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte == b'\x0b'
-}
+/// The first word of a header, its id.
+pub use seqloom_formats::pairs::id as first_word;
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,7 @@ def convert(
     dtype: Kind = "int8",
     threads: Threads | None = None,
     overwrite: Flag = False,
+    skip_format_check: Flag = False,
 ) -> None:
     """Write a PLINK set in another layout, or its genotypes in another format.
 
@@ -43,12 +44,13 @@ def convert(
         dtype: The numbers of a .npy or .npz: in int8 a missing one is -127, else NaN.
         threads: How many threads read; otherwise as many as the machine allows.
         overwrite: Replace the file where it is there already.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
     """
     from seqloom.io import open_bed
 
     write = _writer(Path(target).suffix, major, dtype)
     check_target(source, Path(target), overwrite=overwrite)
-    bed = open_bed(source, num_threads=threads)
+    bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
     with counter_bar() as on_progress:
         write(bed, Path(target), on_progress=on_progress)
     individuals, variants = bed.shape

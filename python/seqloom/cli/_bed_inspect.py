@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from seqloom.io import BedSummary, GenotypeStats
 
 
-def inspect(file: Annotated[str, PLACE], /, *, json: Flag = False) -> None:
+def inspect(
+    file: Annotated[str, PLACE],
+    /,
+    *,
+    json: Flag = False,
+    skip_format_check: Flag = False,
+) -> None:
     """Check a PLINK set and show what it holds; quick, because no genotype is read.
 
     Example: seqloom bed inspect x.bed
@@ -22,10 +28,11 @@ def inspect(file: Annotated[str, PLACE], /, *, json: Flag = False) -> None:
     Args:
         file: A .bed file, with its .fam and .bim beside it.
         json: Print JSON, for another program to read.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
     """
-    from seqloom.io import inspect_bed
+    from seqloom.io import inspect_bed, open_bed
 
-    summary = inspect_bed(file)
+    summary = inspect_bed(open_bed(file, skip_format_check=skip_format_check))
     if json:
         print_json(summary)
     else:

@@ -20,6 +20,7 @@ def stats(
     mid_p: Flag = False,
     threads: Threads | None = None,
     overwrite: Flag = False,
+    skip_format_check: Flag = False,
 ) -> None:
     """Count genotypes: missing ones, allele frequency, Hardy-Weinberg equilibrium.
 
@@ -33,15 +34,16 @@ def stats(
         mid_p: Give the mid-p variant of the exact test.
         threads: How many threads count; otherwise as many as the machine allows.
         overwrite: Replace the table and the picture where they are there already.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
     """
-    from seqloom.io import genotype_stats
+    from seqloom.io import genotype_stats, open_bed
 
     for target in (out, plot):
         check_target(file, target, overwrite=overwrite)
     check_apart(out, plot)
     with counter_bar() as on_progress:
         found = genotype_stats(
-            file,
+            open_bed(file, skip_format_check=skip_format_check),
             nonfounders=nonfounders,
             mid_p=mid_p,
             num_threads=threads,

@@ -23,6 +23,7 @@ def subset(
     filters: FilterOptions = DEFAULTS,
     threads: Threads | None = None,
     overwrite: Flag = False,
+    skip_format_check: Flag = False,
 ) -> None:
     """Write some individuals and variants of a PLINK set as another one.
 
@@ -34,6 +35,7 @@ def subset(
         filters: Which of them.
         threads: How many threads read; otherwise as many as the machine allows.
         overwrite: Replace the set where it is there already.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
 
     Raises:
         ArgumentError: OUT is no name of a .bed.
@@ -44,7 +46,8 @@ def subset(
     if Path(target).suffix != ".bed":
         raise ArgumentError(f"{target}: expected the name of a .bed to write")
     check_target(source, Path(target), overwrite=overwrite)
-    bed, console = open_bed(source, num_threads=threads), open_console()
+    bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
+    console = open_console()
     chosen, notes = choose(bed, filters)
     with counter_bar() as on_progress:
         copy_set(bed, Path(target), chosen, major=bed.major, on_progress=on_progress)

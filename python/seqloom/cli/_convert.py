@@ -24,12 +24,14 @@ class ReadOptions:
         on_error: At a fault in a record: stop, or leave it out and count it.
         comments: Lines of FASTA that begin with ; or #: an error, or left out.
         whitespace: Blanks among letters of FASTA: an error, or left out.
+        ids: Headers without a word: an error, or numbered.
     """
 
     quality: Encoding = "phred33"
     on_error: Literal["raise", "skip"] = "raise"
     comments: Literal["error", "skip"] = "error"
     whitespace: Literal["error", "strip"] = "error"
+    ids: Literal["error", "number"] = "error"
 
 
 KEEP_DEFAULTS = KeepOptions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -14,7 +15,7 @@ from seqloom.io._reader import SequenceReader
 from seqloom.io._record import SequenceRecord, split_header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from seqloom.io._alternate import RecordPair
     from seqloom.io._mate_ids import BatchPair
@@ -40,8 +41,13 @@ def to_batches(records: Records) -> Iterator[SequenceBatch]:
         yield from records.batches(1 << 16, max_bytes=_MOST_LETTERS)
     elif isinstance(records, PairedReader):
         yield from map(alternate, records.batches(1 << 16, max_bytes=_MOST_LETTERS))
-    else:
+    elif isinstance(records, Iterable):
         yield from _gather(records)
+    else:
+        raise ArgumentError(
+            "records must be a reader, a batch or an iterable of records; got "
+            f"{type(records).__name__}"
+        )
 
 
 def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
@@ -117,6 +123,8 @@ def _header(record: SequenceRecord) -> bytes:
         record.description,
     ):
         return record.header
+    if not record.id.strip():
+        return b""
     text = f"{record.id} {record.description}" if record.description else record.id
     return text.encode()
 

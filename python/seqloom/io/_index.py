@@ -173,7 +173,7 @@ class SequenceIndex:
         """Finds the number of the record with an id.
 
         Args:
-            name: The id: the header up to its first blank.
+            name: The id: the header's first word.
 
         Returns:
             Its number, from 0.

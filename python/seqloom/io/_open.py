@@ -14,7 +14,7 @@ from seqloom.io._settings import Settings
 
 if TYPE_CHECKING:
     from seqloom.io._origin import Origin
-    from seqloom.io._settings import Comments, Format, OnError, Quality, Whitespace
+    from seqloom.io._settings import Comments, Format, IdRule, OnError, Quality, Whitespace
 
 _TWO = 2
 
@@ -27,6 +27,7 @@ class Options(TypedDict, total=False):
     on_error: OnError
     comments: Comments
     whitespace: Whitespace
+    ids: IdRule
     expect: int | None
     max_record: int | None
     require_eof: bool
@@ -53,6 +54,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
     on_error: OnError = "raise",
     comments: Comments = "error",
     whitespace: Whitespace = "error",
+    ids: IdRule = "error",
     interleaved: bool = False,
     expect: int | None = None,
     max_record: int | None = None,
@@ -80,6 +82,8 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
             that begin with ``;`` or ``#`` are an ``"error"``, or ``"skip"``.
         whitespace: Whether blanks among the letters of FASTA are an ``"error"``, or
             ``"strip"``.
+        ids: Whether a header without a word is an ``"error"``, or the record's ``"number"``
+            in the file, from 0 on, becomes its id.
         interleaved: Whether first and second reads alternate in the file.
         expect: How many records the file must hold (of pairs: how many pairs). It finds
             what the bytes cannot tell: a file that was cut between two records.
@@ -114,6 +118,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
         on_error=on_error,
         comments=comments,
         whitespace=whitespace,
+        ids=ids,
         expect=expect,
         max_record=max_record,
         require_eof=require_eof,

@@ -59,6 +59,7 @@ class SequenceReader:
             on_error=settings.on_error,
             comments=settings.comments,
             whitespace=settings.whitespace,
+            ids=settings.ids,
             expect=settings.expect,
             max_record=settings.max_record,
             require_eof=settings.require_eof,

@@ -10,7 +10,7 @@ class SequenceRecord:
     """One record of a sequence file.
 
     Args:
-        id: The header up to the first blank.
+        id: The header's first word.
         description: The rest of the header, without the blanks between.
         sequence: The letters, exactly as in the file, without line ends.
         quality: One quality letter a letter in FASTQ, as in the file; None in FASTA.

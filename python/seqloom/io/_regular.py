@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from seqloom._files import check_path
 from seqloom.errors import FileError
 
 _STREAMS = {
@@ -17,7 +18,7 @@ _STREAMS = {
 
 def check_lasting(path: str | os.PathLike[str]) -> None:
     """Refuses a stream, standard input too: there is no going back in it."""
-    if os.fspath(path) == "-":
+    if check_path("path", path) == "-":
         raise FileError("-: standard input can be read once only; save it to a file first")
     check_regular(path)
 

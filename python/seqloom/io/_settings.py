@@ -13,6 +13,7 @@ Quality: TypeAlias = Literal["phred33", "phred64", "solexa"]
 OnError: TypeAlias = Literal["raise", "skip", "collect"]
 Comments: TypeAlias = Literal["error", "skip"]
 Whitespace: TypeAlias = Literal["error", "strip"]
+IdRule: TypeAlias = Literal["error", "number"]
 
 CHOICES = {
     "format": ("fasta", "fastq"),
@@ -20,6 +21,7 @@ CHOICES = {
     "on_error": ("raise", "skip", "collect"),
     "comments": ("error", "skip"),
     "whitespace": ("error", "strip"),
+    "ids": ("error", "number"),
 }
 
 
@@ -32,6 +34,7 @@ class Settings:
     on_error: OnError = "raise"
     comments: Comments = "error"
     whitespace: Whitespace = "error"
+    ids: IdRule = "error"
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from seqloom._files import check_path
 from seqloom.errors import FileError
 from seqloom.io._regular import check_regular
 
 if TYPE_CHECKING:
+    import os
+
     from seqloom.io._origin import Origin, Readable
 
 
@@ -42,7 +44,7 @@ def size_of(origin: Origin) -> int:
 
 def origin_of(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
     """Gives what is read: standard input for ``-``; another stream is refused."""
-    if os.fspath(path) == "-":
+    if check_path("path", path) == "-":
         return StandardInput()
     check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")
     return path

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from seqloom._files import atomic_path
+from seqloom._files import atomic_path, check_path
 from seqloom._rust import _native
 from seqloom._threads import thread_count
 from seqloom.io._columns import to_batches
@@ -84,7 +84,8 @@ def write_sequences(  # noqa: PLR0913 - each is one way in which files differ
         >>> Path("r2.fa").read_text()
         '>a/2\\nGT\\n'
     """
-    names = [os.fspath(each) for each in (path if isinstance(path, tuple) else (path,))]
+    files = path if isinstance(path, tuple) else (path,)
+    names = [check_path("path", each, one="one file, or a pair of them") for each in files]
     forms = [
         Form(
             compression=compression or compression_of(name),

@@ -90,13 +90,19 @@ def flip_mode(path):
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("rest", range(4))
-def test_a_table_with_other_rows_is_an_error(tmp_path, rows, suffix, major, rest):
+def test_a_table_with_other_rows_is_told(tmp_path, rows, suffix, major, rest):
     # Of a line, the last byte is full with a rest of 0, and has most room with one of 1.
     path = tmp_path / "x.bed"
     to_bed(path, some(80 + rest, 80 + rest), major=major)
     table = path.with_suffix(f".{suffix}")
     lines = table.read_text().splitlines(keepends=True)
     table.write_text("".join(lines[:rows] if rows < 0 else lines + lines[:rows]))
+    is_of_places = (suffix == "fam") == (major == "SNP")
+    if is_of_places and rest and rest < rest + rows <= 4:
+        # The same bytes may be those of individuals who are homozygous A1 everywhere.
+        with pytest.warns(UserWarning, match=f"the last {rows} of .* too long"):
+            open_bed(path).read()
+        return
     with pytest.raises(FormatError):
         open_bed(path).read()
 

@@ -104,11 +104,8 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
-/// A header up to its first blank.
-pub(crate) fn id_of(header: &[u8]) -> &[u8] {
-    let end = header.iter().position(u8::is_ascii_whitespace);
-    &header[..end.unwrap_or(header.len())]
-}
+/// The first word of a header.
+pub(crate) use crate::pairs::id as id_of;
 
 #[cfg(test)]
 mod tests {

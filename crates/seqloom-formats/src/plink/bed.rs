@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use seqloom_core::error::{Fault, Kind};
@@ -19,6 +20,11 @@ pub struct Bed {
     /// When it was written last, as it was opened; nothing where the system does not say.
     written: Option<SystemTime>,
     major: OnceLock<Major>,
+    /// What is odd about it, but no error; told once.
+    note: OnceLock<String>,
+    is_told: AtomicBool,
+    /// Whether one code other than 0 fills all lines up.
+    is_filled: AtomicBool,
 }
 
 impl Bed {
@@ -31,11 +37,37 @@ impl Bed {
             written: facts.modified().ok(),
             file,
             major: OnceLock::new(),
+            note: OnceLock::new(),
+            is_told: false.into(),
+            is_filled: false.into(),
         };
         if check {
             bed.major()?;
         }
         Ok(bed)
+    }
+
+    /// What is odd about the file, but no error, as far as it was looked at; only once.
+    pub fn take_note(&self) -> Option<String> {
+        let note = self.note.get()?;
+        let is_new = !self.is_told.swap(true, Relaxed);
+        is_new.then(|| format!("{}: {note}", self.path.display()))
+    }
+
+    /// Keeps what is odd about the file; the first oddity is enough.
+    pub(super) fn note(&self, what: String) {
+        let _ = self.note.set(what);
+    }
+
+    /// Keeps that one code fills all lines up.
+    pub(super) fn note_filler(&self, what: String) {
+        self.is_filled.store(true, Relaxed);
+        self.note(what);
+    }
+
+    /// Whether it is known that one code fills all lines up.
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_filled.load(Relaxed)
     }
 
     /// The path as it was given.
@@ -262,17 +294,47 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_long_by_less_than_a_byte_is_found_in_many_lines() {
+    fn a_table_that_may_be_long_by_less_than_a_byte_is_noted_in_many_lines() {
         let mut bytes = b"\x6c\x1b\x01".to_vec();
         bytes.extend([0b0000_1111; 64]);
         let file = Content::new("long.bed", &bytes);
         let bed = Bed::open(&file.0, true).unwrap();
         assert!(tail::check(&bed, &bed.layout(2, 64).unwrap()).is_ok());
-        let error = tail::check(&bed, &bed.layout(4, 64).unwrap()).unwrap_err();
-        assert!(error.to_string().contains("the last 2 of 4"), "{error}");
         let layout = bed.layout(3, 64).unwrap();
         let tail = Tail::default();
         tail.look(&bed, &layout, 0, &bytes[3..66]).unwrap();
-        assert!(tail.judge(&bed, &layout).is_ok(), "not all lines were seen");
+        assert!(tail.judge(&bed, &layout).is_ok());
+        assert_eq!(bed.take_note(), None, "not all lines were seen");
+        tail::check(&bed, &bed.layout(4, 64).unwrap()).unwrap();
+        let note = bed.take_note().unwrap();
+        assert!(note.contains("the last 2 of 4"), "{note}");
+        assert_eq!(bed.take_note(), None);
+    }
+
+    #[test]
+    fn one_code_that_fills_every_line_up_is_noted_and_several_are_an_error() {
+        for (name, filler) in [
+            ("fill1", 0b0101_0000),
+            ("fill2", 0b1010_0000),
+            ("fill3", 0b1111_0000),
+        ] {
+            let mut bytes = b"\x6c\x1b\x01".to_vec();
+            bytes.extend((0..8_u8).map(|line| filler | line));
+            let file = Content::new(name, &bytes);
+            let bed = Bed::open(&file.0, true).unwrap();
+            tail::check(&bed, &bed.layout(2, 8).unwrap()).unwrap();
+            assert!(bed.take_note().unwrap().contains("behind the last of 2"));
+            let other = Bed::open(&file.0, true).unwrap();
+            assert!(tail::check(&other, &other.layout(1, 8).unwrap()).is_err());
+        }
+        let file = Content::new("fill4", &[b"\x6c\x1b\x01", &[0b1001_0011; 8][..]].concat());
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(tail::check(&bed, &bed.layout(2, 8).unwrap()).is_err());
+        let file = Content::new("fill5", &[b"\x6c\x1b\x01", &[0b1111_0011; 7][..]].concat());
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(
+            tail::check(&bed, &bed.layout(2, 7).unwrap()).is_err(),
+            "few lines prove nothing"
+        );
     }
 }

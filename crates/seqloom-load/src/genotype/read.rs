@@ -48,7 +48,6 @@ pub fn read<T: Genotype>(
         Major::Variant => (variants, individuals),
         Major::Individual => (individuals, variants),
     };
-    let whole = lines.is_all(layout.lines());
     let source = Checked {
         bed,
         layout,
@@ -63,10 +62,7 @@ pub fn read<T: Genotype>(
     let along = (order == Order::Variants) == (layout.major == Major::Variant);
     decode(&source, &request, along, out)?;
     bed.measure(&layout)?;
-    match source.tail.filter(|_| whole) {
-        Some(tail) => tail.judge(bed, &layout),
-        None => Ok(()),
-    }
+    source.tail.map_or(Ok(()), |tail| tail.judge(bed, &layout))
 }
 
 /// Decodes lines that are in memory: places by `index`, all lines.

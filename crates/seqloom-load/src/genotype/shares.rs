@@ -1,10 +1,12 @@
 //! Work in shares, by as many threads as the pool has; the first error ends it.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use seqloom_core::shelf::Shelf;
 use seqloom_core::{Error, Result};
+use seqloom_formats::patience::Stop;
 
 /// Memory for the lines of one share, used again by the next one.
 static LINES: LazyLock<Shelf<u8>> = LazyLock::new(Shelf::default);
@@ -35,14 +37,20 @@ impl Drop for Bytes {
 }
 
 /// Cuts `out` into chunks of `size`, each told its number, and fills them side by side.
-/// Outside a pool the calling thread does it: rayon would build its global pool.
+/// Outside a pool the calling thread does it: rayon would build its global pool. What may
+/// end the work of this thread is asked before each chunk.
 pub(super) fn chunks<T: Send, S>(
     out: &mut [T],
     size: usize,
     scratch: impl Fn() -> S + Sync + Send,
     fill: impl Fn(&mut S, usize, &mut [T]) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    let size = size.max(1);
+    let (size, stop) = (size.max(1), Stop::current());
+    let fill = |scratch: &mut S, number: usize, chunk: &mut [T]| {
+        let told = stop.check();
+        told.map_err(|error| Error::io(Path::new("genotypes"), &error))?;
+        fill(scratch, number, chunk)
+    };
     if out.len() <= size || rayon::current_thread_index().is_none() {
         let mut scratch = scratch();
         let mut chunks = out.chunks_mut(size).enumerate();
@@ -53,4 +61,31 @@ pub(super) fn chunks<T: Send, S>(
         .try_for_each_init(scratch, |scratch, (number, chunk)| {
             fill(scratch, number, chunk)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_told_stop_ends_the_work_before_the_next_share() {
+        let (stop, mut done) = (Stop::default(), [0; 100]);
+        let told = stop.clone();
+        let ended = stop.during(|| {
+            chunks(
+                &mut done,
+                1,
+                || (),
+                |(), number, chunk| {
+                    chunk.fill(1);
+                    if number == 2 {
+                        told.stop();
+                    }
+                    Ok(())
+                },
+            )
+        });
+        assert!(ended.is_err());
+        assert_eq!(done.iter().sum::<i32>(), 3);
+    }
 }

@@ -8,7 +8,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use seqloom_core::{Error, Shelf};
 use seqloom_formats::input::Input;
-use seqloom_formats::options::{Comments, Format, OnError, QualityEncoding, Whitespace};
+use seqloom_formats::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
 use seqloom_formats::{Batch, Options, Reader};
 
 use super::source::{Failure, Source};
@@ -54,7 +54,7 @@ impl SequenceReader {
     /// call `path`.
     #[new]
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
-        comments="error", whitespace="error", max_record=None, expect=None, require_eof=true,
+        comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,
         threads=1))]
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
@@ -66,6 +66,7 @@ impl SequenceReader {
         on_error: &str,
         comments: &str,
         whitespace: &str,
+        ids: &str,
         max_record: Option<u64>,
         expect: Option<u64>,
         require_eof: bool,
@@ -78,6 +79,7 @@ impl SequenceReader {
                 on_error: OnError::named(on_error)?,
                 comments: Comments::named(comments)?,
                 whitespace: Whitespace::named(whitespace)?,
+                ids: Ids::named(ids)?,
                 max_record,
                 expect,
                 require_eof,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._config import Config
+from seqloom._files import check_path
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.data._extent import mask_of, padded_length, place_axis
 from seqloom.data._ids import Ids
@@ -77,7 +78,12 @@ def cached(
         raise ArgumentError(
             "cached keeps sequences; a GenotypeDataset keeps a copy of its codes by itself"
         )
-    return CachedDataset(dataset, CacheFolder(Path(directory).absolute(), size_limit))
+    return CachedDataset(
+        dataset,
+        CacheFolder(
+            Path(check_path("directory", directory, one="a folder")).absolute(), size_limit
+        ),
+    )
 
 
 class CachedDataset(SequenceItems):

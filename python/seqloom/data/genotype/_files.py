@@ -6,13 +6,15 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from seqloom._files import check_path
 from seqloom._rust import _native
 from seqloom._threads import thread_count
 from seqloom.data.genotype._people import People
 from seqloom.errors import ArgumentError, MissingFileError
 from seqloom.io.plink._file_set import finish_set
+from seqloom.io.plink._location import packed_or_plain
 from seqloom.io.plink._metadata import read_columns
 from seqloom.io.plink._open_bed import open_bed
 
@@ -60,14 +62,15 @@ class GenotypeFiles:
             return cls.beside(
                 found["bed"], fam=fam or found["fam"], bim=bim or found["bim"]
             )
+        _check_one(bed)
         path = Path(bed).expanduser()
         if _SCHEME.match(os.fspath(bed)):
             raise _remote(bed)
         finish_set(path)
-        tables = (path.with_suffix(f".{name}") for name in ("fam", "bim"))
+        tables = (packed_or_plain(path.with_suffix(f".{name}")) for name in ("fam", "bim"))
         named = [
-            beside if other is None else Path(other).expanduser()
-            for beside, other in zip(tables, (fam, bim), strict=True)
+            beside if other is None else Path(check_path(name, other)).expanduser()
+            for name, beside, other in zip(("fam", "bim"), tables, (fam, bim), strict=True)
         ]
         return cls(os.fspath(path), *map(os.fspath, named))
 
@@ -147,3 +150,13 @@ def _remote(place: object) -> ArgumentError:
         f"{place}: a dataset needs files on this machine, because it reads them again and "
         "again: copy the set, or read what you need of it by sl.io.open_bed"
     )
+
+
+def _check_one(bed: object) -> None:
+    """Refuses several sets: which variants they share is not known."""
+    if isinstance(bed, list | tuple):
+        raise ArgumentError(
+            f"bed must be one set, got a {type(bed).__name__} of {len(cast('Any', bed))}; "
+            "merge several into one first (plink --merge-list), or make a dataset of each"
+        )
+    check_path("bed", bed, one="a .bed, or an open_bed")

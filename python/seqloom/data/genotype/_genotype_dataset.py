@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._files import check_path
 from seqloom.data.cache._home import cache_home
 from seqloom.data.genotype._chosen import ChosenVariants, chosen_for
 from seqloom.data.genotype._covariates import (
@@ -150,7 +151,9 @@ class GenotypeDataset(FittedItems):
         own = GenotypeEncoder(impute, standardize, count_A1)
         reading = Reading(
             memory=memory_of(memory),
-            cache=cache_home() if cache is None else Path(cache).absolute(),
+            cache=cache_home()
+            if cache is None
+            else Path(check_path("cache", cache, one="a folder")).absolute(),
             num_threads=num_threads,
             progress=progress,
             check=not skip_format_check,

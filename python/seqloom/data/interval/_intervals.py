@@ -180,10 +180,10 @@ def _is_whole(cell: Any) -> bool:
 
 
 def _checked(intervals: Intervals) -> Intervals:
-    """Refuses intervals that hold nothing, and none at all."""
+    """Refuses intervals that hold nothing, and none at all; edges are judged later."""
     if not len(intervals):
         raise FormatError(f"{intervals.what}: expected intervals, found none")
-    wrong = np.flatnonzero((intervals.starts < 0) | (intervals.stops <= intervals.starts))
+    wrong = np.flatnonzero(intervals.stops <= intervals.starts)
     if wrong.size:
         row = int(wrong[0])
         raise intervals.fault(

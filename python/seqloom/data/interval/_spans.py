@@ -95,6 +95,8 @@ def check_edges(
     """Lists the spans that can be read; ``edge`` judges those that leave their sequence."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
+    if edge == "error":
+        _check_starts(intervals)
     ends = lengths[spans.chroms]
     leaves = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
     if edge == "drop":
@@ -105,6 +107,17 @@ def check_edges(
         row = int(leaves.argmax())
         raise intervals.fault(row, _left(intervals, spans, row, int(ends[row]), jitter))
     return np.arange(len(intervals))
+
+
+def _check_starts(intervals: Intervals) -> None:
+    """Refuses an interval that begins before its chromosome."""
+    if (intervals.starts < 0).any():
+        row = int((intervals.starts < 0).argmax())
+        raise intervals.fault(
+            row,
+            f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "
+            f'{intervals.stops[row]}; pass edge="pad" or edge="drop"',
+        )
 
 
 def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:

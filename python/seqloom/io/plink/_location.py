@@ -37,11 +37,19 @@ def _parse_path(text: str) -> Path:
 
 
 def with_suffix(location: Location, suffix: Suffix) -> Location:
-    """Names the table that stands beside a .bed under the same name."""
+    """Names the table that stands beside a .bed under the same name, gzipped or not."""
     if isinstance(location, Path):
-        return location.with_name(f"{location.stem}.{suffix}")
+        return packed_or_plain(location.with_name(f"{location.stem}.{suffix}"))
     stem, _ = os.path.splitext(location.path)  # noqa: PTH122 - the path of a URL
     return location._replace(path=f"{stem}.{suffix}")
+
+
+def packed_or_plain(table: Path) -> Path:
+    """Gives a table's name, or that with .gz behind it where only that is there."""
+    packed = table.with_name(f"{table.name}.gz")
+    # Unlike those of Path, these take a name that the machine refuses for an absent file.
+    is_packed = not os.path.exists(table) and os.path.exists(packed)  # noqa: PTH110
+    return packed if is_packed else table
 
 
 def chosen(location: object, filepath: object, names: tuple[str, str]) -> object:

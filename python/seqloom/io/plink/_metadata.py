@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import stat
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.errors import FileError, MissingFileError
+from seqloom.errors import FileError, FormatError, MissingFileError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,6 +29,8 @@ COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
 INTEGERS: Final = frozenset({"sex", "bp_position"})
 FLOATS: Final = frozenset({"cm_position"})
 
+_GZIP = b"\x1f\x8b"
+
 # An array of equal widths that is larger than this, and than so many times its text, is
 # made of texts of any length instead: one long allele would widen the rows of all others.
 _MOST_BYTES = 64 << 20
@@ -40,10 +44,11 @@ _LINES = 1 << 14
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
     """Counts the lines of a table; blank lines at its end are none."""
-    del suffix  # both kinds of table have the same lines
     if isinstance(source, bytes):
-        return _native.count_lines_of(source)
+        return _native.count_lines_of(_unpacked(source, f"the .{suffix}"))
     _check_regular(source)
+    if _is_packed(source):
+        return _native.count_lines_of(_read(source))
     return _native.count_lines_in(source)
 
 
@@ -57,7 +62,7 @@ def read_columns(
     """Reads some columns of a table, and checks all its lines.
 
     Args:
-        source: The file, or all its bytes.
+        source: The file, or all its bytes; gzipped or not.
         suffix: Which of the two tables it is.
         names: The columns, such as ``"iid"`` or ``"bp_position"``.
         name: What errors call the file, where ``source`` is bytes.
@@ -73,8 +78,8 @@ def read_columns(
         FormatError: It is not such a table, or a field is no number.
         NumberRangeError: A number does not fit its type.
     """
-    text = source if isinstance(source, bytes) else _read(source)
     known = name or (f"the .{suffix}" if isinstance(source, bytes) else str(source))
+    text = _unpacked(source, known) if isinstance(source, bytes) else _read(source)
     table = _native.PlinkTable(text, suffix, list(names), known)
     return {each: _column(table, each) for each in names}
 
@@ -93,11 +98,34 @@ def _read(path: Path) -> bytes:
     """Reads a whole file."""
     _check_regular(path)
     try:
-        return path.read_bytes()
+        return _unpacked(path.read_bytes(), str(path))
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file") from error
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _is_packed(path: Path) -> bool:
+    """Says whether a file begins as gzip does; what cannot be read does not."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == _GZIP
+    except OSError:
+        return False
+
+
+def _unpacked(text: bytes, name: str) -> bytes:
+    """Unpacks a table that is gzipped; a table of text begins otherwise."""
+    if not text.startswith(_GZIP):
+        return text
+    try:
+        return gzip.decompress(text)
+    except (EOFError, OSError, zlib.error) as error:
+        raise FormatError(
+            f"{name}: gzip: {error}; the file is damaged or cut: get it anew",
+            kind="compression",
+            path=name,
+        ) from error
 
 
 def _column(table: _native.PlinkTable, name: str) -> NDArray[Any]:

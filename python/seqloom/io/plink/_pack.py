@@ -92,7 +92,13 @@ class Packer:
 
 def to_values(given: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
     """Makes an array of what is to be written: of whole numbers, or of floating point."""
-    values = np.asarray(given)
+    try:
+        values = np.asarray(given)
+    except ValueError as error:
+        raise ArgumentError(
+            f"expected a {shape} of 0, 1, 2 and missing values, its rows of one length; "
+            f"NumPy says: {error}"
+        ) from error
     if values.dtype.kind == "f" and values.dtype not in _KINDS:
         values = values.astype(np.float32)
     if values.dtype.kind not in "iu" and values.dtype not in _KINDS:

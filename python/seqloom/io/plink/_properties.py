@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,8 +12,6 @@ import numpy as np
 from seqloom.errors import ArgumentError, IdError, NumberRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import ArrayLike, NDArray
 
 Suffix: TypeAlias = Literal["fam", "bim"]
@@ -83,6 +82,7 @@ def override(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
     """Makes columns of given values; the first of a file says how long all of them are."""
+    _check_mapping(properties)
     for name in properties:
         find_property(name)
     columns = {
@@ -92,6 +92,15 @@ def override(
         if column is not None:
             _check_count(name, column, counts)
     return columns
+
+
+def _check_mapping(properties: object) -> None:
+    """Refuses names without values."""
+    if not isinstance(properties, Mapping):
+        raise ArgumentError(
+            "properties must be a dict from property to values, such as "
+            f'{{"iid": ["a", "b"]}}; got {type(properties).__name__}'
+        )
 
 
 def complete(

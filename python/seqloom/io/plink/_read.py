@@ -62,7 +62,7 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
 def threads_of(call: int | None, constructor: int | None) -> int:
     """Decides how many threads decode: the call, the object, then the machine says it."""
     wish = constructor if call is None else call
-    if wish is not None and wish < 0:
+    if isinstance(wish, int) and wish < 0:
         raise NumberRangeError(f"num_threads must not be negative, got {wish}")
     return thread_count(wish or None)
 

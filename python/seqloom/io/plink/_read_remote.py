@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, FormatError, NumberRangeError
+from seqloom.io.plink._padding import is_filled_up, look_at_last_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 _HEADER = 3
 # How many bytes of numbers are decoded before they are put where they belong.
 _AT_ONCE = 8 << 20
-# So many lines must agree before their last places are taken for what fills a line up.
-_LINES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +109,13 @@ class RemoteReader:
         if not out.size:
             return
         by_line = out.T if wanted.by_variant else out
-        seen = 0
+        ends: list[NDArray[np.uint8]] = []
         for first, lines in self._blocks(wanted, by_line.shape[1] * out.itemsize):
-            if check:
-                self._check_padding(lines, wanted)
-                seen |= int(np.bitwise_or.reduce(lines[:, -1]))
+            ends.append(lines[:, -1].copy())
             target = by_line[first : first + len(lines)]
             _decode(lines, wanted, target, count_a1=count_a1, threads=threads)
-        if check and sid is None and iid is None:
-            self._check_last_places(seen, wanted)
+        if check and wanted.part.stop == wanted.stride:
+            self._check_ends(np.concatenate(ends), wanted, is_whole=iid is None is sid)
 
     def _blocks(
         self, wanted: Selection, line_bytes: int
@@ -147,26 +144,18 @@ class RemoteReader:
                 kind="cut" if found < expected else "length",
             )
 
-    def _check_padding(self, lines: NDArray[np.uint8], wanted: Selection) -> None:
+    def _check_ends(
+        self, last: NDArray[np.uint8], wanted: Selection, *, is_whole: bool
+    ) -> None:
         """Refuses lines that hold more places than the tables say."""
-        used = wanted.places % 4
-        if used and wanted.part.stop == wanted.stride and (lines[:, -1] >> 2 * used).any():
+        name = self.bed.location.geturl()
+        if not is_filled_up(last, wanted.places, name):
             raise self._fault(
-                f"the last byte of a line holds more than its {used} places; the .fam or "
-                ".bim is short, or belongs to another file"
+                f"the last byte of a line holds more than its {wanted.places % 4} places; "
+                "the .fam or .bim is short, or belongs to another file"
             )
-
-    def _check_last_places(self, seen: int, wanted: Selection) -> None:
-        """Refuses places at the end that are 00 in every line, as what fills it up is."""
-        last = (wanted.places - 1) % 4
-        if last and len(wanted.lines) >= _LINES and not seen >> 2 * last & 3:
-            raise self._fault(
-                "the last places of a line are homozygous A1 in every one of "
-                f"{len(wanted.lines)} lines, as the bits are that fill it up; the .fam or "
-                ".bim is too long, or belongs to another file (skip_format_check=True "
-                "reads on)",
-                kind="count",
-            )
+        if is_whole:
+            look_at_last_places(last, wanted.places, name)
 
     def _fault(self, message: str, *, kind: str = "format") -> FormatError:
         """Makes an error that names the object."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
+from seqloom.io.plink._padding import is_filled_up, look_at_last_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,13 +84,15 @@ class ReferenceBed:
 
     def _check_padding(self, lines: NDArray[np.uint8], places: int) -> None:
         """Refuses lines whose last byte holds more places than there are."""
-        used = places % 4
-        if used and (lines[:, -1] >> 2 * used).any():
+        if not lines.size:
+            return
+        if not is_filled_up(lines[:, -1], places, str(self._path)):
             raise FormatError(
-                f"{self._path}: the last byte of a line holds more than {used} places; the "
-                ".fam or .bim is short, or belongs to another file",
+                f"{self._path}: the last byte of a line holds more than {places % 4} "
+                "places; the .fam or .bim is short, or belongs to another file",
                 path=str(self._path),
             )
+        look_at_last_places(lines[:, -1], places, str(self._path))
 
     def _bytes(self, start: int, count: int) -> bytes:
         """Reads some bytes of the file."""

@@ -43,7 +43,7 @@ pub(super) fn scan(
     let rows = lines::count(text);
     let text = lines::trim_end(text);
     let mut at = lines::text_start(text);
-    let order = order_of(text, at, sheet);
+    let (order, fields) = order_of(text, at, sheet);
     for (place, column) in columns.iter_mut().enumerate() {
         column.is_absent = !order.contains(&place);
         column
@@ -55,8 +55,8 @@ pub(super) fn scan(
         let found;
         (at, found) = scan_line(text, at, order, columns);
         at = line_end(text, at).ok_or_else(|| fault_at(row, at, stray(text, at)))?;
-        if found != order.len() {
-            return Err(fault_at(row, start, wrong_count(sheet, order, found)));
+        if found != fields {
+            return Err(fault_at(row, start, wrong_count(sheet, fields, found)));
         }
     }
     Ok(rows)
@@ -105,12 +105,14 @@ fn count_while(text: &[u8], start: usize, is_so: impl Fn(u8) -> bool) -> usize {
     end.unwrap_or(rest.len())
 }
 
-/// Which columns the file has, as its first line tells.
-fn order_of(text: &[u8], start: usize, sheet: Sheet) -> &'static [usize] {
+/// Which columns the file has, and how many fields a line, as its first line tells: more
+/// phenotypes may follow that of a `.fam`, and are left out.
+fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
     let (_, found) = scan_line(text, start, &[], &mut <[Column; COLUMNS]>::default());
     match (sheet, found) {
-        (Sheet::Bim, 5) => &WITHOUT_CM,
-        _ => &ALL,
+        (Sheet::Bim, 5) => (&WITHOUT_CM, 5),
+        (Sheet::Fam, COLUMNS..) => (&ALL, found),
+        _ => (&ALL, COLUMNS),
     }
 }
 
@@ -134,11 +136,14 @@ fn stray(text: &[u8], at: usize) -> String {
     }
 }
 
-fn wrong_count(sheet: Sheet, order: &[usize], found: usize) -> String {
+fn wrong_count(sheet: Sheet, fields: usize, found: usize) -> String {
     let names = sheet.names().join(", ");
-    match (sheet, order.len()) {
+    match (sheet, fields) {
         _ if found == 0 => "expected a line of the table, found a blank line".into(),
-        (Sheet::Fam, _) => format!("expected 6 columns ({names}), found {found}"),
+        (Sheet::Fam, COLUMNS) => {
+            format!("expected 6 columns ({names}; or more, as many in every line), found {found}")
+        }
+        (Sheet::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
         (Sheet::Bim, COLUMNS) => {
             format!(
                 "expected 6 columns ({names}; or 5, without cm_position, in every line), found {found}"

@@ -7,6 +7,7 @@ use numpy::{
     PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::Genotype;
 use seqloom_formats::plink::{Bed, Major, tail};
@@ -82,7 +83,8 @@ impl BedFile {
     fn check_tail(&self, py: Python<'_>, shape: Shape) -> PyResult<()> {
         pool::run(py, 1, || {
             tail::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
-        })
+        })?;
+        warn(py, &self.bed)
     }
 }
 
@@ -117,8 +119,24 @@ impl BedFile {
             };
             let table = T::table(flags.count_a1);
             read((&self.bed, layout), picks, (table, order), out, flags.check)
-        })
+        })?;
+        warn(py, &self.bed)
     }
+}
+
+/// Warns of what is odd about a file, but no error; once for each open file.
+pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
+    let Some(note) = bed.take_note() else {
+        return Ok(());
+    };
+    let shown = py
+        .import("seqloom._text")?
+        .call_method1("printable", (note,))?;
+    let options = PyDict::new(py);
+    options.set_item("stacklevel", 3)?;
+    py.import("warnings")?
+        .call_method("warn", (shown,), Some(&options))?;
+    Ok(())
 }
 
 /// Small results are not worth the waking of threads.

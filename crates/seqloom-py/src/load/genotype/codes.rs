@@ -17,7 +17,7 @@ use seqloom_load::genotype::lay::Plan;
 use seqloom_load::genotype::sink::{Memory, Written};
 use seqloom_load::genotype::watch::Watch;
 
-use super::bed_file::BedFile;
+use super::bed_file::{BedFile, warn};
 use crate::{error, pool};
 
 type Positions<'py> = PyReadonlyArray1<'py, i64>;
@@ -120,6 +120,7 @@ impl GenotypeLayer {
             plan.run(&mut memory, check)?;
             Ok(Codes::held(plan.layout(), memory.into_lines()))
         })?;
+        warn(py, &self.bed.get().bed)?;
         Ok(GenotypeCodes { codes })
     }
 
@@ -141,6 +142,7 @@ impl GenotypeLayer {
             plan.run(&mut file, check)?;
             file.finish()
         })?;
+        warn(py, &self.bed.get().bed)?;
         Ok(sums.into_pyarray(py))
     }
 }

@@ -8,7 +8,7 @@ use seqloom_core::Error;
 use seqloom_encode::genotype::hardy;
 use seqloom_load::genotype::stats::Survey;
 
-use super::bed_file::BedFile;
+use super::bed_file::{BedFile, warn};
 use crate::{error, pool};
 
 /// A pass over a `.bed` that counts genotypes, made in steps.
@@ -62,7 +62,8 @@ impl GenotypeSurvey {
         pool::run(py, threads, || {
             let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
             survey.advance(bed, counts, missing, check)
-        })
+        })?;
+        warn(py, bed)
     }
 }
 

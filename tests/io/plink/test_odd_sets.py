@@ -1,0 +1,174 @@
+"""Sets as other tools write them: read, with a warning where that may hide a mistake."""
+
+import gzip
+import warnings
+
+import bed_reader
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import seqloom as sl
+from seqloom.errors import FormatError
+from seqloom.io import genotype_stats, inspect_bed, open_bed, to_bed
+
+SUFFIXES = (".bed", ".fam", ".bim")
+
+
+def some(individuals, variants, seed=0):
+    """Genotypes of which none is the same in all variants."""
+    rng = np.random.default_rng(seed)
+    return rng.choice(np.array([0, 1, 2, -127], "int8"), (individuals, variants))
+
+
+def fill_up(path, individuals, codes):
+    """Writes codes into the bits that fill lines of variants up, line by line."""
+    content, stride = bytearray(path.read_bytes()), -(-individuals // 4)
+    used = individuals % 4
+    for line, code in enumerate(codes):
+        filler = sum(code << 2 * place for place in range(used, 4))
+        content[3 + stride * (line + 1) - 1] |= filler
+    path.write_bytes(content)
+    return path
+
+
+READS = {
+    "all": lambda bed: bed.read(dtype="int8"),
+    "a part": lambda bed: bed.read(np.s_[:, 2], dtype="int8"),
+    "statistics": genotype_stats,
+    "inspect": inspect_bed,
+    "plain NumPy": lambda bed: bed.read(dtype="int8", force_python_only=True),
+    "a dataset": lambda bed: sl.data.GenotypeDataset(bed, phenotype=False)[0],
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("code", [1, 2, 3])
+@pytest.mark.parametrize("individuals", [5, 6, 7])
+def test_one_code_behind_every_line_is_a_warning(tmp_path, read, code, individuals):
+    values = some(individuals, 20)
+    to_bed(tmp_path / "x.bed", values)
+    fill_up(tmp_path / "x.bed", individuals, [code] * 20)
+    with pytest.warns(UserWarning, match=f"behind the last .* the bits are {code:02b}"):
+        read(open_bed(tmp_path / "x.bed"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = open_bed(tmp_path / "x.bed").read(dtype="int8")
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_several_codes_behind_lines_are_an_error(tmp_path, read):
+    to_bed(tmp_path / "x.bed", some(5, 20))
+    fill_up(tmp_path / "x.bed", 5, [3] * 19 + [2])
+    with pytest.raises(FormatError, match=r"\.fam is (too )?short|holds more|too short"):
+        read(open_bed(tmp_path / "x.bed"))
+
+
+def test_a_warning_comes_once_for_each_open_file(tmp_path):
+    to_bed(tmp_path / "x.bed", some(5, 20))
+    bed = open_bed(fill_up(tmp_path / "x.bed", 5, [1] * 20))
+    with pytest.warns(UserWarning, match="behind the last"):
+        bed.read()
+    bed.read(np.s_[:, 3])
+
+
+@pytest.mark.parametrize("major", ["SNP", "individual"])
+@settings(
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 90)),
+    seed=st.integers(0, 9),
+    constant=st.sampled_from([None, 0, 1, 2, -127]),
+    last=st.integers(1, 4),
+)
+def test_whatever_we_write_we_read(tmp_path, major, shape, seed, constant, last):
+    values = some(*shape, seed)
+    if constant is not None:
+        values[-last:] = constant
+        values[:, -last:] = constant
+    to_bed(tmp_path / "x.bed", values, major=major)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*homozygous A1 in every one")
+        for plain in (False, True):
+            bed = open_bed(tmp_path / "x.bed")
+            found = bed.read(dtype="int8", force_python_only=plain)
+            np.testing.assert_array_equal(found, values)
+        inspect_bed(tmp_path / "x.bed")
+        genotype_stats(tmp_path / "x.bed")
+
+
+def test_phenotypes_behind_the_sixth_column_are_left_out(tmp_path):
+    to_bed(tmp_path / "x.bed", some(4, 3))
+    rows = [f"f{n} i{n} 0 0 1 {n}.5 7 {n}e3\n" for n in range(4)]
+    (tmp_path / "x.fam").write_text("".join(rows))
+    bed = open_bed(tmp_path / "x.bed")
+    assert bed.pheno.tolist() == ["0.5", "1.5", "2.5", "3.5"]
+    assert bed.iid.tolist() == bed_reader.open_bed(tmp_path / "x.bed").iid.tolist()
+    data = sl.data.GenotypeDataset(tmp_path / "x.bed")
+    assert [float(data[n]["label"]) for n in range(4)] == [0.5, 1.5, 2.5, 3.5]
+
+
+def test_lines_of_a_fam_with_more_and_fewer_columns_are_an_error(tmp_path):
+    to_bed(tmp_path / "x.bed", some(2, 3))
+    (tmp_path / "x.fam").write_text("f a 0 0 1 1 2\nf b 0 0 1 1\n")
+    with pytest.raises(FormatError, match=r"line 2.*expected 7 columns, as in line 1"):
+        _ = open_bed(tmp_path / "x.bed").iid
+
+
+def gzipped(path):
+    """Packs a file and removes it."""
+    packed = path.with_name(f"{path.name}.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    return packed
+
+
+def test_tables_that_are_gzipped_are_read(tmp_path):
+    values = some(6, 9)
+    to_bed(tmp_path / "x.bed", values, {"iid": list("abcdef"), "pheno": list("123456")})
+    for suffix in SUFFIXES[1:]:
+        gzipped(tmp_path / f"x{suffix}")
+    bed = open_bed(tmp_path / "x.bed")
+    assert (bed.shape, "".join(bed.iid)) == ((6, 9), "abcdef")
+    np.testing.assert_array_equal(bed.read(dtype="int8"), values)
+    assert inspect_bed(tmp_path / "x.bed").variants == 9
+    data = sl.data.GenotypeDataset(tmp_path / "x.bed")
+    assert [int(data[n]["label"]) for n in range(6)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_gzipped_table_may_be_named(tmp_path):
+    to_bed(tmp_path / "x.bed", some(6, 9))
+    named = gzipped(tmp_path / "x.fam").rename(tmp_path / "people")
+    assert open_bed(tmp_path / "x.bed", fam_location=named).iid_count == 6
+
+
+def test_a_gzipped_table_that_is_cut_is_an_error(tmp_path):
+    to_bed(tmp_path / "x.bed", some(6, 9))
+    packed = gzipped(tmp_path / "x.fam")
+    packed.write_bytes(packed.read_bytes()[:-5])
+    with pytest.raises(FormatError, match=r"x\.fam\.gz: gzip: "):
+        _ = open_bed(tmp_path / "x.bed").iid
+
+
+PATHS = {
+    "several sets": lambda: sl.data.GenotypeDataset(["a.bed", "b.bed"]),
+    "an array": lambda: sl.data.GenotypeDataset(np.zeros((2, 3))),
+    "a table's number": lambda: sl.data.GenotypeDataset("a.bed", fam=3),
+    "several genomes": lambda: sl.io.SequenceIndex(["a.fa"]),
+    "several files": lambda: sl.io.inspect(["a.fa"]),
+    "no path": lambda: sl.io.write_sequences(None, []),
+    "no records": lambda: sl.io.write_sequences("a.fa", 5),
+    "names alone": lambda: open_bed("a.bed", properties=["iid"]),
+    "rows of two lengths": lambda: to_bed("a.bed", [[0], [0, 1]]),
+    "no cache": lambda: sl.data.cached(None, 3),
+}
+
+
+@pytest.mark.parametrize("call", PATHS.values(), ids=PATHS)
+def test_what_is_no_path_is_said_in_one_sentence(call):
+    with pytest.raises(sl.errors.ArgumentError, match=r"must be|expected|keeps sequences"):
+        call()
