@@ -251,12 +251,13 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
         >>> check_path("genome", Path("a.fa"))
         'a.fa'
     """
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if isinstance(value, str):
+        return value
+    text: object = getattr(value, "__fspath__", lambda: None)()
     if isinstance(text, str):
         return text
-    raise ArgumentError(
-        f"{name} must be the path of {one}, a text or a Path; got {type(value).__name__}"
-    )
+    kind = type(value).__name__
+    raise ArgumentError(f"{name} must be the path of {one}, a text or a Path; got {kind}")
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str:

@@ -41,9 +41,14 @@ def to_batches(records: Records) -> Iterator[SequenceBatch]:
         yield from records.batches(1 << 16, max_bytes=_MOST_LETTERS)
     elif isinstance(records, PairedReader):
         yield from map(alternate, records.batches(1 << 16, max_bytes=_MOST_LETTERS))
-    elif isinstance(records, Iterable):
-        yield from _gather(records)
     else:
+        _check_iterable(records)
+        yield from _gather(records)
+
+
+def _check_iterable(records: object) -> None:
+    """Refuses what holds no records."""
+    if not isinstance(records, Iterable):
         raise ArgumentError(
             "records must be a reader, a batch or an iterable of records; got "
             f"{type(records).__name__}"

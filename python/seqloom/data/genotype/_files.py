@@ -155,8 +155,9 @@ def _remote(place: object) -> ArgumentError:
 def _check_one(bed: object) -> None:
     """Refuses several sets: which variants they share is not known."""
     if isinstance(bed, list | tuple):
+        count = len(cast("list[Any]", bed))
         raise ArgumentError(
-            f"bed must be one set, got a {type(bed).__name__} of {len(cast('Any', bed))}; "
+            f"bed must be one set, got {count}; "
             "merge several into one first (plink --merge-list), or make a dataset of each"
         )
     check_path("bed", bed, one="a .bed, or an open_bed")
