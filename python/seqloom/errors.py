@@ -19,6 +19,7 @@ SeqloomError
 ├── InternalError (RuntimeError)           a fault of seqloom itself
 ├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
 ├── LeakWarning (RuntimeWarning)           a tensor is still held when its scope ends
+├── NoSkillWarning (UserWarning)           a model is no better than the mean
 ├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
 ├── MissingExtraError (ImportError)        a library that an extra would install
 ├── NotFiniteError (ArithmeticError)       a result is NaN or infinite where none may be
@@ -187,6 +188,10 @@ class MemoryLimitError(SeqloomError, MemoryError):
 
 class MissingExtraError(SeqloomError, ImportError):
     """A library is missing that an extra would install."""
+
+
+class NoSkillWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
+    """A trained model is no better than the mean, or than always the same answer."""
 
 
 class NotFiniteError(SeqloomError, ArithmeticError):

@@ -41,7 +41,7 @@ def demo(
         out: The run folder; an earlier demo in it is replaced.
         files: Train nothing; copy the files of the examples to this folder, to try the
             other commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv; example.bed
-            with .bim and .fam, phenotype.txt, covariates.txt.
+            with .bim and .fam, trait.txt, phenotype.txt, covariates.txt.
         overwrite: Replace another run in OUT, or other files of these names.
         seed: Decides the first weights, the order, the dropout and the parts.
         machine: What computes.

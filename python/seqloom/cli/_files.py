@@ -14,6 +14,7 @@ GENOTYPES = (
     "example.bim",
     "example.fam",
     "phenotype.txt",
+    "trait.txt",
     "covariates.txt",
 )
 

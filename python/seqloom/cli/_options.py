@@ -299,7 +299,9 @@ class NetworkOptions:
     ] = ()
     kernel_size: Count | None = None
     dropout: float | None = None
-    weight_decay: float = 0.01
+    weight_decay: Annotated[
+        float | None, Parameter(show_default=lambda _: "0.01, or the network's choice")
+    ] = None
     reverse_complement: Flag = False
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from warnings import catch_warnings, simplefilter
 
 from rich.console import Console
 
@@ -32,7 +33,8 @@ from seqloom.cli._options import (
 from seqloom.cli._parts import Part, parts_of
 from seqloom.cli._read import read_like, read_training, show_left_out
 from seqloom.cli._show import show_folds, show_run
-from seqloom.cli._warn import warn_of_classes, warn_of_files, warn_of_part
+from seqloom.cli._warn import warn_of_classes, warn_of_files, warn_of_part, warn_of_skill
+from seqloom.errors import NoSkillWarning
 
 if TYPE_CHECKING:
     from seqloom.data import GenotypeDataset, SequenceDataset, Subset
@@ -109,6 +111,8 @@ def train(
         settings |= {"weight_decay": network.weight_decay}
         config = network_for(network, part.train, *_given(part.valid, test))
         runs.append(_fit(console, part, folder, config=config, test=test, **settings))
+    for run in runs:
+        warn_of_skill(warnings, run)
     _show(console, runs, shown, has_folds=bool(parts.folds))
 
 
@@ -140,7 +144,8 @@ def _fit(
     if part.title:
         console.line()
         console.print(part.title)
-    with Watch(console) as watch:
+    with Watch(console) as watch, catch_warnings():
+        simplefilter("ignore", NoSkillWarning)  # a line of its own says so
         return fit(
             config,
             part.train,

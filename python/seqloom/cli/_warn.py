@@ -11,6 +11,7 @@ from seqloom.cli._parts import Part
 
 if TYPE_CHECKING:
     from seqloom.data import GenotypeDataset, SequenceDataset
+    from seqloom.train import Run
 
 
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -44,6 +45,16 @@ def warn_of_part(console: Console, part: Part) -> None:
             "warning: none of the training part, but some for validation, of the class "
             f"{', '.join(untaught)}"
         )
+
+
+def warn_of_skill(console: Console, run: "Run") -> None:
+    """Says on which parts a model is no better than without records."""
+    from seqloom.train._baseline import no_better
+
+    for name, part in (("validation", run.valid), ("test", run.test)):
+        sentence = part and no_better(run.trained.task, name, part)
+        if sentence:
+            console.print(f"warning: {sentence}")
 
 
 def _shared(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:

@@ -1,13 +1,17 @@
 """The end of a run: the kept weights are judged and everything is written."""
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from seqloom.errors import NoSkillWarning
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
+from seqloom.train._baseline import no_better
 from seqloom.train._checkpoint import State
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
@@ -51,7 +55,16 @@ class Ended:
         )
         if folder is not None:
             self._write(folder, run)
+        for sentence in self._poor(valid, test):
+            warnings.warn(sentence, NoSkillWarning, stacklevel=5)  # where fit was called
         return run
+
+    def _poor(self, valid: Part | None, test: Part | None) -> Iterator[str]:
+        """Says on which parts the model is no better than without records."""
+        for name, part in (("validation", valid), ("test", test)):
+            sentence = part and no_better(self.trained.task, name, part)
+            if sentence:
+                yield sentence
 
     def _write(self, folder: Path, run: Run) -> None:
         """Writes the model, the scores and, if it is wanted, the report."""
@@ -75,7 +88,10 @@ class Ended:
             history=self.state.history,
             best_epoch=None if valid is None else self.state.best_epoch,
             facts=self._facts(),
-            notes=left_out(self.parts),
+            notes=(
+                *left_out(self.parts),
+                *(f"{it[0].upper()}{it[1:]}." for it in self._poor(valid, test)),
+            ),
         )
 
     def _facts(self) -> dict[str, str]:

@@ -1,0 +1,50 @@
+"""What a model must beat: the mean of the labels, or always the same answer."""
+
+from seqloom.models import Classify, Regress, Task
+from seqloom.train._run import Part
+
+# From so many records on, chance alone seldom makes a good model look like none.
+_ENOUGH = 10
+
+
+def no_better(task: Task, name: str, part: Part) -> str | None:
+    """Says so where a model has learned nothing that holds for a part.
+
+    Args:
+        task: What its outputs mean.
+        name: What the part is called.
+        part: How it does.
+
+    Returns:
+        A sentence, or None where the model is better, or the part too small to say.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> scores = sl.infer.Scores([str(i) for i in range(10)], ["gc"], np.ones((10, 1)))
+        >>> part = sl.train.Part(scores, np.ones(10), {"n": 10, "r2": -0.06})
+        >>> no_better(Regress(("gc",)), "test", part)[:50]
+        'the model is no better than the mean on the test p'
+    """
+    metrics = part.metrics
+    if metrics["n"] < _ENOUGH:
+        return None
+    if isinstance(task, Regress):
+        # A constant part has no r2, and NaN is not at most 0.
+        is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
+    else:
+        chance = 1 / len(task.columns) if isinstance(task, Classify) else 0.5
+        is_poor, figure = metrics["balanced_accuracy"] <= chance, _shares(metrics)
+        beside = "always the most frequent answer"
+    if not is_poor:
+        return None
+    return (
+        f"the model is no better than {beside} on the {name} part ({figure}): check that "
+        "the labels belong to these records, or give more records, epochs or another lr"
+    )
+
+
+def _shares(metrics: dict[str, float]) -> str:
+    """Spells how often a classifier is right."""
+    names = ("accuracy", "balanced_accuracy")
+    return ", ".join(f"{name.replace('_', ' ')} {metrics[name]:.2f}" for name in names)

@@ -1,0 +1,94 @@
+"""A model that is no better than no model is warned of, in Python and by the command."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.cli import main
+from seqloom.errors import NoSkillWarning
+from seqloom.models import Classify, Multilabel, Regress
+from seqloom.train._baseline import no_better
+
+
+def part_of(task, labels, scores):
+    """Judges scores by a task's own metrics."""
+    ids = [f"r{i}" for i in range(len(labels))]
+    table = sl.infer.Scores(ids, task.columns, np.asarray(scores, np.float32))
+    metrics: dict[str, float] = {"n": len(ids), **task.measure(labels, table.to_numpy())}
+    return sl.train.Part(table, labels, metrics)
+
+
+VALUES = np.arange(20, dtype=np.float32)
+CLASSES = np.array([0] * 15 + [1] * 5)
+
+
+@pytest.mark.parametrize(
+    ("guess", "is_poor"),
+    [(VALUES, False), (np.full(20, VALUES.mean()), True), (-VALUES, True)],
+    ids=["right", "the mean", "the reverse"],
+)
+def test_values_are_compared_with_their_mean(guess, is_poor):
+    task = Regress(("y",))
+    found = no_better(task, "test", part_of(task, VALUES, guess[:, None]))
+    assert (found is not None) == is_poor
+
+
+@pytest.mark.parametrize(
+    ("guess", "is_poor"),
+    [(CLASSES, False), (0 * CLASSES, True), (1 - CLASSES, True)],
+    ids=["right", "the most frequent", "the reverse"],
+)
+def test_classes_are_compared_with_always_the_same_answer(guess, is_poor):
+    task = Classify(("a", "b"))
+    found = no_better(task, "test", part_of(task, CLASSES, np.eye(2)[guess]))
+    assert (found is not None) == is_poor
+
+
+def test_several_labels_are_compared_with_always_the_same_answer():
+    task, labels = Multilabel(("a", "b")), np.stack([CLASSES, 1 - CLASSES], axis=1)
+    assert no_better(task, "test", part_of(task, labels, labels)) is None
+    assert no_better(task, "test", part_of(task, labels, 0 * labels))
+
+
+def test_of_few_records_nothing_is_said():
+    task = Regress(("y",))
+    assert no_better(task, "test", part_of(task, VALUES[:9], VALUES[:9, None] * 0)) is None
+
+
+def test_fit_warns_and_the_report_says_so(toy, small):
+    random = np.random.default_rng(0).permutation([*"ab"] * 24)
+    data = toy()
+    data = sl.data.SequenceDataset(
+        data.paths[0],
+        labels=dict(zip(data.ids, random, strict=True)),
+        encoder=data.encoder,
+    )
+    train, valid = sl.data.Subset(data, range(24)), sl.data.Subset(data, range(24, 48))
+    with pytest.warns(NoSkillWarning, match="no better than always .* validation part"):
+        run = sl.train.fit(small, train, valid, epochs=1, lr=1e-9, report=False)
+    assert any("no better than always" in note for note in run.report.notes)
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_the_command_warns(toy, tmp_path, capsys):
+    data = toy(labels=None)
+    chance = np.random.default_rng(0).normal(size=48)
+    lines = "".join(f"{key}\t{v}\n" for key, v in zip(data.ids, chance, strict=True))
+    (tmp_path / "y.tsv").write_text(f"id\tlabel\n{lines}")
+    words = f"train {tmp_path}/toy.fa --labels {tmp_path}/y.tsv --alphabet dna"
+    words += " --task regress --lr 1e-9"
+    with pytest.raises(SystemExit) as ended:
+        main([*words.split(), "--valid-share", "0.5", "--out", str(tmp_path / "run")])
+    assert ended.value.code in {None, 0}
+    assert "warning: the model is no better than the mean" in capsys.readouterr().out
+
+
+def test_the_trait_of_the_example_is_predicted():
+    home = sl.__path__[0] + "/_demo/genotypes"
+    data = sl.data.GenotypeDataset(
+        f"{home}/example.bed", f"{home}/trait.txt", label_column="trait"
+    )
+    train, valid = sl.data.split(data, (0.9, 0.1), seed=0)
+    config = sl.models.GenotypeMLPConfig.for_data(train)
+    run = sl.train.fit(config, train, valid, epochs=20, report=False)
+    assert run.valid.metrics["r2"] > 0.2
