@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 RING = _native.Ring()
+# Libraries that hash a function (Hugging Face's datasets) pickle the modules it uses.
+copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

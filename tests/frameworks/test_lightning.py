@@ -1,0 +1,140 @@
+"""PyTorch Lightning trains over our loader, unchanged."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import lightning
+import pytest
+from torch.utils.data import DataLoader as TorchLoader
+
+import seqloom as sl
+from trainers import TinyLightning, TinyValidated, lightning_trainer
+
+pytestmark = [
+    # Of Lightning's own making, on this PyTorch.
+    pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.`:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:.*does not have many workers:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+]
+WORKERS: dict[str, dict[str, Any]] = {
+    "here": {},
+    "two": {"num_workers": 2},
+    "two that persist": {"num_workers": 2, "persistent_workers": True},
+}
+COLLATORS = ["torch", "default", "pad", "varlen"]
+
+
+@pytest.fixture
+def ours(fed):
+    """Makes our loader of the collator of a name."""
+
+    def make(name, **options):
+        data, collate = fed(name)
+        chosen: dict[str, Any] = {"batch_size": 4, "shuffle": True}
+        if name == "torch":
+            collate = None  # the loader's own
+        if name == "varlen":
+            fits = sl.data.TokenBudgetSampler(data, 40, include_padding=False)
+            chosen = {"batch_sampler": fits}
+        return sl.data.DataLoader(
+            data, collate_fn=collate, output="torch", **chosen, **options
+        )
+
+    return make
+
+
+def ids(batches):
+    return [
+        [*(batch["id"] if "id" in batch else batch["sequence_ids"])] for batch in batches
+    ]
+
+
+class SaveAfter(lightning.Callback):
+    """Saves a checkpoint after some steps."""
+
+    def __init__(self, steps, path):
+        self.steps, self.path = steps, path
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):  # noqa: ARG002 - Lightning's names
+        if trainer.global_step == self.steps:
+            trainer.save_checkpoint(self.path)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("name", COLLATORS)
+def test_it_sees_the_batches_of_two_epochs(ours, tmp_path, name, workers):
+    module = TinyLightning()
+    lightning_trainer(tmp_path).fit(module, ours(name, **WORKERS[workers]))
+    loader = ours(name)
+    assert module.seen == [names for _ in range(2) for names in ids(loader)]
+
+
+def test_it_packs_by_the_collator_itself(fed, tmp_path):
+    data, _ = fed("varlen")
+    collate = sl.data.VarlenCollator(max_tokens=40, window=8)
+
+    def loader():
+        return sl.data.DataLoader(data, shuffle=True, collate_fn=collate, output="torch")
+
+    module = TinyLightning()
+    lightning_trainer(tmp_path).fit(module, loader())
+    again = loader()
+    assert module.seen == [names for _ in range(2) for names in ids(again)]
+
+
+@pytest.mark.filterwarnings("ignore:You're resuming from a checkpoint:UserWarning")
+@pytest.mark.parametrize("steps", [2, 5])
+@pytest.mark.parametrize("name", COLLATORS)
+def test_it_goes_on_from_a_checkpoint_in_mid_epoch(ours, tmp_path, name, steps):
+    loader = ours(name)
+    wanted = [names for _ in range(2) for names in ids(loader)]
+    path = tmp_path / "mid.ckpt"
+    lightning_trainer(tmp_path, callbacks=[SaveAfter(steps, path)]).fit(
+        TinyLightning(), ours(name)
+    )
+    module = TinyLightning()
+    lightning_trainer(tmp_path).fit(
+        module, ours(name, num_workers=2), ckpt_path=path, weights_only=False
+    )
+    assert module.seen == wanted[steps:]
+
+
+@pytest.mark.parametrize("name", ["default", "pad"])
+def test_it_validates(ours, tmp_path, name):
+    trainer = lightning_trainer(tmp_path, max_epochs=1)
+    trainer.fit(TinyValidated(), ours(name), ours(name))
+    assert trainer.callback_metrics["loss"] > 0
+
+
+def test_it_trains_over_pytorchs_loader_of_our_dataset(fed, tmp_path):
+    data, collate = fed("pad")
+    sampler: Any = sl.data.EpochSampler(data)
+    module = TinyLightning()
+    loader = TorchLoader(data, 4, sampler=sampler, collate_fn=collate)
+    lightning_trainer(tmp_path).fit(module, loader)
+    ours = sl.data.DataLoader(data, 4, shuffle=True, collate_fn=collate)
+    assert module.seen == [names for _ in range(2) for names in ids(ours)]
+
+
+def test_two_processes_share_each_epoch(sequences, tmp_path):
+    file = sequences(None).paths[0]
+    script = Path(__file__).with_name("ddp.py")
+    paths = [str(script.parents[1]), *sys.path]
+    subprocess.run(
+        [sys.executable, script, file, tmp_path],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"},
+        check=True,
+        timeout=600,
+        capture_output=True,
+    )
+    for name in ("ours", "theirs"):
+        ranks = [json.loads((tmp_path / f"{name}{i}.json").read_text()) for i in range(2)]
+        assert [world for _, world in ranks] == [2, 2]
+        for epoch in range(2):
+            parts = [seen[3 * epoch : 3 * epoch + 3] for seen, _ in ranks]
+            names = [[one for batch in part for one in batch] for part in parts]
+            assert sorted(names[0] + names[1]) == sorted(f"s{i}" for i in range(22))
