@@ -61,6 +61,42 @@ def test_a_mask_of_truths_means_the_same_to_batch_norm_as_one_of_ones(name, trai
         np.testing.assert_array_equal(layer(given, mask=truths).numpy(), ones)
 
 
+def normed(x, backend, *, training):
+    """The output of batch norm over masked places, and the gradients by input and weight."""
+    level = sl.tensor.Autodiff(backend)
+    x, mask = level.tensor(x, requires_grad=True), level.tensor(MASK.astype("f4"))
+    scale = level.tensor(np.full(4, 2.0, "f4"), requires_grad=True)
+    shift = level.tensor(np.ones(4, "f4"))
+    if training:
+        out = sl.tensor.apply("batch_norm", x, scale, shift, mask, eps=1e-5)[0]
+    else:
+        out = sl.tensor.apply("scale_shift", x, scale, shift, mask)
+    slopes = (out * out * out).sum().backward()
+    return [out.numpy(), slopes.wrt(x).numpy(), slopes.wrt(scale).numpy()]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_batch_norm_does_not_see_nan_in_the_padding(name, training):
+    backend = sl.tensor.backend(name)
+    clean = np.where(MASK[:, None] > 0, X, 0).astype("f4")
+    dirty = np.where(MASK[:, None] > 0, X, np.nan).astype("f4")
+    pairs = [normed(x, backend, training=training) for x in (clean, dirty)]
+    for expected, found in zip(*pairs, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_summary_does_not_see_nan_in_the_padding(name, summary):
+    backend = sl.tensor.backend(name)
+    call = getattr(sl.nn.functional, summary)
+    clean = np.where(MASK[:, None] > 0, X, 0).astype("f4")
+    dirty = np.where(MASK[:, None] > 0, X, np.nan).astype("f4")
+    expected = call(backend.tensor(clean), MASK).numpy()
+    np.testing.assert_array_equal(call(backend.tensor(dirty), MASK).numpy(), expected)
+
+
 def test_batch_norm_takes_rows_as_torchs_does():
     rows = X[:, :, 0]
     ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)

@@ -34,7 +34,9 @@ def masked_mean(x: Tensor, mask: Any = None) -> Tensor:
         return x.mean(axis=-1)
     mask = beside(x, mask, x.dtype)
     places = apply("maximum", mask.sum(axis=-1, keepdims=True), 1.0)
-    return (x * apply("expand_dims", mask, axis=1)).sum(axis=-1) / places
+    wide = apply("expand_dims", mask, axis=1)
+    real = apply("where", wide > 0, x * wide, 0.0)  # padding may be NaN
+    return real.sum(axis=-1) / places
 
 
 def masked_max(x: Tensor, mask: Any = None) -> Tensor:

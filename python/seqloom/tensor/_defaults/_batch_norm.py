@@ -34,6 +34,7 @@ class BatchNorms(Derived):
         eps: float,
     ) -> tuple[Array, Array, Array]:
         """The result, the means and the biased variances ``(c,)``."""
+        x = self._masked(x, mask)
         mean = self._channel_mean(x, mask)
         centred = self.subtract(x, self._wide(x, mean))
         variance = self._channel_mean(self.square(centred), mask)
@@ -54,6 +55,7 @@ class BatchNorms(Derived):
         eps: float,
     ) -> tuple[Array, Array, Array]:
         """The derivatives of ``batch_norm`` by its input, weight and bias."""
+        x = self._masked(x, mask)
         mean = self._channel_mean(x, mask)
         centred = self.subtract(x, self._wide(x, mean))
         variance = self._channel_mean(self.square(centred), mask)
@@ -81,10 +83,11 @@ class BatchNorms(Derived):
         return self.reshape(channels, (-1, *(1 for _ in x.shape[2:])))
 
     def _masked(self, x: Array, mask: Array | None) -> Array:
-        """Zero where the mask is."""
+        """Zero where the mask is, NaN or not."""
         if mask is None:
             return x
-        return self.multiply(x, self.expand_dims(mask, axis=1))
+        mask = self.expand_dims(mask, axis=1)
+        return self.where(self.equal(mask, 0), 0.0, self.multiply(x, mask))
 
     def _channel_mean(self, x: Array, mask: Array | None) -> Array:
         """The mean of each channel over the places that count."""

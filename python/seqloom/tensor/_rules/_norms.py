@@ -56,7 +56,10 @@ def _keep_scaled(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
 def _scale_shift(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
-        grad = b.multiply(grad, b.expand_dims(mask, axis=1))
+        mask = b.expand_dims(mask, axis=1)
+        padding = b.equal(mask, 0)
+        grad = b.where(padding, 0.0, b.multiply(grad, mask))
+        x = x if x is None else b.where(padding, 0.0, x)
     by_x = b.multiply(grad, b.reshape(scale, (-1, 1))) if needs[0] else None
     by_scale = b.sum(b.multiply(grad, x), axis=(0, 2)) if needs[1] else None
     by_shift = b.sum(grad, axis=(0, 2)) if needs[2] else None
