@@ -111,7 +111,7 @@ class Config:
         """
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"the settings are not JSON: {error}") from None
         if not isinstance(values, dict):
             raise ConfigError(f"the settings are not a JSON object: {text[:40]!r}")

@@ -101,11 +101,20 @@ class Scores:
         if not path.is_file():
             found = "is no file" if path.exists() else "no such file"
             raise MissingFileError(f"{path}: {found}; expected a table of scores")
-        lines = path.read_text("utf-8").split("\n")[:-1]
+        try:
+            lines = path.read_text("utf-8").split("\n")[:-1]
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                f"{path}: not a text in UTF-8 ({error})", path=str(path)
+            ) from None
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != "id" or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))
-        values = np.array([row[1:] for row in rows], np.float64).reshape(len(rows), -1)
+        try:
+            values = np.array([row[1:] for row in rows], np.float64)
+        except ValueError as error:
+            raise FormatError(f"{path}: not a number ({error})", path=str(path)) from None
+        values = values.reshape(len(rows), -1)
         return cls([row[0] for row in rows], head[1:], values)
 
     def __len__(self) -> int:

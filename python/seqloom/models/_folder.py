@@ -57,7 +57,7 @@ def is_config(path: Path) -> bool:
     """Says whether a file is the ``config.json`` of a run, of whatever version."""
     try:
         facts: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     if not isinstance(facts, dict) or not facts.keys() >= ENTRIES:
         return False

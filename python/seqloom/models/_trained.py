@@ -204,6 +204,8 @@ def _read_config(home: Path) -> dict[str, Any]:
         raise MissingFileError(f"{home}: no config.json in it; expected a run folder")
     try:
         facts: Any = json.loads(path.read_bytes())
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply to be a run's settings") from None
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON ({error})") from None
     if not isinstance(facts, dict) or not facts.keys() >= ENTRIES:

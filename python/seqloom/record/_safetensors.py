@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from seqloom._files import write_atomic
 from seqloom.errors import MissingFileError, RecordError
+from seqloom.record._header import Place, array_at, parsed, places_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ class LazyArray:
         path: Its path in the record.
         shape: The lengths of its axes.
         crc32: Its checksum, or None where the file was written by others.
+        place: Where it lies in the file.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -42,10 +44,13 @@ class LazyArray:
     path: str
     shape: tuple[int, ...]
     crc32: int | None
+    place: Place
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
-        with _open(self.file) as opened:
-            array = opened.get_tensor(self.path)
+        try:
+            array = array_at(self.file, self.path, self.place)
+        except OSError as error:
+            raise RecordError(f"{self.file}: cannot be read any more ({error})") from None
         if self.crc32 is not None and _checksum(array) != self.crc32:
             raise RecordError(f"{self.file}: {self.path} is damaged (its checksum differs)")
         return array if dtype is None else array.astype(dtype)
@@ -103,7 +108,8 @@ class Safetensors:
 
         Raises:
             MissingFileError: There is no such file.
-            RecordError: It is not a safetensors file, or it was cut.
+            RecordError: It is not a safetensors file (whose header has at most 100 MB),
+                it was cut, a name stands twice, or its facts are not ours or damaged.
 
         Examples:
             >>> import numpy as np
@@ -117,31 +123,39 @@ class Safetensors:
         if not path.exists():
             raise MissingFileError(f"{path}: no such file; expected a model record")
         try:
-            with _open(path) as opened:
-                facts = _facts(path, opened.metadata() or {})
-                names: list[str] = list(opened.keys())
-                shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in names}
-        except (SafetensorError, OSError, json.JSONDecodeError) as error:
+            with _open(path):  # the library checks sizes and places
+                places, texts = places_in(path)
+        except (SafetensorError, OSError) as error:
             raise RecordError(f"{path}: not a whole safetensors file ({error})") from None
-        sums = facts.get("crc32", {})
-        if sums and sums.keys() != shapes.keys():
+        sums, metadata = _facts(path, texts)
+        if sums and sums.keys() != places.keys():
             raise RecordError(f"{path}: the names of its arrays are damaged")
-        order = sums or sorted(shapes)
         arrays = {
-            name: LazyArray(path, name, shapes[name], sums.get(name)) for name in order
+            name: LazyArray(path, name, places[name].shape, sums.get(name), places[name])
+            for name in sums or sorted(places)
         }
-        return arrays, facts.get("metadata", {})
+        return arrays, metadata
 
 
-def _facts(path: Path, table: dict[str, str]) -> dict[str, Any]:
-    """Our facts in a header, checked; none in a file of others."""
+def _facts(path: Path, table: dict[str, str]) -> tuple[dict[str, int], dict[str, Any]]:
+    """The checksums and facts in a header, checked; none in a file of others."""
     entry = table.get(_FACTS, "")
     if not entry and not any(text.startswith(_MARK) for text in table.values()):
-        return {}
+        return {}, {}
     checksum, _, text = entry.removeprefix(_MARK).partition(" ")
     if checksum != f"{zlib.crc32(text.encode()):08x}":
         raise RecordError(f"{path}: its facts are damaged (their checksum differs)")
-    return json.loads(text)
+    facts: Any = parsed(path, text)
+    parts: Any = facts if type(facts) is dict else {}
+    sums: Any = parts.get("crc32")
+    metadata: Any = parts.get("metadata")
+    if not (type(sums) is dict and type(metadata) is dict) or not all(
+        type(each) is int for each in sums.values()
+    ):
+        raise RecordError(
+            f"{path}: its facts are not a record's; expected metadata and checksums by name"
+        )
+    return cast("dict[str, int]", sums), cast("dict[str, Any]", metadata)
 
 
 def _open(path: Path) -> Any:
@@ -153,5 +167,8 @@ def _open(path: Path) -> Any:
 
 def _checksum(array: Any) -> int:
     """The CRC-32 of an array's type, shape and bytes."""
-    kind = zlib.crc32(f"{array.dtype.str}{array.shape}".encode())
-    return zlib.crc32(np.ascontiguousarray(array).data, kind)
+    # Types that are not NumPy's own have no name among its codes.
+    code = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
+    kind = zlib.crc32(f"{code}{array.shape}".encode())
+    whole = np.ascontiguousarray(array).reshape(-1)
+    return zlib.crc32(whole.view(np.uint8).data, kind)

@@ -1,0 +1,136 @@
+"""Records of odd types, many arrays and crafted headers: read, or refused in our words."""
+
+import json
+import zlib
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ConfigError, FormatError, RecordError
+from seqloom.record import Record
+
+KINDS = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "complex64", "bool", "u2"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 4)])
+def test_arrays_of_every_type_come_back(tmp_path, kind, shape):
+    values = np.ones(shape).astype(getattr(ml_dtypes, kind, kind))
+    Record({"x": values}).save(tmp_path / "x.safetensors")
+    found = np.asarray(sl.record.load(tmp_path / "x.safetensors")["x"])
+    assert (found.dtype, found.shape) == (values.dtype, shape)
+    np.testing.assert_array_equal(found.astype("c8"), values.astype("c8"))
+
+
+def test_a_file_of_others_in_half_precision_is_read(tmp_path):
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.tensor([1.5, 2.0], dtype=torch.bfloat16)}, tmp_path / "x.st")
+    assert np.asarray(sl.record.load(tmp_path / "x.st")["x"]).astype("f4").tolist() == [
+        1.5,
+        2,
+    ]
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_model_in_half_precision_is_saved_and_read(tmp_path, name):
+    pytest.importorskip(name)
+    layer = sl.nn.Linear(3, 2).bind(name, sl.Key(0)).to(name, "bfloat16")
+    layer.to_record().save(tmp_path / "x.safetensors")
+    again = sl.nn.Linear(3, 2).bind(name, sl.Key(1)).to(name, "bfloat16")
+    again.load_record(sl.record.load(tmp_path / "x.safetensors"))
+    np.testing.assert_array_equal(again.weight.numpy(), layer.weight.numpy())
+
+
+def test_thousands_of_arrays_are_read(tmp_path):
+    path = tmp_path / "many.safetensors"
+    Record({f"{n}": np.full(1, n) for n in range(4000)}).save(path)
+    found = sl.record.load(path)
+    assert [int(np.asarray(each)[0]) for each in found.values()] == list(range(4000))
+
+
+def written(path, header, data=b""):
+    """A file with any header."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+def with_facts(path, text):
+    """A file with any facts under a checksum that is right."""
+    entry = f"seqloom facts {zlib.crc32(text.encode()):08x} {text}"
+    return written(path, {"__metadata__": {"seqloom": entry}})
+
+
+FACTS = {
+    "a list": "[]",
+    "nothing": "null",
+    "deep lists": "[" * 100_000 + "]" * 100_000,
+    "sums that are a list": '{"crc32": [], "metadata": {}}',
+    "sums that are texts": '{"crc32": {"x": "1"}, "metadata": {}}',
+    "facts that are a list": '{"crc32": {}, "metadata": []}',
+    "a name twice": '{"crc32": {}, "metadata": {"epoch": 1, "epoch": 2}}',
+    "sums of what is not there": '{"crc32": {"x": 1}, "metadata": {}}',
+    "no JSON": "{",
+}
+
+
+@pytest.mark.parametrize("case", FACTS)
+def test_crafted_facts_are_refused(tmp_path, case):
+    path = with_facts(tmp_path / "x.safetensors", FACTS[case])
+    with pytest.raises(RecordError, match=r"x\.safetensors"):
+        sl.record.load(path)
+
+
+ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"x":' + ENTRY.encode() + b',"x":' + ENTRY.encode() + b"}",
+        {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}},
+        {"x": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}},
+        {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 400]}},
+        {"x": {"dtype": "X1", "shape": [1], "data_offsets": [0, 4]}},
+        {"x": {"dtype": "F32"}},
+        [],
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+    ids=["twice", "shape", "negative", "places", "type", "lacks", "list", "bytes", "deep"],
+)
+def test_crafted_headers_are_refused(tmp_path, header):
+    path = written(tmp_path / "x.safetensors", header, bytes(4))
+    with pytest.raises(RecordError, match=r"x\.safetensors"):
+        sl.record.load(path)
+
+
+def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):
+    path = tmp_path / "x.safetensors"
+    Record({"x": np.ones(9)}).save(path)
+    array = sl.record.load(path)["x"]
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(RecordError, match="x is cut"):
+        np.asarray(array)
+    path.unlink()
+    with pytest.raises(RecordError, match="cannot be read any more"):
+        np.asarray(array)
+
+
+@pytest.mark.parametrize("content", [b"id\t\xff\n", b"id\tgc\na\tmuch\n", b"id\tgc\na\n"])
+def test_a_table_that_is_no_scores_is_refused(tmp_path, content):
+    path = tmp_path / "scores.tsv"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"scores\.tsv"):
+        sl.infer.Scores.read_tsv(path)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"[]"])
+def test_settings_that_are_none_are_refused(tmp_path, content):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"config\.json"):
+        sl.models.load(tmp_path)
