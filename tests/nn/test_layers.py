@@ -62,7 +62,7 @@ def test_a_mask_of_truths_means_the_same_to_batch_norm_as_one_of_ones(name, trai
 
 
 def normed(x, backend, *, training):
-    """The output of batch norm over masked places, and the gradients by input and weight."""
+    """The output of batch norm over masked places; its slopes by input and weight."""
     level = sl.tensor.Autodiff(backend)
     x, mask = level.tensor(x, requires_grad=True), level.tensor(MASK.astype("f4"))
     scale = level.tensor(np.full(4, 2.0, "f4"), requires_grad=True)
