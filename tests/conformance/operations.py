@@ -28,6 +28,8 @@ TABLE: dict[str, Operation] = {
 _SKIPS = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
 FACTS: dict[str, str] = _SKIPS["facts"]  # no arrays are computed
 WITHOUT_SAMPLES: dict[str, str] = _SKIPS["operations"]
+# By library: a function, an element type, or both with a hyphen; and why it is left out.
+NAMESPACE: dict[str, dict[str, str]] = _SKIPS["namespace"]
 REASONS: dict[str, str] = _SKIPS["samples"]
 
 

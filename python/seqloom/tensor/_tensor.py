@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom.errors import GradientError, ShapeError
+from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.tensor._at import At
 from seqloom.tensor._dispatch import apply, contains, shared_backend
 from seqloom.tensor._gradients import Gradients
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from seqloom.tensor._backend import Array
+    from seqloom.tensor._namespace import ArrayNamespace
 
 __all__ = ["Tensor", "apply"]
 
@@ -77,6 +78,37 @@ class Tensor(Shaping):
     def at(self) -> At:
         """The places of this tensor: ``x.at[key].set(values)`` and ``.add(values)``."""
         return At(self)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ArrayNamespace:
+        from seqloom.tensor._namespace import namespace_of
+
+        return namespace_of(self.backend, api_version)
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Self:
+        """The same values on a device, as the Array API standard says it.
+
+        Args:
+            device: Its name, such as ``"cpu"`` or ``"cuda:0"``.
+            stream: None: no library's streams are passed on.
+
+        Returns:
+            This tensor where it is there already, else one on that device's backend.
+
+        Raises:
+            ArgumentError: A stream is given.
+            BackendError: The library has no such device.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0]).to_device("cpu").tolist()
+            [1.0]
+        """
+        if stream is not None:
+            raise ArgumentError(f"to_device: stream must be None, got {stream!r}")
+        if device == self.device:
+            return self
+        library = self.detach().backend.name.partition(":")[0]
+        return self.to(f"{library}:{device}")
 
     def __len__(self) -> int:
         if not self._value.shape:

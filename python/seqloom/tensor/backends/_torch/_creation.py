@@ -60,6 +60,8 @@ class Creation(Backend):
             start, stop = 0, start
         floats = any(isinstance(each, float) for each in (start, stop, step))
         kind = torch.int64 if dtype is None and not floats else self._kind(dtype)
+        if (stop - start) * step < 0:  # which torch refuses
+            return torch.empty(0, dtype=kind, device=self.device)
         return torch.arange(start, stop, step, dtype=kind, device=self.device)
 
     def eye(

@@ -1,0 +1,166 @@
+"""Element types, constants, and what the standard lets a library say of itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import ml_dtypes
+import numpy as np
+
+from seqloom.errors import SeqloomError
+from seqloom.tensor._dispatch import apply
+from seqloom.tensor._namespace._reductions import whole_type
+from seqloom.tensor._tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.tensor._backend import Backend
+
+    DType = np.dtype[Any]
+
+# fmt: off
+NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLimits:
+    """The limits of a float type, as Python's floats."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class WholeLimits:
+    """The limits of a type of whole numbers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+class Facts:
+    """What a backend has: types, devices, capabilities.
+
+    Args:
+        backend: The backend.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def capabilities(self) -> dict[str, Any]:
+        """What is optional in the standard, and there."""
+        sizes = {"boolean indexing": True, "data-dependent shapes": True}
+        return {**sizes, "max dimensions": None}
+
+    def default_device(self) -> str:
+        """The device of the backend."""
+        return self._backend.device
+
+    def devices(self) -> list[str]:
+        """The device of the backend: another one has a backend of its own."""
+        return [self._backend.device]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """What Python's numbers become."""
+        del device
+        usual = np.dtype(self._backend.float_dtype)
+        wide = "complex64" if usual == np.float32 else "complex128"
+        whole = whole_type(self._backend)
+        return {
+            "real floating": usual,
+            "complex floating": np.dtype(wide),
+            "integral": whole,
+            "indexing": whole,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """The element types that the backend has, of a kind or several."""
+        del device
+        types = {name: np.dtype(name) for name in NAMES if self._has(name)}
+        if kind is None:
+            return types
+        return {name: each for name, each in types.items() if np.isdtype(each, kind)}
+
+    def _has(self, name: str) -> bool:
+        """Whether the backend has a type."""
+        try:
+            self._backend.zeros((), dtype=name)
+        except SeqloomError:
+            return False
+        return True
+
+
+class Types:
+    """Types, constants, and questions about them."""
+
+    _backend: Backend
+
+    e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+    int8, int16, int32, int64 = map(np.dtype, ("int8", "int16", "int32", "int64"))
+    uint8, uint16, uint32, uint64 = map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))
+    float32, float64 = np.dtype("float32"), np.dtype("float64")
+    complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+    def __array_namespace_info__(self) -> Facts:
+        return Facts(self._backend)
+
+    @staticmethod
+    def astype(
+        x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None
+    ) -> Tensor:
+        """The values in another type; `copy` decides nothing: tensors are values."""
+        del copy
+        found = x if x.dtype == dtype else apply("astype", x, dtype)
+        return found if device is None else found.to_device(device)
+
+    @staticmethod
+    def can_cast(from_: Any, to: Any, /) -> Any:
+        """Whether the standard's promotion leads from one type to another."""
+        return np.can_cast(np.dtype(getattr(from_, "dtype", from_)), np.dtype(to))
+
+    @staticmethod
+    def finfo(type: Any, /) -> FloatLimits:  # noqa: A002  # the standard's name
+        """The limits of a float type; of a complex one, those of its parts."""
+        dtype = np.dtype(getattr(type, "dtype", type))
+        if dtype.kind == "c":
+            dtype = np.dtype(f"float{dtype.itemsize * 4}")
+        limits = cast("Callable[[Any], Any]", ml_dtypes.finfo)(dtype)
+        names = ("eps", "max", "min", "smallest_normal")
+        found = {each: float(getattr(limits, each)) for each in names}
+        return FloatLimits(limits.bits, **found, dtype=dtype)
+
+    @staticmethod
+    def iinfo(type: Any, /) -> WholeLimits:  # noqa: A002  # the standard's name
+        """The limits of a type of whole numbers."""
+        dtype = np.dtype(getattr(type, "dtype", type))
+        limits = np.iinfo(dtype)
+        return WholeLimits(limits.bits, int(limits.max), int(limits.min), dtype)
+
+    def isdtype(self, dtype: Any, kind: Any) -> Any:
+        """Whether a type is of a kind."""
+        return self._backend.isdtype(np.dtype(dtype), kind)
+
+    def result_type(self, *arrays_and_dtypes: Any) -> DType:
+        """The type of a result of these; Python's numbers are weak."""
+        raws = [
+            each.raw if isinstance(each, Tensor) else each for each in arrays_and_dtypes
+        ]
+        return np.dtype(self._backend.result_type(*raws))
+
+
+# Last, since it would hide Python's own inside the class.
+Types.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]

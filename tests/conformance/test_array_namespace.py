@@ -1,0 +1,181 @@
+"""``x.__array_namespace__()`` beside array_api_strict, by Hypothesis: every name."""
+
+import inspect
+import os
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from hypothesis.extra.array_api import make_strategies_namespace
+
+import seqloom as sl
+from conformance.backends import backend, wide
+from conformance.namespace_calls import ALL
+from conformance.namespace_table import CALLS
+from conformance.operations import NAMESPACE
+
+strict = pytest.importorskip("array_api_strict")
+
+LIBRARIES = ("numpy", "torch", "jax")
+# How many calls of each function; jax compiles for every new shape. More in `make soak`.
+MANY = os.environ.get("CONFORMANCE_SAMPLES") == "0"
+COUNTS = {"numpy": 6, "torch": 6, "jax": 2}
+FACTS = {"result_type", "can_cast", "isdtype", "finfo", "iinfo"}
+TYPED = {"astype", "isdtype"}
+
+
+@cache
+def namespace(library):
+    return backend(library).tensor(0).__array_namespace__()
+
+
+def names():
+    """The functions of the standard, as array_api_strict has them."""
+    return [
+        name
+        for name in sorted(strict.__all__)
+        if callable(getattr(strict, name))
+        and not isinstance(getattr(strict, name), type)
+        and "flags" not in name
+        and name != "__array_namespace_info__"
+    ]
+
+
+def test_every_name_of_the_standard_is_there_and_drawn():
+    xp = namespace("numpy")
+    constants = {"e", "inf", "nan", "pi", "newaxis", *ALL}
+    assert [name for name in {*names(), *constants} if not hasattr(xp, name)] == []
+    assert sorted(set(names()) ^ set(CALLS)) == []
+    assert xp.__array_api_version__ == "2024.12"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_function_is_called_as_the_standard_says(name):
+    ours = inspect.signature(getattr(namespace("numpy"), name)).parameters.values()
+    wanted = inspect.signature(getattr(strict, name)).parameters.values()
+    assert [each.kind for each in ours] == [each.kind for each in wanted]
+    named = [each.name for each in wanted if each.kind is each.KEYWORD_ONLY]
+    assert [each.name for each in ours if each.kind is each.KEYWORD_ONLY] == named
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_function_gives_what_array_api_strict_gives(library, name):
+    left_out = NAMESPACE.get(library, {})
+    if name in left_out:
+        pytest.skip(left_out[name])
+    types = {dtype for dtype in ALL if f"{name}-{dtype}" not in left_out}
+    types -= {dtype for dtype in ALL if dtype in left_out}
+
+    @settings(
+        max_examples=100 if MANY else COUNTS[library],
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+        phases=[Phase.generate],  # calls are small already
+        database=None,
+    )
+    @given(st.data())
+    def check(data):
+        args, options = CALLS[name](data.draw, types)
+        _compare(library, name, args, options)
+
+    with wide(library), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check()
+
+
+def _compare(library, name, args, options):
+    xp: Any = namespace(library)
+    ours = getattr(xp, name)(*_given(name, args, xp), **_typed(options, xp))
+    theirs = getattr(strict, name)(*_given(name, args, strict), **_typed(options, strict))
+    if name in FACTS or name == "broadcast_shapes":
+        assert _said(ours) == _said(theirs)
+        return
+    several = isinstance(theirs, (tuple, list))
+    pairs = zip(ours, theirs, strict=True) if several else [(ours, theirs)]
+    for one, other in pairs:
+        _same(one.numpy(), np.asarray(other))
+
+
+def _given(name, args, xp):
+    """The arguments with arrays, and with types where names of them stand."""
+    if name in TYPED:
+        x = args[0] if isinstance(args[0], str) else xp.asarray(args[0])
+        first = getattr(xp, x) if isinstance(x, str) else x
+        is_type = isinstance(args[1], str) and args[1] in ALL and name == "astype"
+        return first, getattr(xp, args[1]) if is_type else args[1]
+    if name == "can_cast":
+        return tuple(getattr(xp, each.dtype.name) for each in args)
+    return tuple(_array(each, xp) for each in args)
+
+
+def _array(each, xp):
+    if isinstance(each, list):
+        return [_array(item, xp) for item in each]
+    return xp.asarray(each) if isinstance(each, np.ndarray) else each
+
+
+def _typed(options, xp):
+    return options | (
+        {"dtype": getattr(xp, options["dtype"])} if "dtype" in options else {}
+    )
+
+
+def _said(fact):
+    """A fact in plain words: a type by its name, limits as numbers."""
+    if hasattr(fact, "bits"):
+        return fact.bits, fact.max, fact.min
+    return str(fact).rpartition(".")[2] if not isinstance(fact, (bool, tuple)) else fact
+
+
+def _same(ours, theirs):
+    if theirs.dtype == np.float64 and ours.dtype == np.float32:
+        theirs = theirs.astype(np.float32)  # the default of array_api_strict is wider
+    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    single = ours.dtype in (np.float32, np.complex64)
+    close = 2e-5 if single else 1e-9
+    np.testing.assert_allclose(ours, theirs, rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_hypothesis_draws_tensors_by_the_namespace(library):
+    xps = make_strategies_namespace(namespace(library))
+
+    @settings(max_examples=5, deadline=None, derandomize=True, database=None)
+    @given(xps.arrays(xps.floating_dtypes(sizes=32), xps.array_shapes()))
+    def check(x):
+        assert isinstance(x, sl.tensor.Tensor)
+        assert x.__array_namespace__(api_version="2024.12") == namespace(library)
+
+    check()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_namespace_of_a_followed_tensor_is_differentiable(library):
+    level = sl.tensor.Autodiff(backend(library))
+    x = level.tensor([2.0, 4.0], requires_grad=True)
+    xp = x.__array_namespace__()
+    slope = xp.sum(xp.log2(x) * xp.full_like(x, 3.0)).backward().wrt(x)
+    np.testing.assert_allclose(slope.numpy(), 3 / np.log(2) / np.array([2, 4]), rtol=1e-6)
+
+
+def test_what_the_namespace_says_of_itself_is_the_backends():
+    info = namespace("jax").__array_namespace_info__()
+    assert info.default_device() in info.devices()
+    assert "int64" not in info.dtypes()  # 64 bits are switched off
+    assert info.dtypes(kind="real floating") == {"float32": np.dtype("float32")}
+    assert info.default_dtypes()["integral"] == np.dtype("int32")
+
+
+def test_another_version_or_device_is_an_error():
+    x: Any = sl.tensor.backend("numpy").tensor([1.0])
+    with pytest.raises(sl.errors.ArgumentError, match=r"2024.12, got '2020.01'"):
+        x.__array_namespace__(api_version="2020.01")
+    with pytest.raises(sl.errors.BackendError, match="not on 'cuda'"):
+        x.__array_namespace__().zeros(3, device="cuda")
+    with pytest.raises(sl.errors.ArgumentError, match="stream must be None"):
+        x.to_device("cpu", stream=3)
