@@ -103,7 +103,10 @@ class Elementary(Derived):
     def vecdot(self, x: Array, y: Array, *, axis: int = -1) -> Array:
         """The sum of products along an axis; of complex numbers, by conjugates of x."""
         left = self.conj(x) if self._is_complex(x) else x
-        return self.sum(self.multiply(left, y), axis=axis)
+        products = self.multiply(left, y)
+        total = self.sum(products, axis=axis)
+        dtype = self.dtype(products)  # a sum of small whole numbers is wider
+        return self.astype(total, dtype) if dtype.kind in "iu" else total
 
     def conj(self, x: Array) -> Array:
         """The complex conjugate; of real numbers, themselves."""
