@@ -167,7 +167,8 @@ class SequenceReader:
             >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
             >>> open_sequences("a.fa").close()
         """
-        if self._closed is None:
+        # Garbage is finalised in any order: the file may be closed already.
+        if self._closed is None and self._finalizer.alive:
             self._closed = self.report
             self._finalizer()
 

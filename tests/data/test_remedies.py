@@ -1,0 +1,138 @@
+"""A remedy that a message names is accepted by the call that gave the message."""
+
+import gc
+import re
+from pathlib import Path
+
+import pytest
+
+import seqloom as sl
+from seqloom.data import GenotypeDataset, SequenceDataset, SequenceStream, guess_alphabet
+from seqloom.encode import OneHot
+from seqloom.errors import SeqloomError
+
+PLAIN = ">a\nACGTACGT\n>b\nGGCCGGCC\n>c\nTTTTACGT\n"
+BLANK, COMMENT = PLAIN.replace("GTAC", "GT AC"), PLAIN.replace(">b", ";x\n>b")
+TWO = {"a": "x", "b": "y"}
+
+
+def dataset(text=PLAIN, **options):
+    """Opens a FASTA file of some text."""
+    Path("a.fa").write_text(text)
+    return SequenceDataset("a.fa", **options)
+
+
+def stream(text=PLAIN, **options):
+    """Reads a stream of some text to its end."""
+    Path("a.fa").write_text(text)
+    return list(SequenceStream("a.fa", **options))
+
+
+def guess(text, **options):
+    """Guesses the alphabet of some text, often enough repeated to tell."""
+    Path("a.fa").write_text(text + "".join(f">{i}\nACGTNNNN\n" for i in range(5000)))
+    return guess_alphabet("a.fa", **options)
+
+
+def protein(letters, **policy):
+    """Opens one protein with an encoder of some policy."""
+    return SequenceDataset({"a": letters}, encoder=OneHot("protein", **policy))
+
+
+def dna(letters, **policy):
+    """Opens one sequence of DNA with an encoder of some policy."""
+    return SequenceDataset({"a": letters}, encoder=OneHot("dna", **policy))
+
+
+def samples(labels, **options):
+    """Opens three samples with labels, or with covariates where labels are none."""
+    sl.io.to_bed("x.bed", [[0, 1], [2, 1], [1, 0]])
+    return GenotypeDataset("x.bed", labels, **options)
+
+
+IIDS = ["iid1", "iid2", "iid3"]
+GAPS = {"iid1": 1.5, "iid2": 2.5}
+# The call, what the message names, and the same with the remedy.
+REMEDIES = [
+    (dataset, {"text": BLANK}, {"whitespace": "strip"}),
+    (stream, {"text": BLANK}, {"whitespace": "strip"}),
+    (guess, {"text": BLANK}, {"whitespace": "strip"}),
+    (dataset, {"text": COMMENT}, {"comments": "skip"}),
+    (stream, {"text": COMMENT}, {"comments": "skip"}),
+    (guess, {"text": COMMENT}, {"comments": "skip"}),
+    (dataset, {"labels": TWO}, {"unlabelled": "skip"}),
+    (stream, {"labels": TWO}, {"unlabelled": "skip"}),
+    (dataset, {"labels": TWO | {"c": "?", "a": 1, "b": 2}}, {"task": "classify"}),
+    (dataset, {"labels": [1, 2.5, 3]}, {"task": "regress"}),
+    (dataset, {"labels": ("1,2", "3,4", "1,4")}, None),
+    (protein, {"letters": "MUK"}, {"rare": "replace"}),
+    (protein, {"letters": "M*K"}, {"symbols": "zeros"}),
+    (dna, {"letters": "AC-T"}, {"symbols": "zeros"}),
+    (dna, {"letters": "ACUT"}, {"rna_as_dna": True}),
+    (dna, {"letters": "acgt", "case": "error"}, {"case": "fold"}),
+    (samples, {"labels": GAPS}, {"unlabelled": "skip"}),
+    (samples, {"labels": ["0", "1", "2"]}, {"coding": "12"}),
+    (
+        samples,
+        {"labels": False, "covariates": GAPS},
+        {"missing_covariates": "mean"},
+    ),
+]
+
+
+def test_a_stream_that_failed_leaves_nothing_to_complain_of():
+    # pytest makes an error of what a finaliser raises.
+    with pytest.raises(SeqloomError) as caught:
+        stream(labels=TWO)
+    caught.value.args += (caught,)  # a cycle, which only the collector ends
+    del caught
+    gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("door", "given", "remedy"), REMEDIES, ids=range(len(REMEDIES)))
+def test_a_remedy_that_is_named_is_accepted_there(door, given, remedy):
+    if door is samples and isinstance(given["labels"], list):
+        given = {"labels": dict(zip(IIDS, given["labels"], strict=True))}
+    if remedy is None:
+        given = {"labels": dict(zip("abc", given["labels"], strict=True))}
+        remedy = {"task": "multilabel"}
+    with pytest.raises(SeqloomError) as caught:
+        door(**given)
+    name, value = next(iter(remedy.items()))
+    assert re.search(rf"{name}=[\"']?{value}[\"']?", str(caught.value)), caught.value
+    door(**{**given, **remedy})
+
+
+OPTIONS = {
+    "whitespace": ("train", "evaluate", "predict"),
+    "comments": ("train", "evaluate", "predict"),
+    "quality": ("train", "evaluate", "predict"),
+    "sequence_column": ("train", "evaluate", "predict"),
+    "id_column": ("train", "evaluate", "predict"),
+    "missing_covariates": ("train", "evaluate", "predict"),
+    "unlabelled": ("train", "evaluate"),
+    "missing": ("train", "evaluate"),
+    "label_column": ("train", "evaluate"),
+    "coding": ("train", "evaluate"),
+    "task": ("train",),
+    "rare": ("train",),
+    "symbols": ("train",),
+    "case": ("train",),
+    "unknown": ("train",),
+    "rna_as_dna": ("train",),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_command_line_has_the_remedy_too(name, capsys):
+    from seqloom.cli import main
+
+    for command in OPTIONS[name]:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert f"--{name.replace('_', '-')} " in " ".join(capsys.readouterr().out.split())
