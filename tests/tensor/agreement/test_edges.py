@@ -70,6 +70,14 @@ def test_functions_and_their_slopes_are_torchs_at_the_ends(operation, name):
     assert_same(ours, theirs, absolute=absolute)
 
 
+@pytest.mark.parametrize("operation", ["sinh", "cosh"])
+def test_default_bodies_overflow_no_sooner_than_the_result(operation):
+    b = found("strict")
+    with np.errstate(all="ignore"):
+        ours = b.to_numpy(getattr(b, operation)(b.asarray(ENDS)))
+    np.testing.assert_allclose(ours, ONE[operation](torch.tensor(ENDS)), rtol=1e-5)
+
+
 @everywhere
 @pytest.mark.parametrize("operation", TWO)
 def test_functions_of_two_and_their_slopes_are_torchs_at_the_ends(operation, name):
