@@ -96,10 +96,10 @@ def _check_epochs(path: Path, saved: Any, now: Any) -> None:
     """Lets a run have more epochs than it was begun with, but not fewer."""
     # A number may follow epochs that were chosen by the run, not the reverse.
     if saved is not None and (now is None or now < saved):
-        asked = "no number of them" if now is None else now
+        found = "" if now is None else f", not {now}"
         raise RunFolderError(
-            f"{path}: this run was begun with epochs {saved}, not {asked}; resume with as "
-            "many or more, or begin anew (overwrite=True, --overwrite)"
+            f"{path}: this run was begun with epochs {saved}{found}; resume with as many "
+            "or more (epochs=, --epochs), or begin anew (overwrite=True, --overwrite)"
         )
 
 
