@@ -50,6 +50,31 @@ def test_the_last_batch_is_filled_and_cut(run, toy, batch_size):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+class Lengths(sl.nn.Module):
+    """Gives each record its own length, and notes how full batches are."""
+
+    scale: sl.nn.Linear  # a network has parameters
+
+    def __init__(self):
+        self.fills = []
+        self.scale = sl.nn.Linear(1, 1)
+
+    def logits(self, x, *, mask=None, key=None):
+        del key
+        found = np.ones(x.shape[::2]) if mask is None else mask.numpy()
+        self.fills.append(found.mean())
+        return x.backend.tensor(found.sum(axis=1, keepdims=True).astype(np.float32))
+
+
+@pytest.mark.parametrize("batch_size", [7, 16])
+def test_batches_hold_little_padding_and_scores_stay_in_file_order(toy, batch_size):
+    data = toy(64, lengths=(8, 90, 20, 60, 33, 8, 12))
+    model = Lengths().bind("numpy", sl.Key(0))
+    found = run_model(model, data, batch_size=batch_size)
+    assert found[:, 0].tolist() == data.lengths.tolist()
+    assert np.mean(model.fills) > 0.7  # in file order it would be 0.4
+
+
 def test_several_files_are_scored_as_one(run, toy, tmp_path):
     toy(10, name="other")
     scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])

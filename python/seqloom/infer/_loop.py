@@ -28,7 +28,8 @@ def run_model(
     """Gives the model's outputs for every record, in order.
 
     Each batch has the same number of records, because the matrix library rounds another
-    number of rows in another way: the last one is filled up with its last record.
+    number of rows in another way: the last one is filled up with its last record. Batches
+    are of records of similar length, so that little is padded.
 
     Args:
         model: A network with ``logits``; it is left in evaluation mode.
@@ -42,11 +43,17 @@ def run_model(
     check_lengths(model, examples)
     model.eval()
     parts: list[NDArray[np.float32]] = []
-    for indices, real in _fixed_batches(len(examples), batch_size):
-        parts.append(_outputs(model, examples.batch(indices), examples.encoder)[:real])
+    # Equal lengths keep their order, so that the same records make the same batches.
+    order = np.argsort(places_of(examples), kind="stable")
+    for places, real in _fixed_batches(len(examples), batch_size):
+        batch = examples.batch(order[places])
+        parts.append(_outputs(model, batch, examples.encoder)[:real])
         if on_batch is not None:
-            on_batch(int(indices[real - 1]) + 1, len(examples))
-    return np.concatenate(parts)
+            on_batch(int(places[real - 1]) + 1, len(examples))
+    found = np.concatenate(parts)
+    outputs = np.empty_like(found)
+    outputs[order] = found
+    return outputs
 
 
 def inputs_of(

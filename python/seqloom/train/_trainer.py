@@ -88,6 +88,8 @@ class Trainer:
 
     def _loader(self) -> DataLoader:
         """Makes the loader, whose order depends on the seed and the epoch alone."""
+        # Not sorted by length: where lengths tell classes apart, such batches are of one
+        # class, and batch normalisation then learns other averages than evaluation uses.
         return DataLoader(
             self.train,
             batch_size=self.settings.batch_size,
