@@ -17,6 +17,8 @@ def values(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).normal(size=shape).astype("float32")
 
 
+COUNTS = np.arange(12, dtype="float32").reshape(3, 4) // 2
+PLACES = np.array([[1, 0, 3], [2, 1, 0]])  # shorter than the tensors on both axes
 LINE, PLANE = values(2, 3, 11), values(2, 3, 7, 8)
 
 # name of the case: (ours, torch's, what is differentiated by)
@@ -55,6 +57,48 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
         lambda x: F.avg_pool2d(x, 3, 2, divisor_override=5),
         lambda x: TF.avg_pool2d(x, 3, 2, divisor_override=5),
         [PLANE],
+    ),
+    "split": (lambda x: T.split(x, 4, 2), lambda x: torch.split(x, 4, 2), [LINE]),
+    "split by lengths": (
+        lambda x: T.split(x, [2, 0, 9], -1),
+        lambda x: torch.split(x, [2, 0, 9], -1),
+        [LINE],
+    ),
+    "chunk": (lambda x: T.chunk(x, 4, 2), lambda x: torch.chunk(x, 4, 2), [LINE]),
+    "cumsum": (lambda x: T.cumsum(x, -1), lambda x: torch.cumsum(x, -1), [LINE]),
+    "cumprod": (lambda x: T.cumprod(x, 1), lambda x: torch.cumprod(x, 1), [LINE]),
+    "logcumsumexp": (
+        lambda x: T.logcumsumexp(x, 2),
+        lambda x: torch.logcumsumexp(x, 2),
+        [LINE],
+    ),
+    "gather": (
+        lambda x: T.gather(x, 1, x.backend.tensor(PLACES)),
+        lambda x: torch.gather(x, 1, torch.tensor(PLACES)),
+        [values(3, 4)],
+    ),
+    "scatter": (
+        lambda x, y: T.scatter(x, 1, x.backend.tensor(PLACES), y),
+        lambda x, y: torch.scatter(x, 1, torch.tensor(PLACES), y),
+        [values(3, 4), values(2, 3, seed=1)],
+    ),
+    "scatter_add": (
+        lambda x, y: T.scatter_add(x, 1, x.backend.tensor(PLACES), y),
+        lambda x, y: torch.scatter_add(x, 1, torch.tensor(PLACES), y),
+        [values(3, 4), values(2, 3, seed=1)],
+    ),
+    "glu": (lambda x: F.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
+    "poisson_nll_loss": (
+        lambda x: F.poisson_nll_loss(x, COUNTS, full=True),
+        lambda x: TF.poisson_nll_loss(x, torch.tensor(COUNTS), full=True),
+        [values(3, 4)],
+    ),
+    "poisson_nll_loss of counts": (
+        lambda x: F.poisson_nll_loss(abs(x), COUNTS, log_input=False, reduction="sum"),
+        lambda x: TF.poisson_nll_loss(
+            abs(x), torch.tensor(COUNTS), log_input=False, reduction="sum"
+        ),
+        [values(3, 4)],
     ),
 }
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])

@@ -3,6 +3,7 @@
 from seqloom.nn.functional._activations import (
     elu,
     gelu,
+    glu,
     leaky_relu,
     log_softmax,
     relu,
@@ -29,6 +30,7 @@ from seqloom.nn.functional._losses import (
     kl_div,
     l1_loss,
     mse_loss,
+    poisson_nll_loss,
     smooth_l1_loss,
 )
 from seqloom.nn.functional._masked import masked_max, masked_mean
@@ -59,6 +61,7 @@ __all__ = [
     "embedding",
     "fold",
     "gelu",
+    "glu",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -74,6 +77,7 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "poisson_nll_loss",
     "relu",
     "rms_norm",
     "scaled_dot_product_attention",

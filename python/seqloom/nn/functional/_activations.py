@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from seqloom.errors import ArgumentError
-from seqloom.tensor import apply
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.tensor import apply, split
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
@@ -94,6 +94,31 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
         raise ArgumentError(f'approximate must be "none" or "tanh", got {approximate!r}')
     inside = (x + x * x * x * 0.044715) * _ROOT
     return x * 0.5 * (apply("tanh", inside) + 1.0)
+
+
+def glu(x: Tensor, dim: int = -1) -> Tensor:
+    """The first half of an axis times `sigmoid` of the second (Dauphin et al. 2017).
+
+    Args:
+        x: A tensor of one axis or more.
+        dim: Which axis; its length is even.
+
+    Returns:
+        A tensor half as long on that axis.
+
+    Raises:
+        ShapeError: The length of the axis is odd.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> glu(sl.tensor.backend("numpy").tensor([4.0, 0.0])).tolist()
+        [2.0]
+    """
+    length = x.shape[dim]
+    if length % 2:
+        raise ShapeError(f"glu: axis {dim} of {x.shape} must have an even length")
+    first, second = split(x, length // 2, dim) if length else (x, x)
+    return first * sigmoid(second)
 
 
 def silu(x: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
@@ -188,6 +189,48 @@ def _log(x: Tensor) -> Tensor:
     """The logarithm, at least -100; of 0 too."""
     found = apply("log", apply("where", x > 0, x, 1.0))
     return apply("maximum", apply("where", x > 0, found, _LEAST), _LEAST)
+
+
+def poisson_nll_loss(
+    x: Tensor,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        x: The logarithm of the expected count; the count itself without `log_input`.
+        target: The counts, of the same shape; a tensor, array or list.
+        log_input: Whether `x` is a logarithm.
+        full: Add Stirling's approximation of what does not depend on `x`, for counts
+            above 1.
+        eps: Added to the expected count before its logarithm, without `log_input`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        A scalar; with ``"none"``, of the shape of `x`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([0.0])
+        >>> poisson_nll_loss(x, [3.0]).item()
+        1.0
+    """
+    target = beside(x, target, x.dtype)
+    if log_input:
+        losses = apply("exp", x) - target * x
+    else:
+        losses = x - target * apply("log", x + eps)
+    if full:
+        some = target > 1
+        safe = apply("where", some, target, 1.0)
+        spread = apply("log", safe * (2 * math.pi)) * 0.5
+        stirling = safe * apply("log", safe) - safe + spread
+        losses = losses + apply("where", some, stirling, 0.0)
+    return reduced(losses, reduction)
 
 
 def kl_div(
