@@ -171,7 +171,8 @@ mod tests {
     #[test]
     fn a_header_needs_an_id_and_one_line() {
         assert!(check(b"", b"A", b">").is_err());
-        assert!(check(b" a", b"A", b">").is_err());
+        assert!(check(b" \t", b"A", b">").is_err());
+        assert!(check(b" a", b"A", b">").is_ok());
         assert!(check(b"a\nb", b"A", b">").is_err());
         assert!(check(b"a\xFF >b", b"A", b">").is_ok());
     }

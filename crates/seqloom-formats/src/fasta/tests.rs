@@ -173,9 +173,14 @@ fn lone_carriage_returns_are_an_error_never_an_empty_record() {
 
 #[test]
 fn a_header_without_an_id_is_an_error() {
-    for text in [&b">\nA\n"[..], b"> a\nA\n", b">\r\nA\n", b">"] {
+    for text in [&b">\nA\n"[..], b"> \t\nA\n", b">\r\nA\n", b">"] {
         assert_eq!(fault(text).3, "expected an id after '>', found none");
     }
+}
+
+#[test]
+fn a_header_may_begin_with_blanks() {
+    assert!(parse(b"> a b\nA\n>\tb\nC\n", 3).is_ok());
 }
 
 #[test]
@@ -261,7 +266,7 @@ fn slow(text: &[u8]) -> Option<Vec<(String, String)>> {
     for line in text.split(|byte| *byte == b'\n') {
         if let Some(header) = line.strip_prefix(b">") {
             let header = header.strip_suffix(b"\r").unwrap_or(header);
-            let has_id = header.first().is_some_and(|byte| !b" \t".contains(byte));
+            let has_id = !header.trim_ascii().is_empty();
             if !has_id || header.contains(&b'\r') || header.contains(&0) {
                 return None;
             }

@@ -153,7 +153,9 @@ fn each_fault_has_its_kind() {
         (b"@a\nACGT\n+\n\nIIII\n", Kind::Length),
         (b"@a\nAC\rGT\n+\nIIII\n", Kind::Letter),
         (b"ACGT\n", Kind::Header),
-        (b"\n \n", Kind::Header),
+        (b"@ \t\nA\n+\nI\n", Kind::Header),
+        (b"\n @a\nA\n+\nI\n", Kind::Header),
+        (b"\n \n", Kind::Format),
         (b"\xEF\xBB@a\nA\n+\nI\n", Kind::Format),
         (b"\n", Kind::Format),
     ] {
