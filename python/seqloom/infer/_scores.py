@@ -104,9 +104,8 @@ class Scores:
         try:
             lines = path.read_text("utf-8").split("\n")[:-1]
         except UnicodeDecodeError as error:
-            raise FormatError(
-                f"{path}: not a text in UTF-8 ({error})", path=str(path)
-            ) from None
+            reason = f"{path}: not a text in UTF-8 ({error})"
+            raise FormatError(reason, path=str(path)) from None
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != "id" or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))

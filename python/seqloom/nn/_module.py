@@ -71,6 +71,35 @@ class Module:
             )
         object.__setattr__(self, name, value)
 
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Calls ``forward``, where a class writes that instead of ``__call__``.
+
+        Args:
+            *args: What it takes.
+            **options: What it takes by name.
+
+        Returns:
+            What it gives.
+
+        Raises:
+            ArgumentError: The class writes neither.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> class Twice(sl.nn.Module):
+            ...     def forward(self, x):
+            ...         return x * 2
+            >>> Twice()(sl.tensor.backend("numpy").tensor([1.0])).item()
+            2.0
+        """
+        forward = getattr(self, "forward", None)
+        if forward is None:
+            raise ArgumentError(
+                f"{type(self).__name__} defines neither __call__ nor forward, so it cannot "
+                "be called; write one of them, or call one of its own methods"
+            )
+        return forward(*args, **options)
+
     # What it is made of -------------------------------------------------------------------
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:

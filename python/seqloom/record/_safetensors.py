@@ -146,16 +146,15 @@ def _facts(path: Path, table: dict[str, str]) -> tuple[dict[str, int], dict[str,
     if checksum != f"{zlib.crc32(text.encode()):08x}":
         raise RecordError(f"{path}: its facts are damaged (their checksum differs)")
     facts: Any = parsed(path, text)
-    parts: Any = facts if type(facts) is dict else {}
-    sums: Any = parts.get("crc32")
-    metadata: Any = parts.get("metadata")
-    if not (type(sums) is dict and type(metadata) is dict) or not all(
-        type(each) is int for each in sums.values()
-    ):
+    parts = cast("dict[str, Any]", facts if isinstance(facts, dict) else {})
+    sums = cast("dict[str, int]", parts.get("crc32"))
+    metadata = cast("dict[str, Any]", parts.get("metadata"))
+    of_names = all(isinstance(cast("Any", each), dict) for each in (sums, metadata))
+    if not of_names or not all(type(each) is int for each in sums.values()):
         raise RecordError(
             f"{path}: its facts are not a record's; expected metadata and checksums by name"
         )
-    return cast("dict[str, int]", sums), cast("dict[str, Any]", metadata)
+    return sums, metadata
 
 
 def _open(path: Path) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from seqloom.errors import ArgumentError
 from seqloom.nn._module import Module
 
 if TYPE_CHECKING:
@@ -37,24 +38,53 @@ class Sequential(Module):
     layers: list[Any]
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
+        for place, layer in enumerate(layers):
+            if not callable(cast("Any", layer)):
+                raise ArgumentError(
+                    f"layer {place} of Sequential is a {type(layer).__name__}; a layer is "
+                    "a module or a function"
+                )
         self.layers = list(layers)
 
     def __call__(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """The last layer's output."""
+        """The last layer's output; a layer that needs more arguments is refused."""
         for place, layer in enumerate(self.layers):
-            options = {"key": key and key.fold(place)} if _takes_key(layer) else {}
-            x = layer(x, **options)
+            takes_key, lacks = _needs(layer)
+            if lacks:
+                name = getattr(layer, "__name__", type(layer).__name__)
+                raise ArgumentError(
+                    f"layer {place} of Sequential ({name}) also needs {', '.join(lacks)}; "
+                    "Sequential gives each layer the output before it, and a key: write a "
+                    "Module whose __call__ passes the rest"
+                )
+            x = layer(x, **({"key": key and key.fold(place)} if takes_key else {}))
         return x
 
 
+def _needs(layer: Any) -> tuple[bool, tuple[str, ...]]:
+    """Whether a layer takes a key, and what it needs beyond that and one array."""
+    if not isinstance(layer, Module):
+        return _parameters(layer, 1)
+    kind: Any = type(layer)
+    called = kind.__call__
+    # Of a module, its class's function, which takes the module first.
+    written = getattr(kind, "forward", called) if called is Module.__call__ else called
+    return _parameters(written, 2)
+
+
 @lru_cache(maxsize=4096)
-def _signature_takes_key(function: Any) -> bool:
-    """Whether a function has a parameter `key`."""
-    return "key" in inspect.signature(function).parameters
+def _parameters(function: Any, given: int) -> tuple[bool, tuple[str, ...]]:
+    """Whether a function has a parameter `key`, and those that nothing is given for."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (ValueError, TypeError):  # a function of C that does not say
+        return False, ()
+    needed = [
+        name
+        for name, each in parameters.items()
+        if name != "key" and each.default is each.empty and each.kind not in _MANY
+    ]
+    return "key" in parameters, tuple(needed[given:])
 
 
-def _takes_key(layer: Callable[..., Any]) -> bool:
-    """Whether a layer is stochastic."""
-    return _signature_takes_key(
-        type(layer).__call__ if isinstance(layer, Module) else layer
-    )
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -1,0 +1,87 @@
+"""Modules are called by __call__ or by forward; what cannot be called says so."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+
+B = sl.tensor.backend("numpy")
+X = B.tensor([[1.0, 2.0]])
+
+
+class Forward(sl.nn.Module):
+    linear: sl.nn.Linear
+
+    def forward(self, x):
+        return self.linear(x) * 2
+
+
+class Keyed(sl.nn.Module):
+    def forward(self, x, *, key=None):
+        return x if key is None else x * 0
+
+
+class Pair(sl.nn.Module):
+    def __call__(self, x, mask):
+        return x * mask
+
+
+class Neither(sl.nn.Module):
+    def logits(self, x):
+        return x
+
+
+def forward():
+    return Forward(sl.nn.Linear(2, 2)).bind(B, sl.Key(0))
+
+
+def test_a_module_that_writes_forward_is_called():
+    net = forward()
+    np.testing.assert_array_equal(net(X).numpy(), net.forward(X).numpy())
+
+
+def test_it_is_a_layer_and_is_given_a_key_where_it_takes_one():
+    net = sl.nn.Sequential(forward(), Keyed())
+    np.testing.assert_array_equal(net(X).numpy(), net.layers[0](X).numpy())
+    assert net(X, key=sl.Key(1)).numpy().tolist() == [[0, 0]]
+
+
+def test_a_class_below_may_write_another_forward():
+    class Deeper(Forward):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    net = Deeper(sl.nn.Linear(2, 2)).bind(B, sl.Key(0))
+    np.testing.assert_array_equal(net(X).numpy(), forward()(X).numpy() + 1)
+
+
+def test_it_is_trained_and_compiled_as_others():
+    step = sl.tensor.compile(lambda net, x: net(x).sum())
+    net = forward()
+    np.testing.assert_allclose(step(net, X).item(), net(X).sum().item(), rtol=1e-6)
+
+
+def test_a_module_without_either_says_what_to_write():
+    with pytest.raises(ArgumentError, match="Neither defines neither __call__ nor forward"):
+        Neither()(X)
+
+
+@pytest.mark.parametrize("layer", [Pair(), lambda x, mask: x * mask])
+def test_a_layer_that_needs_two_arguments_is_named(layer):
+    with pytest.raises(ArgumentError, match=r"layer 1 of Sequential .*needs mask"):
+        sl.nn.Sequential(Keyed(), layer)(X)
+
+
+def test_functions_and_methods_of_all_kinds_are_layers():
+    class Scale:
+        def by_two(self, x):
+            return x * 2
+
+    net = sl.nn.Sequential(Scale().by_two, sl.tensor.exp, lambda x, n=2: x * n)
+    np.testing.assert_allclose(net(X).numpy(), np.exp(X.numpy() * 2) * 2, rtol=1e-6)
+
+
+def test_what_cannot_be_called_is_no_layer():
+    with pytest.raises(ArgumentError, match="layer 1 of Sequential is a str"):
+        sl.nn.Sequential(Keyed(), "relu")
