@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import operator
 from functools import lru_cache
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from seqloom._config import Config
+from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._threads import thread_count
 from seqloom.errors import ArgumentError, ShapeError
@@ -16,7 +17,6 @@ from seqloom.errors import ArgumentError, ShapeError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom._key import Key
     from seqloom._rust import _native
 
 # Below so many letters a second thread costs more than it brings.
@@ -50,7 +50,8 @@ class Augmentation(Config):
 
         Args:
             sequence: Its letters.
-            key: What decides; ``sl.Key(seed, epoch, index)`` for an item of a dataset.
+            key: What decides; ``sl.Key(seed, epoch, index)`` for an item of a dataset. A
+                whole number is ``sl.Key(number)``.
             quality: One byte for each letter, which go along with the letters.
 
         Returns:
@@ -65,10 +66,10 @@ class Augmentation(Config):
             >>> ReverseComplement(p=1)(b"AACG", Key(0), quality=b"IIH!")
             (b'CGTT', b'!HII')
         """
-        letters = sequence.encode("ascii") if isinstance(sequence, str) else sequence
+        letters = _letters_of(sequence)
         if quality is not None and len(quality) != len(letters):
             raise ShapeError(f"{len(letters)} letters and {len(quality)} qualities")
-        changed, changed_quality = _kernel(self).one(letters, key.words, quality)
+        changed, changed_quality = _kernel(self).one(letters, _key_of(key).words, quality)
         return changed if changed_quality is None else (changed, changed_quality)
 
     @overload
@@ -134,12 +135,22 @@ class Augmentation(Config):
         rows = Ragged(data, offsets)
         return rows if changed is None else (rows, Ragged(changed, offsets))
 
-    @abstractmethod
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work; each augmentation says how."""
+        """Makes what does the work; each of our augmentations says how.
+
+        Raises:
+            ArgumentError: A class of your own has neither this nor ``__call__``.
+        """
+        raise ArgumentError(f"{type(self).__name__} must define __call__(sequence, key)")
 
     def __post_init__(self) -> None:
-        _kernel(self)
+        if self.has_kernel:
+            _kernel(self)
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether a kernel does the work; a class of your own has ``__call__`` instead."""
+        return type(self).kernel is not Augmentation.kernel
 
 
 @lru_cache(maxsize=256)
@@ -163,8 +174,39 @@ def _checked(
     return words
 
 
+def _letters_of(sequence: Any) -> Any:
+    """Takes one sequence as bytes."""
+    if isinstance(sequence, str) and sequence.isascii():
+        return sequence.encode("ascii")
+    if isinstance(sequence, (bytes, bytearray)):
+        return sequence
+    raise ArgumentError(f"a sequence must be ASCII text or bytes, got {sequence!r}")
+
+
+def _key_of(key: Any) -> Key:
+    """Takes a key, or makes one of a whole number."""
+    if isinstance(key, Key):
+        return key
+    try:
+        return Key(operator.index(key))
+    except TypeError:
+        raise ArgumentError(
+            f"key must be an sl.Key or a whole number, got {key!r}"
+        ) from None
+
+
+def share(name: str, value: Any) -> float:
+    """Checks that a share is a number; the kernel knows its limits."""
+    try:
+        return operator.index(value) if hasattr(value, "__index__") else float(value + 0)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a number, got {value!r}") from None
+
+
 def letter_byte(letter: str) -> int:
     """Checks that a letter is one of ASCII."""
+    if not isinstance(letter, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
+        raise ArgumentError(f"letter must be one ASCII letter, got {letter!r}")
     if len(letter) != 1 or not letter.isascii() or not letter.isprintable():
         raise ArgumentError(f"letter must be one ASCII letter, got {letter!r}")
     return ord(letter)
@@ -172,6 +214,8 @@ def letter_byte(letter: str) -> int:
 
 def whole_number(name: str, value: int, *, least: int) -> int:
     """Checks a number of letters."""
-    if not least <= value < 1 << 61:
-        raise ArgumentError(f"{name} must be at least {least}, got {value}")
+    if not hasattr(value, "__index__") or not least <= value < 1 << 61:
+        raise ArgumentError(
+            f"{name} must be a whole number of at least {least}, got {value!r}"
+        )
     return value

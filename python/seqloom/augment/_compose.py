@@ -36,6 +36,8 @@ class Compose(Augmentation):
     members: tuple[Augmentation, ...]
 
     def __init__(self, members: Iterable[Augmentation]) -> None:
+        if not hasattr(members, "__iter__"):
+            raise ArgumentError(f"Compose takes a list of augmentations, got {members!r}")
         object.__setattr__(self, "members", tuple(members))
         self.__post_init__()
 
@@ -47,6 +49,8 @@ class Compose(Augmentation):
 
 def _kernel_of(member: object) -> _native.Augmenter:
     """Takes the kernel of a member."""
-    if not isinstance(member, Augmentation):
-        raise ArgumentError(f"a member must be an augmentation, got {member!r}")
+    if not isinstance(member, Augmentation) or not member.has_kernel:
+        raise ArgumentError(
+            f"a member must be an augmentation of sl.augment, got {member!r}"
+        )
     return member.kernel()

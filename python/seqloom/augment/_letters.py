@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seqloom._rust import _native
-from seqloom.augment._augmentation import Augmentation, letter_byte
+from seqloom.augment._augmentation import Augmentation, letter_byte, share
 from seqloom.encode._policy import check_alphabet_name
 
 
@@ -44,7 +44,10 @@ class Mutate(Augmentation):
         """Makes what does the work."""
         check_alphabet_name(self.alphabet)
         return _native.Augmenter.mutate(
-            self.rate, self.deletions, self.insertions, self.alphabet
+            share("rate", self.rate),
+            share("deletions", self.deletions),
+            share("insertions", self.insertions),
+            self.alphabet,
         )
 
 
@@ -70,7 +73,7 @@ class Mask(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
-        return _native.Augmenter.mask(self.rate, letter_byte(self.letter))
+        return _native.Augmenter.mask(share("rate", self.rate), letter_byte(self.letter))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seqloom._rust import _native
-from seqloom.augment._augmentation import Augmentation, whole_number
+from seqloom.augment._augmentation import Augmentation, share, whole_number
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ReverseComplement(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
-        return _native.Augmenter.reverse_complement(self.p, self.alphabet)
+        return _native.Augmenter.reverse_complement(share("p", self.p), self.alphabet)
 
 
 @dataclass(frozen=True)

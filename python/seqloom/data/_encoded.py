@@ -58,7 +58,7 @@ def augmented(
 ) -> Letters:
     """Changes sequences, each by its own key."""
     sequences, qualities = letters
-    if not hasattr(augment, "batch"):
+    if not getattr(augment, "has_kernel", hasattr(augment, "batch")):
         return _one_by_one(augment, letters, keys)
     if qualities is None:
         return augment.batch(sequences, keys, num_threads=num_threads), None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from seqloom.encode._policy import ALPHABETS
@@ -66,4 +67,20 @@ def checked_augment(augment: Any) -> Any:
             "augment must be one such as sl.augment.ReverseComplement(), or a function of "
             f"letters and key, got {augment!r}"
         )
+    if augment is not None and not _takes_letters_and_key(augment):
+        raise ArgumentError(
+            f"augment is called with letters and a key, which {augment!r} does not take: "
+            "write it as lambda letters, key: ..."
+        )
     return augment
+
+
+def _takes_letters_and_key(augment: Any) -> bool:
+    """Tells whether a function can be called with two arguments, where that can be told."""
+    try:
+        inspect.signature(augment).bind(b"", None)
+    except TypeError:
+        return False
+    except ValueError:  # a function in C that does not say
+        return True
+    return True

@@ -67,9 +67,9 @@ def split(
         ... )
         (8, 2, True)
     """
-    if not shares or min(shares) <= 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
-        raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(shares)}")
-    parts = _deal(dataset, list(shares), groups, stratify=stratify, seed=seed)
+    shares = _checked_shares(shares)
+    _check_dataset(dataset)
+    parts = _deal(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
     dataset = learning_from(dataset, rows[0])
     plain = without_augment(dataset)
@@ -110,8 +110,9 @@ def folds(
         >>> [(len(t), len(v)) for t, v in folds(SequenceDataset("a.fa"), 3)]
         [(6, 4), (7, 3), (7, 3)]
     """
-    if k < 2:  # noqa: PLR2004 - two is what a fold means
-        raise ArgumentError(f"folds need k of 2 or more, got {k}")
+    if not hasattr(k, "__index__") or k < 2:  # noqa: PLR2004 - two is what a fold means
+        raise ArgumentError(f"folds need k of 2 or more, a whole number; got {k!r}")
+    _check_dataset(dataset)
     parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
     wholes = [learning_from(dataset, train) for train, _ in rows]
@@ -119,6 +120,28 @@ def folds(
         (Subset(whole, train), Subset(without_augment(whole), valid))
         for whole, (train, valid) in zip(wholes, rows, strict=True)
     ]
+
+
+def _checked_shares(shares: Any) -> list[float]:
+    """Checks that there is one share for each part."""
+    try:
+        each = [float(share) for share in shares]
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"shares must be one number for each part, such as (0.8, 0.2); got {shares!r}"
+        ) from None
+    if not each or min(each) <= 0 or not math.isclose(sum(each), 1, abs_tol=1e-6):
+        raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(each)}")
+    return each
+
+
+def _check_dataset(dataset: Any) -> None:
+    """Refuses what is no dataset of ours, such as a list."""
+    if not hasattr(dataset, "labels"):
+        raise ArgumentError(
+            "only a dataset of sl.data, or a part of one, can be cut; got "
+            f"{type(dataset).__name__}"
+        )
 
 
 def _deal(

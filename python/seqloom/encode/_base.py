@@ -15,7 +15,7 @@ from seqloom._threads import thread_count
 from seqloom.encode._output import writable
 from seqloom.encode._policy import check_choices
 from seqloom.encode._stops import kept_lengths
-from seqloom.errors import LetterError, ShapeError
+from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -342,6 +342,10 @@ def _too_long(letters: int, places: int, length: int) -> ShapeError:
 
 def joined(sequences: Sequence[bytes | str]) -> Ragged:
     """Joins the sequences; one that is no ASCII text has foreign letters."""
+    if isinstance(sequences, (str, bytes)) or not hasattr(sequences, "__iter__"):
+        raise ArgumentError(
+            f"batch takes several sequences, such as a list of texts; got {sequences!r}"
+        )
     try:
         return Ragged.from_list(sequences)
     except UnicodeEncodeError as error:
@@ -353,4 +357,8 @@ def joined(sequences: Sequence[bytes | str]) -> Ragged:
             record=record,
             position=error.start,
             letter=text[error.start],
+        ) from None
+    except TypeError:
+        raise ArgumentError(
+            "a sequence must be text or bytes; call the encoder for one, .batch for several"
         ) from None

@@ -34,8 +34,8 @@ class VarlenCollator:
     ``num_sequences``, and ``label`` where items have one.
 
     Args:
-        tokens: Turns an item's ``sequence`` into tokens; None where items have ``inputs``
-            that are tokens already.
+        tokens: Turns an item's ``sequence`` into tokens: ``Tokens``, or any function
+            of one sequence; None where items have ``inputs`` that are tokens already.
         max_tokens: Tokens in a batch at most.
         window: Among how many items at least ``stream`` looks for those that fill a batch.
         output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
@@ -66,6 +66,11 @@ class VarlenCollator:
                 f"{self.window}"
             )
         converter(self.output)
+        if self.tokens is not None and not callable(self.tokens):
+            raise ArgumentError(
+                "tokens must be sl.encode.Tokens(...) or a function of one sequence, got "
+                f"{self.tokens!r}"
+            )
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Packs all that it is given into one batch.
@@ -161,6 +166,8 @@ class VarlenCollator:
 
     def _encoded(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Encodes letters; an error names the record."""
+        if not hasattr(self.tokens, "flat"):
+            return [np.asarray(self.tokens(item["sequence"]), np.int64) for item in items]
         rows = Ragged.from_list([item["sequence"] for item in items])
         try:
             flat, offsets = self.tokens.flat(rows)

@@ -114,8 +114,8 @@ class Service:
     def check(self) -> None:
         """Refuses what makes no sense."""
         whole_number("num_workers", self.num_workers)
-        if not self.timeout >= 0:
-            raise ArgumentError(f"timeout must be at least 0 seconds, got {self.timeout}")
+        if not isinstance(self.timeout, (int, float)) or not self.timeout >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
+            raise ArgumentError(f"timeout must be at least 0 seconds, got {self.timeout!r}")
         if self.prefetch_factor is not None:
             whole_number("prefetch_factor", self.prefetch_factor, least=1)
         needs = {

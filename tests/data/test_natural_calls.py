@@ -1,0 +1,94 @@
+"""Natural calls work where it is clear what is meant; else a sentence answers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from seqloom import Key
+from seqloom.augment import (
+    Augmentation,
+    Compose,
+    Crop,
+    Mask,
+    Mutate,
+    ReverseComplement,
+    ShuffleKmers,
+)
+from seqloom.data import DataLoader, SequenceDataset, VarlenCollator, folds, split
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Backwards(Augmentation):
+    """A user's own augmentation."""
+
+    def __call__(self, sequence, key, *, quality=None):  # noqa: ARG002 - what it is given
+        return sequence[::-1]
+
+
+WRONG = {
+    "one share": (lambda data: split(data, 0.2), "one number for each part"),
+    "no shares": (lambda data: split(data, None), "one number for each part"),
+    "named shares": (lambda data: split(data, ("a", "b")), "one number for each part"),
+    "a list to split": (lambda _: split([1, 2], (0.5, 0.5)), "only a dataset of sl.data"),
+    "half a fold": (lambda data: folds(data, 2.5), "k of 2 or more, a whole number"),
+    "no key": (lambda _: ReverseComplement()(b"A", None), "key must be an sl.Key or"),
+    "no sequence": (lambda _: ReverseComplement()(None, Key(0)), "ASCII text or bytes"),
+    "no ASCII": (lambda _: ReverseComplement()("é", Key(0)), "ASCII text or bytes"),
+    "a text as share": (lambda _: ReverseComplement(p="x"), "p must be a number"),
+    "no rate": (lambda _: Mutate(rate=None), "rate must be a number"),
+    "no letter": (lambda _: Mask(letter=None), "letter must be one ASCII letter"),
+    "a text as length": (lambda _: Crop("3"), "length must be a whole number"),
+    "half a length": (lambda _: Crop(3.5), "length must be a whole number"),
+    "a text as k": (lambda _: ShuffleKmers("2"), "k must be a whole number"),
+    "one member": (lambda _: Compose(ReverseComplement()), "takes a list of"),
+    "a user's member": (lambda _: Compose([Backwards()]), "augmentation of sl.augment"),
+    "a list as one": (lambda _: OneHot("dna")(["ACGT"]), ".batch for several"),
+    "nothing as one": (lambda _: OneHot("dna")(None), "must be text or bytes"),
+    "one as several": (lambda _: OneHot("dna").batch("ACGT"), "several sequences"),
+    "a name as tokens": (lambda _: VarlenCollator(tokens="esm2"), "a function of one"),
+    "no timeout": (lambda data: DataLoader(data, timeout=None), "timeout must be"),
+}
+
+
+@pytest.fixture
+def data(fasta):
+    return SequenceDataset(fasta({f"s{i}": "AACG" for i in range(10)}))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_natural_mistake_is_answered_by_a_sentence(data, name):
+    call, message = WRONG[name]
+    with pytest.raises(ArgumentError, match=message):
+        call(data)
+
+
+def test_a_function_of_letters_alone_is_told_what_augment_is_given(data):
+    with pytest.raises(ArgumentError, match="lambda letters, key"):
+        SequenceDataset(data.paths, augment=lambda letters: letters)
+
+
+def test_a_whole_number_is_a_key():
+    turn = ReverseComplement()
+    for seed in range(4):
+        assert turn(b"AACG", seed) == turn(b"AACG", Key(seed))
+        assert turn(b"AACG", np.int64(seed)) == turn(b"AACG", Key(seed))
+
+
+def test_shares_may_be_an_array(data):
+    assert [len(part) for part in split(data, np.array([0.8, 0.2]))] == [8, 2]
+
+
+def test_an_augmentation_of_a_users_own_changes_letters(data):
+    changed = SequenceDataset(data.paths, augment=Backwards())
+    assert changed[0]["sequence"] == b"GCAA"
+    assert changed.batch([0, 1])["sequence"] == [b"GCAA", b"GCAA"]
+
+
+def test_a_collator_packs_what_a_function_makes_of_letters():
+    items = [{"id": "a", "sequence": b"ACG"}, {"id": "b", "sequence": b"T"}]
+    batch = VarlenCollator(tokens=lambda letters: [ord("x"), *letters])(items)
+    assert batch["input_ids"].tolist() == [120, 65, 67, 71, 120, 84]
+    assert batch["cu_seqlens"].tolist() == [0, 4, 6]
