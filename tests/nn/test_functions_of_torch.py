@@ -87,6 +87,21 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
         lambda x, y: torch.scatter_add(x, 1, torch.tensor(PLACES), y),
         [values(3, 4), values(2, 3, seed=1)],
     ),
+    **{
+        f"interpolate, {name}": (
+            lambda x, options=options: F.interpolate(x, **options),
+            lambda x, options=options: TF.interpolate(x, **options),
+            [PLANE if "bi" in options.get("mode", "") else LINE],
+        )
+        for name, options in {
+            "nearest": {"size": 17},
+            "nearest-exact": {"scale_factor": 0.6, "mode": "nearest-exact"},
+            "linear": {"scale_factor": 1.7, "mode": "linear"},
+            "bilinear": {"size": (5, 13), "mode": "bilinear"},
+            "aligned": {"size": (5, 13), "mode": "bilinear", "align_corners": True},
+            "bicubic": {"scale_factor": 1.5, "mode": "bicubic"},
+        }.items()
+    },
     "glu": (lambda x: F.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
     "poisson_nll_loss": (
         lambda x: F.poisson_nll_loss(x, COUNTS, full=True),

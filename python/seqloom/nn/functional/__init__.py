@@ -22,6 +22,7 @@ from seqloom.nn.functional._convolutions import (
     conv_transpose1d,
     conv_transpose2d,
 )
+from seqloom.nn.functional._interpolate import interpolate
 from seqloom.nn.functional._layers import dropout, linear
 from seqloom.nn.functional._lookup import embedding, one_hot, pad
 from seqloom.nn.functional._losses import (
@@ -62,6 +63,7 @@ __all__ = [
     "fold",
     "gelu",
     "glu",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",

@@ -1,0 +1,135 @@
+"""Interpolation: rows and images of another size, axis by axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._operands import beside
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.tensor import Tensor
+
+_RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4}
+_STEPS = {"nearest", "nearest-exact"}
+_BEND = -0.75  # torch's choice for cubic weights
+
+
+def interpolate(
+    x: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
+    """Rows ``(n, c, l)`` or images ``(n, c, h, w)`` in another size.
+
+    Args:
+        x: The rows or images.
+        size: The new lengths, one for each axis or one for both.
+        scale_factor: How much longer the axes become, in place of `size`.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for rows, ``"bilinear"`` or
+            ``"bicubic"`` for images.
+        align_corners: Whether the first and last places stay where they are; not for the
+            nearest.
+        recompute_scale_factor: Whether places are found by the rounded lengths.
+
+    Returns:
+        A tensor ``(n, c, ...)`` of the new lengths.
+
+    Raises:
+        ArgumentError: Another mode, not exactly one of `size` and `scale_factor`, or
+            `align_corners` with the nearest.
+        ShapeError: The mode is of another number of axes, or a length would be below 1.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[1.0, 3.0]]])
+        >>> interpolate(x, 4, mode="linear").tolist()
+        [[[1.0, 1.5, 2.5, 3.0]]]
+    """
+    _require_mode(x, mode, align_corners)
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError("interpolate takes one of size and scale_factor")
+    count, factors = x.ndim - 2, None
+    if scale_factor is None:
+        sizes = [size] * count if isinstance(size, int) else list(size or ())
+    else:
+        is_one = isinstance(scale_factor, (int, float))
+        factors = [scale_factor] * count if is_one else list(scale_factor)
+        sizes = [int(n * f) for n, f in zip(x.shape[2:], factors, strict=True)]
+    if len(sizes) != count or min(sizes) < 1 or 0 in x.shape[2:]:
+        raise ShapeError(f"interpolate: {x.shape[2:]} cannot become {tuple(sizes)}")
+    for axis, length in enumerate(sizes, 2):
+        scale = x.shape[axis] / length
+        if factors is not None and not recompute_scale_factor:
+            scale = 1 / factors[axis - 2]
+        x = _resized(x, axis, length, scale, mode, bool(align_corners))
+    return x
+
+
+def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
+    """Refuses a mode that is none, or that is of other arrays."""
+    if mode not in {*_STEPS, *_RANKS}:
+        known = ", ".join(sorted({*_STEPS, *_RANKS}))
+        raise ArgumentError(f"mode must be one of {known}, got {mode!r}")
+    if mode in _STEPS and align_corners is not None:
+        raise ArgumentError(f"align_corners has no meaning with mode={mode!r}")
+    ranks = {_RANKS[mode]} if mode in _RANKS else {3, 4}
+    if x.ndim not in ranks:
+        raise ShapeError(f"mode={mode!r} takes {max(ranks)} axes, got shape {x.shape}")
+
+
+def _resized(
+    x: Tensor, axis: int, length: int, scale: float, mode: str, aligned: bool
+) -> Tensor:
+    """One axis in another length: weighted values at neighbouring places."""
+    old = x.shape[axis]
+    if mode in _STEPS:
+        shift = np.float32(0.5 if mode == "nearest-exact" else 0.0)
+        places = np.floor((np.arange(length, dtype=np.float32) + shift) * np.float32(scale))
+        return _taken(x, axis, places, old)
+    steps = np.arange(length)
+    if aligned:
+        points = steps * ((old - 1) / (length - 1) if length > 1 else 0.0)
+    else:
+        points = (steps + 0.5) * scale - 0.5
+    if mode != "bicubic":
+        points = np.maximum(points, 0.0)
+    start = np.floor(points)
+    taps = _cubic(points - start) if mode == "bicubic" else _linear(points - start)
+    total: Any = 0.0
+    for offset, weights in taps.items():
+        shape = (length, *(1,) * (x.ndim - axis - 1))
+        share = beside(x, weights.reshape(shape), x.dtype)
+        total = _taken(x, axis, start + offset, old) * share + total
+    return total
+
+
+def _taken(x: Tensor, axis: int, places: Any, length: int) -> Tensor:
+    """The values at places, those beyond an end at that end."""
+    inside = np.clip(places, 0, length - 1).astype(np.int32)
+    return apply("take", x, beside(x, inside), axis=axis)
+
+
+def _linear(share: Any) -> dict[int, Any]:
+    """The weights of the two neighbours."""
+    return {0: 1 - share, 1: share}
+
+
+def _cubic(share: Any) -> dict[int, Any]:
+    """The weights of the four neighbours (Keys 1981)."""
+    inner: Callable[[Any], Any] = lambda d: ((_BEND + 2) * d - (_BEND + 3)) * d * d + 1  # noqa: E731
+    outer: Callable[[Any], Any] = lambda d: _BEND * (((d - 5) * d + 8) * d - 4)  # noqa: E731
+    return {
+        -1: outer(share + 1),
+        0: inner(share),
+        1: inner(1 - share),
+        2: outer(2 - share),
+    }
