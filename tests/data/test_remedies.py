@@ -108,9 +108,19 @@ def test_a_remedy_that_is_named_is_accepted_there(door, given, remedy):
     door(**{**given, **remedy})
 
 
+@pytest.mark.parametrize("door", [dataset, stream, guess])
+def test_headers_without_a_word_are_numbered_where_asked(door):
+    text = PLAIN.replace(">b", ">")
+    with pytest.raises(SeqloomError, match="expected an id"):
+        door(text)
+    door(text, ids="number")
+    assert dataset(text, ids="number").ids == ["a", "1", "c"]
+
+
 OPTIONS = {
     "whitespace": ("train", "evaluate", "predict"),
     "comments": ("train", "evaluate", "predict"),
+    "ids": ("train", "evaluate", "predict"),
     "quality": ("train", "evaluate", "predict"),
     "sequence_column": ("train", "evaluate", "predict"),
     "id_column": ("train", "evaluate", "predict"),

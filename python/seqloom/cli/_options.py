@@ -66,12 +66,14 @@ class SequenceOptions:
         sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
         whitespace: Blanks among letters: an error, or left out.
         comments: Lines of FASTA that begin with ; or #: an error, or left out.
+        ids: Headers without a word: an error, or numbered.
         quality: What a letter of quality means in FASTQ.
     """
 
     sequence_column: str = "sequence"
     whitespace: Literal["error", "strip"] = "error"
     comments: Literal["error", "skip"] = "error"
+    ids: Literal["error", "number"] = "error"
     quality: Literal["phred33", "phred64", "solexa"] = "phred33"
 
     def to_reading(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def guess_alphabet(
     sequence_column: str = "sequence",
     comments: str = "error",
     whitespace: str = "error",
+    ids: str = "error",
 ) -> str:
     """Decides on all letters of some sequences whether they are DNA, RNA or protein.
 
@@ -33,6 +34,7 @@ def guess_alphabet(
         sequence_column: A table's column of sequences.
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among letters.
+        ids: ``"number"`` takes headers without a word.
 
     Returns:
         ``"dna"``, ``"rna"`` or ``"protein"``: a name that ``OneHot`` knows.
@@ -49,7 +51,10 @@ def guess_alphabet(
         'protein'
     """
     options = SourceOptions(
-        comments=comments, whitespace=whitespace, sequence_column=sequence_column
+        comments=comments,
+        whitespace=whitespace,
+        ids=ids,
+        sequence_column=sequence_column,
     )
     sources = sources_of(paths, options)
     held = {path: held.batch for path, held in sources.held.items()}

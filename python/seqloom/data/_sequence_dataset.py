@@ -91,6 +91,7 @@ class SequenceDataset(SequenceItems):
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among the letters of FASTA, of tables and
             in memory.
+        ids: ``"number"`` gives records of a file whose header has no word their number.
         in_memory: Whether all records are held in memory; None holds them where ids,
             letters and qualities are below 1 GiB.
 
@@ -135,6 +136,7 @@ class SequenceDataset(SequenceItems):
         quality: str = "phred33",
         comments: str = "error",
         whitespace: str = "error",
+        ids: str = "error",
         in_memory: bool | None = None,
     ) -> None:
         if unlabelled not in {"error", "skip"}:
@@ -144,6 +146,7 @@ class SequenceDataset(SequenceItems):
             quality=quality,
             comments=comments,
             whitespace=whitespace,
+            ids=ids,
             sequence_column=sequence_column,
             id_column=id_column,
         )

@@ -8,7 +8,7 @@ from typing import Any
 from seqloom.data.label._header_line import column_position
 from seqloom.io._settings import check_choice
 
-_USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error"}
+_USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,7 @@ class SourceOptions:
         quality: What a letter of quality means in FASTQ.
         comments: Whether lines of FASTA that begin with ``;`` or ``#`` are left out.
         whitespace: Whether blanks among letters are left out.
+        ids: Whether headers without a word are numbered.
         sequence_column: A table's column of sequences.
         id_column: A table's column of ids, if it has one.
 
@@ -33,6 +34,7 @@ class SourceOptions:
     quality: str = "phred33"
     comments: str = "error"
     whitespace: str = "error"
+    ids: str = "error"
     sequence_column: str = "sequence"
     id_column: str = "id"
 
@@ -49,7 +51,7 @@ class SourceOptions:
     @property
     def leaves_out(self) -> bool:
         """Whether something of a file is left out, which its index would not do."""
-        return bool(self.of_files.keys() & {"comments", "whitespace"})
+        return bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
 
     def find_sequences(self, what: str, names: list[str]) -> str:
         """Finds the column of sequences."""

@@ -94,7 +94,7 @@ def part_of(
     """Chooses how a shard's part of a file is read; all shards choose the same."""
     whole = WholeFile(path, shard, options, tell)
     # What may be left out, or is judged by its qualities, must be read from the start.
-    if options.keys() & {"on_error", "quality", "comments", "whitespace"}:
+    if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
         index = _ready_index(path) if start else None

@@ -65,6 +65,7 @@ class SequenceStream(Resumable):
             ``"solexa"``.
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
+        ids: ``"number"`` gives records whose header has no word their number.
         on_error: ``"raise"`` at a faulty record, or leave it out: ``"skip"`` counts in
             ``report``, ``"collect"`` keeps the faults there too.
         num_threads: How many threads read and encode.
@@ -102,13 +103,16 @@ class SequenceStream(Resumable):
         quality: str = "phred33",
         comments: str = "error",
         whitespace: str = "error",
+        ids: str = "error",
         on_error: str = "raise",
         num_threads: int | None = None,
     ) -> None:
         super().__init__()
         check_encoder(encoder)
         whole_number("shuffle_window", shuffle_window)
-        options = SourceOptions(quality=quality, comments=comments, whitespace=whitespace)
+        options = SourceOptions(
+            quality=quality, comments=comments, whitespace=whitespace, ids=ids
+        )
         self.paths = _files(paths, options)
         self.encoder = encoder
         self.augment = checked_augment(augment)
