@@ -94,7 +94,7 @@ def test_covariates_are_read_everywhere(call, tmp_path):
     assert call("evaluate", tmp_path / "run", BED, *Y1, *also).code == 0
     words = ["predict", tmp_path / "run", BED, "--out", tmp_path / "s.tsv"]
     assert call(*words, *also).code == 0
-    said = call(*words)
+    said = call(*words, "--overwrite")
     assert said.code == 2
     assert "covariates V2: give --covariates TABLE" in said.err
 
