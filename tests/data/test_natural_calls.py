@@ -1,6 +1,8 @@
 """Natural calls work where it is clear what is meant; else a sentence answers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,28 +30,34 @@ class Backwards(Augmentation):
         return sequence[::-1]
 
 
-WRONG = {
-    "one share": (lambda data: split(data, 0.2), "one number for each part"),
-    "no shares": (lambda data: split(data, None), "one number for each part"),
-    "named shares": (lambda data: split(data, ("a", "b")), "one number for each part"),
-    "a list to split": (lambda _: split([1, 2], (0.5, 0.5)), "only a dataset of sl.data"),
-    "half a fold": (lambda data: folds(data, 2.5), "k of 2 or more, a whole number"),
-    "no key": (lambda _: ReverseComplement()(b"A", None), "key must be an sl.Key or"),
-    "no sequence": (lambda _: ReverseComplement()(None, Key(0)), "ASCII text or bytes"),
+# What is wrong by its type is what is asked here.
+NOTHING: Any = None
+TEXT: Any = "3"
+HALF: Any = 2.5
+TEXTS: Any = ["ACGT"]
+ALONE: Any = ReverseComplement()
+WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "one share": (lambda data: split(data, HALF), "one number for each part"),
+    "no shares": (lambda data: split(data, NOTHING), "one number for each part"),
+    "named shares": (lambda data: split(data, TEXTS), "one number for each part"),
+    "a list to split": (lambda _: split(TEXTS, (0.5, 0.5)), "only a dataset of sl.data"),
+    "half a fold": (lambda data: folds(data, HALF), "k of 2 or more, a whole number"),
+    "no key": (lambda _: ReverseComplement()(b"A", NOTHING), "key must be an sl.Key or"),
+    "no sequence": (lambda _: ReverseComplement()(NOTHING, Key(0)), "ASCII text or bytes"),
     "no ASCII": (lambda _: ReverseComplement()("é", Key(0)), "ASCII text or bytes"),
-    "a text as share": (lambda _: ReverseComplement(p="x"), "p must be a number"),
-    "no rate": (lambda _: Mutate(rate=None), "rate must be a number"),
-    "no letter": (lambda _: Mask(letter=None), "letter must be one ASCII letter"),
-    "a text as length": (lambda _: Crop("3"), "length must be a whole number"),
-    "half a length": (lambda _: Crop(3.5), "length must be a whole number"),
-    "a text as k": (lambda _: ShuffleKmers("2"), "k must be a whole number"),
-    "one member": (lambda _: Compose(ReverseComplement()), "takes a list of"),
+    "a text as share": (lambda _: ReverseComplement(p=TEXT), "p must be a number"),
+    "no rate": (lambda _: Mutate(rate=NOTHING), "rate must be a number"),
+    "no letter": (lambda _: Mask(letter=NOTHING), "letter must be one ASCII letter"),
+    "a text as length": (lambda _: Crop(TEXT), "length must be a whole number"),
+    "half a length": (lambda _: Crop(HALF), "length must be a whole number"),
+    "a text as k": (lambda _: ShuffleKmers(TEXT), "k must be a whole number"),
+    "one member": (lambda _: Compose(ALONE), "takes a list of"),
     "a user's member": (lambda _: Compose([Backwards()]), "augmentation of sl.augment"),
-    "a list as one": (lambda _: OneHot("dna")(["ACGT"]), ".batch for several"),
-    "nothing as one": (lambda _: OneHot("dna")(None), "must be text or bytes"),
+    "a list as one": (lambda _: OneHot("dna")(TEXTS), ".batch for several"),
+    "nothing as one": (lambda _: OneHot("dna")(NOTHING), "must be text or bytes"),
     "one as several": (lambda _: OneHot("dna").batch("ACGT"), "several sequences"),
     "a name as tokens": (lambda _: VarlenCollator(tokens="esm2"), "a function of one"),
-    "no timeout": (lambda data: DataLoader(data, timeout=None), "timeout must be"),
+    "no timeout": (lambda data: DataLoader(data, timeout=NOTHING), "timeout must be"),
 }
 
 
@@ -71,7 +79,7 @@ def test_a_function_of_letters_alone_is_told_what_augment_is_given(data):
 
 
 def test_a_whole_number_is_a_key():
-    turn = ReverseComplement()
+    turn: Any = ReverseComplement()
     for seed in range(4):
         assert turn(b"AACG", seed) == turn(b"AACG", Key(seed))
         assert turn(b"AACG", np.int64(seed)) == turn(b"AACG", Key(seed))

@@ -38,13 +38,13 @@ class Augmentation(Config):
     """
 
     @overload
-    def __call__(self, sequence: bytes | str, key: Key) -> bytes: ...
+    def __call__(self, sequence: bytes | str, key: Key | int) -> bytes: ...
     @overload
     def __call__(
-        self, sequence: bytes | str, key: Key, *, quality: bytes
+        self, sequence: bytes | str, key: Key | int, *, quality: bytes
     ) -> tuple[bytes, bytes]: ...
     def __call__(
-        self, sequence: bytes | str, key: Key, *, quality: bytes | None = None
+        self, sequence: bytes | str, key: Key | int, *, quality: bytes | None = None
     ) -> bytes | tuple[bytes, bytes]:
         """Changes one sequence.
 

@@ -27,7 +27,7 @@ _SHOWN = 5
 
 def split(
     dataset: NumberedItems | Subset,
-    shares: Sequence[float],
+    shares: Sequence[float] | NDArray[Any],
     *,
     stratify: bool = True,
     groups: Groups | None = None,
