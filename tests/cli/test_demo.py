@@ -101,7 +101,7 @@ def test_copies_its_files_and_trains_nothing(call):
     names = ["train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"]
     paths = [*map(_demo.path, names), *_demo.path("genotypes").glob("*.[!m]*")]
     assert found == {path.name: path.read_bytes() for path in paths}
-    assert len(found) == 9
+    assert len(found) == 10
 
 
 @pytest.mark.parametrize(
