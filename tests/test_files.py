@@ -106,6 +106,7 @@ WRITERS = {
 @pytest.mark.filterwarnings("ignore:.*a new index was made")
 @pytest.mark.parametrize(("name", "write"), WRITERS.items(), ids=WRITERS)
 def test_every_writer_keeps_the_permissions_of_what_it_replaces(tmp_path, name, write):
+    made = []
     for _ in range(2):
         write(tmp_path / name)
         made = list(tmp_path.glob(f"{name[0]}.*"))

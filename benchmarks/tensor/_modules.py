@@ -126,7 +126,7 @@ class Block(nn.Module):
         rows, places, width = x.shape
         parts = self.attend(x).reshape(rows, places, 3, HEADS, -1)
         q, k, v = apply("unstack", apply("permute_dims", parts, (2, 0, 3, 1, 4)))
-        seen = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout.p, key=key)
+        seen = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout.p, rng=key)
         return apply("permute_dims", seen, (0, 2, 1, 3)).reshape(rows, places, width)
 
 

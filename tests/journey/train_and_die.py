@@ -29,7 +29,7 @@ def count_and_wait(handle):
     wait(handle)
 
 
-class Watch:
+class Watch(sl.train.Progress):
     """Hears of each step."""
 
     def on_start(self, plan):

@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
         f"interpolate, {name}": (
             lambda x, options=options: F.interpolate(x, **options),
             lambda x, options=options: TF.interpolate(x, **options),
-            [PLANE if "bi" in options.get("mode", "") else LINE],
+            [PLANE if "bi" in str(options.get("mode")) else LINE],
         )
         for name, options in {
             "nearest": {"size": 17},

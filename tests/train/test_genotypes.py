@@ -32,7 +32,7 @@ def start(cohort, tmp_path):
     return call
 
 
-class Stop:
+class Stop(sl.train.Progress):
     """Presses Ctrl-C after the second epoch."""
 
     def on_start(self, plan):

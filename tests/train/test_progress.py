@@ -7,7 +7,7 @@ import seqloom as sl
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
-class Diary:
+class Diary(sl.train.Progress):
     """Writes down what it hears."""
 
     def __init__(self):

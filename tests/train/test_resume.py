@@ -11,7 +11,7 @@ from seqloom.errors import RecordError, RunFolderError
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
-class Stop:
+class Stop(sl.train.Progress):
     """Presses Ctrl-C in an epoch."""
 
     def __init__(self, epoch, batch=None):

@@ -159,7 +159,7 @@ def _from_rows(
 def _pair(name: str, row: Any) -> tuple[Any, Any]:
     """Takes id and sequence."""
     is_row = isinstance(row, (tuple, list))
-    cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType]
     if len(cells) != 2:  # noqa: PLR2004 - a pair
         raise ArgumentError(
             f"{name}: expected pairs of id and sequence, got {shown(row)}; for more "

@@ -87,7 +87,7 @@ def array_at(path: Path, name: str, place: Place) -> NDArray[Any]:
     values = np.empty(place.stop - place.start, np.uint8)
     with path.open("rb") as file:
         file.seek(place.start)
-        if file.readinto(values) != values.size:
+        if file.readinto(values.data) != values.size:
             raise RecordError(f"{path}: {name} is cut; the file was changed")
     return values.view(dtype).reshape(place.shape)
 

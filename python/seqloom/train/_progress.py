@@ -86,23 +86,18 @@ class Progress(Protocol):
 
     def on_start(self, plan: Plan) -> None:
         """Begins: the data and settings are checked, the folder is made."""
-        ...
 
     def on_batch(self, step: Step) -> None:
         """Hears of one step."""
-        ...
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """Hears of one epoch, saved by now: its line of ``metrics.jsonl``."""
-        ...
 
     def on_more(self, epochs: int) -> None:
         """Hears that the run goes on to a later epoch, because it still improves."""
-        ...
 
     def on_end(self, run: Any) -> None:
         """Ends: everything is written."""
-        ...
 
 
 class Silent:

@@ -2,6 +2,7 @@
 
 import gzip
 import warnings
+from typing import Any
 
 import bed_reader
 import numpy as np
@@ -86,7 +87,7 @@ def test_a_warning_comes_once_for_each_open_file(tmp_path):
     last=st.integers(1, 4),
 )
 def test_whatever_we_write_we_read(tmp_path, major, shape, seed, constant, last):
-    values = some(*shape, seed)
+    values = some(shape[0], shape[1], seed)
     if constant is not None:
         values[-last:] = constant
         values[:, -last:] = constant
@@ -133,7 +134,7 @@ def test_tables_that_are_gzipped_are_read(tmp_path):
     for suffix in SUFFIXES[1:]:
         gzipped(tmp_path / f"x{suffix}")
     bed = open_bed(tmp_path / "x.bed")
-    assert (bed.shape, "".join(bed.iid)) == ((6, 9), "abcdef")
+    assert (bed.shape, [*bed.iid]) == ((6, 9), [*"abcdef"])
     np.testing.assert_array_equal(bed.read(dtype="int8"), values)
     assert inspect_bed(tmp_path / "x.bed").variants == 9
     data = sl.data.GenotypeDataset(tmp_path / "x.bed")
@@ -154,17 +155,19 @@ def test_a_gzipped_table_that_is_cut_is_an_error(tmp_path):
         _ = open_bed(tmp_path / "x.bed").iid
 
 
+untyped: Any = sl  # what a user gives, no type checker has seen
+
 PATHS = {
-    "several sets": lambda: sl.data.GenotypeDataset(["a.bed", "b.bed"]),
-    "an array": lambda: sl.data.GenotypeDataset(np.zeros((2, 3))),
-    "a table's number": lambda: sl.data.GenotypeDataset("a.bed", fam=3),
-    "several genomes": lambda: sl.io.SequenceIndex(["a.fa"]),
-    "several files": lambda: sl.io.inspect(["a.fa"]),
-    "no path": lambda: sl.io.write_sequences(None, []),
-    "no records": lambda: sl.io.write_sequences("a.fa", 5),
-    "names alone": lambda: open_bed("a.bed", properties=["iid"]),
-    "rows of two lengths": lambda: to_bed("a.bed", [[0], [0, 1]]),
-    "no cache": lambda: sl.data.cached(None, 3),
+    "several sets": lambda: untyped.data.GenotypeDataset(["a.bed", "b.bed"]),
+    "an array": lambda: untyped.data.GenotypeDataset(np.zeros((2, 3))),
+    "a table's number": lambda: untyped.data.GenotypeDataset("a.bed", fam=3),
+    "several genomes": lambda: untyped.io.SequenceIndex(["a.fa"]),
+    "several files": lambda: untyped.io.inspect(["a.fa"]),
+    "no path": lambda: untyped.io.write_sequences(None, []),
+    "no records": lambda: untyped.io.write_sequences("a.fa", 5),
+    "names alone": lambda: untyped.io.open_bed("a.bed", properties=["iid"]),
+    "rows of two lengths": lambda: untyped.io.to_bed("a.bed", [[0], [0, 1]]),
+    "no cache": lambda: untyped.data.cached(None, 3),
 }
 
 

@@ -1,6 +1,7 @@
 """What a compiled step reads from around it may change: the step sees it."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,8 +144,9 @@ KINDS = {
 @pytest.mark.parametrize("name", BACKENDS)
 def test_what_changes_is_seen(name, kind):
     pytest.importorskip(name)
-    step, change = KINDS[kind]()
-    compiled = sl.tensor.compile(step)
+    parts: Any = KINDS[kind]()
+    step, change = parts
+    compiled: Any = sl.tensor.compile(step)
     x = sl.tensor.backend(name).tensor([1.0, 10.0])
     for value in (2.0, 7.0, 7.0, 2.0):
         change(value)
@@ -195,7 +197,8 @@ def test_a_large_array_is_refused_by_its_name():
 
 
 def test_what_stays_makes_one_program():
-    settings, seen = Settings(), []
+    settings: Any = Settings()
+    seen = []
 
     @sl.tensor.compile
     def step(x):

@@ -48,8 +48,8 @@ class Making(Derived):
         """So many numbers at equal distances from `start` to `stop`."""
         if num < 0:
             raise ArgumentError(f"linspace: num must be at least 0, got {num}")
-        made: np.ndarray[Any, np.dtype[Any]] = np.linspace(
-            start, stop, num, endpoint=endpoint
+        made: np.ndarray[Any, np.dtype[Any]] = np.asarray(
+            np.linspace(start, stop, num, endpoint=endpoint)  # pyright: ignore[reportUnknownArgumentType]
         )
         wide = {"float32": "complex64"}.get(self.float_dtype, "complex128")
         usual = wide if made.dtype.kind == "c" else self.float_dtype
