@@ -132,3 +132,42 @@ def test_settings_that_are_none_are_refused(tmp_path, content):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"config\.json"):
         sl.models.load(tmp_path)
+
+
+def test_numbers_of_the_other_byte_order_come_back(tmp_path):
+    Record({"x": np.arange(3, dtype=">f4")}).save(tmp_path / "x.safetensors")
+    found = np.asarray(sl.record.load(tmp_path / "x.safetensors")["x"])
+    assert (found.dtype, found.tolist()) == (np.float32, [0, 1, 2])
+
+
+UNWRITABLE = {
+    "text": np.array(["a"]),
+    "object": np.array([None]),
+    "date": np.array(["2020"], "M8[D]"),
+    "complex128": np.ones(1, "c16"),
+    "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
+    "ragged": [[1], [1, 2]],
+}
+
+
+@pytest.mark.parametrize("kind", UNWRITABLE)
+def test_what_a_record_cannot_hold_is_refused_by_name_and_nothing_is_written(
+    tmp_path, kind
+):
+    with pytest.raises(RecordError, match="weight"):
+        Record({"weight": UNWRITABLE[kind]}).save(tmp_path / "x.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["__metadata__", 1])
+def test_a_name_that_could_not_be_read_again_is_refused(tmp_path, name):
+    with pytest.raises(RecordError, match="are named by texts"):
+        Record({name: np.ones(1)}).save(tmp_path / "x.safetensors")
+
+
+def test_facts_may_hold_numbers_of_numpy_and_no_other_objects(tmp_path):
+    facts = {"lr": np.float32(0.5), "n": np.int64(3)}
+    Record({}, metadata=facts).save(tmp_path / "x.safetensors")
+    assert sl.record.load(tmp_path / "x.safetensors").metadata == {"lr": 0.5, "n": 3}
+    with pytest.raises(RecordError, match="not a set"):
+        Record({}, metadata={"tags": {1}}).save(tmp_path / "y.safetensors")

@@ -27,6 +27,8 @@ _TYPES: dict[str, Any] = {
     "F8_E4M3": ml_dtypes.float8_e4m3fn,
     "F8_E5M2": ml_dtypes.float8_e5m2,
 }
+# NumPy's names of the same.
+READ_TYPES = tuple(np.dtype(each) for each in _TYPES.values())
 
 
 class Place(NamedTuple):

@@ -97,6 +97,9 @@ class Record(Mapping[str, Any]):
             path: The file; an older one is replaced only when the new one is on the disk.
             recorder: How to write it; default `Safetensors`.
 
+        Raises:
+            RecordError: A name, an array or a fact would not come back as it is.
+
         Examples:
             >>> import numpy as np
             >>> Record({"weight": np.zeros(1)}).save("model.safetensors")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._files import write_atomic
-from seqloom.errors import MissingFileError, RecordError
-from seqloom.record._header import Place, array_at, parsed, places_in
+from seqloom.errors import MissingFileError, RecordError, SeqloomError
+from seqloom.record._header import READ_TYPES, Place, array_at, parsed, places_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,10 @@ class Safetensors:
         Args:
             path: The file.
             arrays: NumPy arrays, or lazy ones, by path.
-            metadata: Facts that JSON can hold.
+            metadata: Facts that JSON can hold; NumPy's numbers are among them.
+
+        Raises:
+            RecordError: A name, an array or a fact would not come back as it is.
 
         Examples:
             >>> import numpy as np
@@ -86,14 +89,12 @@ class Safetensors:
         """
         from safetensors.numpy import save
 
-        plain = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
-        # ascontiguousarray makes a row of a single number; a record keeps its shape.
-        plain = {name: each.reshape(np.shape(arrays[name])) for name, each in plain.items()}
+        plain = {name: _writable(name, each) for name, each in arrays.items()}
         facts = {
             "metadata": metadata,
             "crc32": {name: _checksum(each) for name, each in plain.items()},
         }
-        text = json.dumps(facts)
+        text = json.dumps(facts, default=_fact)
         entry = f"{_MARK}{zlib.crc32(text.encode()):08x} {text}"
         write_atomic(path, save(plain, metadata={_FACTS: entry}))
 
@@ -135,6 +136,50 @@ class Safetensors:
             for name in sums or sorted(places)
         }
         return arrays, metadata
+
+
+def _writable(name: Any, value: Any) -> Any:
+    """An array as it is written; what could not be read again is refused."""
+    if not isinstance(name, str) or name == "__metadata__":
+        raise RecordError(
+            f"a record's arrays are named by texts other than '__metadata__', got {name!r}"
+        )
+    if np.ma.is_masked(value):
+        raise RecordError(
+            f"{name}: a record keeps no mask; pass the values as array.filled(...), and the "
+            "mask as an array of its own"
+        )
+    array = _array_of(name, value)
+    native = array.dtype.newbyteorder("=")
+    if native not in READ_TYPES:
+        raise RecordError(
+            f"{name} is of {array.dtype}, which a record does not hold; expected one of "
+            f"{', '.join(str(each) for each in READ_TYPES)}"
+        )
+    # ascontiguousarray makes a row of a single number; a record keeps its shape.
+    return np.ascontiguousarray(array, native).reshape(array.shape)
+
+
+def _array_of(name: str, value: Any) -> Any:
+    """A value as an array of NumPy."""
+    try:
+        return np.asarray(value)
+    except SeqloomError:
+        raise
+    except Exception as error:  # whatever the library raises whose value it is
+        raise RecordError(
+            f"{name}: no NumPy array can be made of this {type(value).__name__} ({error})"
+        ) from error
+
+
+def _fact(value: Any) -> Any:
+    """A number of NumPy as Python's; JSON holds no other objects."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise RecordError(
+        f"a record's metadata hold texts, numbers, lists and dicts, not a "
+        f"{type(value).__name__}: {value!r}"
+    )
 
 
 def _facts(path: Path, table: dict[str, str]) -> tuple[dict[str, int], dict[str, Any]]:
