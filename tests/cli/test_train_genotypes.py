@@ -156,3 +156,34 @@ def test_predict_replaces_nothing_that_it_reads(call, run, tmp_path, read):
     said = call("predict", run, tmp_path / "own.bed", *words)
     assert (said.code, "is one of the files to read" in said.err) == (2, True)
     assert (tmp_path / read).read_bytes() == before
+
+
+def write_filled_up(folder):
+    """Writes the example's first 498 samples, lines filled up with more than one code."""
+    bed = sl.io.open_bed(BED)
+    properties = {
+        name: it[:498] if np.asarray(it).size == bed.iid_count else it
+        for name, it in bed.properties.items()
+    }
+    path = folder / "x.bed"
+    sl.io.to_bed(path, bed.read(np.s_[:498, :]), properties=properties)
+    content = np.frombuffer(path.read_bytes(), np.uint8).copy()
+    content[3 + 124 :: 250] |= 0xF0
+    content[3 + 124] &= 0x5F
+    path.write_bytes(content.tobytes())
+    return path
+
+
+def test_the_check_of_lines_ends_may_be_left_out(call, tmp_path):
+    bed, folder = write_filled_up(tmp_path), tmp_path / "run"
+    commands = (
+        ["train", bed, *Y1, *BRIEFLY, "--out", folder],
+        ["evaluate", folder, bed, *Y1],
+        ["predict", folder, bed, "--out", tmp_path / "s.tsv"],
+    )
+    for words in commands:
+        said = call(*words)
+        assert (said.code, "--skip-format-check" in said.err) == (2, True)
+        assert call(*words, "--skip-format-check").code == 0
+    said = call("train", FASTA, "--labels", TABLE, "--skip-format-check", "--out", "r")
+    assert "--skip-format-check: only for genotypes" in said.err

@@ -275,3 +275,22 @@ def test_a_stream_says_where_tables_and_memory_are_read(tmp_path):
     for data in (tmp_path / "a.csv", COLUMNS, LETTERS):
         with pytest.raises(ArgumentError, match="SequenceDataset"):
             SequenceStream(data)
+
+
+BLANKS = {
+    "dict": lambda: {"sample 1": "ACGT", "sample 2": "GG"},
+    "frame": lambda: pd.DataFrame({"id": ["sample 1", "sample 2"], "sequence": ["A", "G"]}),
+    "index": lambda: pd.Series(["ACGT", "GG"], index=["sample 1", "sample 2"]),
+}
+
+
+@pytest.mark.parametrize("name", BLANKS)
+def test_ids_that_differ_behind_a_blank_alone_are_refused(name):
+    with pytest.raises(FormatError, match="'sample 1' and 'sample 2' have the same first"):
+        SequenceDataset(BLANKS[name]())
+
+
+def test_ids_of_a_table_that_differ_behind_a_blank_alone_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("id,sequence\nsample 1,ACGT\nsample 2,GG\n")
+    with pytest.raises(FormatError, match="write ids without blanks"):
+        SequenceDataset(tmp_path / "a.csv")

@@ -1,5 +1,6 @@
 import gzip
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -509,3 +510,87 @@ def test_a_mark_and_a_blank_before_the_first_name_are_left_out(labelled):
 def test_a_pattern_is_shown_as_it_was_written(fasta):
     with pytest.raises(LabelError, match=re.escape(r"headers searched for '\d+'")):
         SequenceDataset(fasta(FOUR), label_from_header=r"\d+")
+
+
+TWICE = {
+    "series": lambda: pd.Series(["x", "y", "z", "x", "y"], index=list("abacd")),
+    "dict": lambda: {b"a": "x", "b": "y", "a": "z", "c": "x", "d": "y"},
+    "frame": lambda: pd.DataFrame({"label": list("xyzxy")}, index=list("abacd")),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
+    with pytest.raises(LabelError, match=r"'a' (stands twice|has the label)"):
+        SequenceDataset(fasta(FOUR), labels=TWICE[name]())
+
+
+def test_the_same_label_twice_is_no_harm(fasta):
+    same = pd.Series(list("xyxxy"), index=list("abacd"))
+    assert values(SequenceDataset(fasta(FOUR), labels=same)) == [0, 1, 0, 1]
+
+
+def test_ids_may_be_bytes(fasta):
+    data = SequenceDataset(fasta(FOUR), labels={b"a": 1, b"b": 0, "c": 1, "d": 0})
+    assert values(data) == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("task", ["regress", "multilabel"])
+def test_values_stand_in_the_order_of_their_names(fasta, task):
+    frame = pd.DataFrame({"id": list("abcd"), "p": [0, 1, 0, 1], "q": [1, 1, 0, 0]})
+    data = SequenceDataset(
+        fasta(FOUR), labels=frame, label_column=["q", "p"], classes=["p", "q"], task=task
+    )
+    assert data.classes == ("p", "q")
+    assert values(data) == frame[["p", "q"]].to_numpy().tolist()
+
+
+@pytest.mark.parametrize("task", ["auto", "multilabel"])
+def test_zeros_and_ones_may_be_floating_point(fasta, task):
+    marks = np.array([[0, 1], [1, 1], [1, 0], [0, 0]], np.float32)
+    data = SequenceDataset(fasta(FOUR), labels=marks, task=task)
+    assert data.task == "multilabel"
+    assert values(data) == marks.tolist()
+
+
+def test_a_name_in_a_list_is_never_parted(fasta):
+    names = [["DNA-binding, zinc"], ["q"], ["q", "r"], []]
+    with pytest.raises(LabelError, match=r"'DNA-binding, zinc' of .* has a comma"):
+        SequenceDataset(fasta(FOUR), labels=names, task="multilabel")
+
+
+@pytest.mark.parametrize(
+    "classes", [[1, 3], np.array([1, 3]), torch.tensor([1, 3]), range(1, 4, 2), ("1", "3")]
+)
+def test_classes_may_be_numbers(fasta, classes):
+    data = SequenceDataset(fasta(FOUR), labels=[3, 1, 3, 1], classes=classes)
+    assert data.classes == ("1", "3")
+    assert values(data) == [1, 0, 1, 0]
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "classes of a number": ({"classes": 3}, "classes must be their names in order"),
+    "classes of a text": ({"classes": "ab"}, "classes must be their names in order"),
+    "classes without order": ({"classes": {"a", "b"}}, "classes must be their names"),
+    "a nameless class": ({"classes": [None]}, "classes must be their names in order"),
+    "missing of nothing": ({"missing": None}, "missing must be a text that is no label"),
+    "a column by number": ({"label_column": 3}, "label_column must be a column's name"),
+    "a text as length": ({"max_length": "a"}, "max_length must be a whole number"),
+    "a number as pattern": (
+        {"label_from_header": 3, "labels": None},
+        "label_from_header must be a regular expression",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_option_of_another_type_is_answered_by_a_sentence(fasta, name):
+    options, message = WRONG[name]
+    labels: dict[str, Any] = {"labels": np.array(list("abab"))}
+    with pytest.raises(ArgumentError, match=message):
+        SequenceDataset(fasta(FOUR), **(labels | options))
+
+
+def test_a_list_of_texts_that_are_no_tables_is_told_how_to_be_labels(fasta):
+    with pytest.raises(MissingFileError, match=r"labels in the order .* np\.array"):
+        SequenceDataset(fasta(FOUR), labels=["x", "y", "x", "y"])

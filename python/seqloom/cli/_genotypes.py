@@ -75,6 +75,7 @@ def check_no_covariates(options: CovariateOptions) -> None:
         "--covariates": options.covariates,
         "--covariate-column": options.covariate_column,
         "--missing-covariates": options.missing_covariates != "error",
+        "--skip-format-check": options.skip_format_check,
         "--coding": getattr(options, "coding", "auto") != "auto",
     }
     _refuse(given, "only for genotypes (a PLINK .bed), but FILES are sequences")

@@ -168,17 +168,19 @@ class DataOptions(LabelOptions):
 @Parameter(name="*", group=GENOTYPES)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CovariateOptions:
-    """Says which numbers go with the genotypes of a .bed.
+    """Says how a .bed is read, and which numbers go with its genotypes.
 
     Args:
         covariates: Tables of numbers for each sample, joined as labels are.
         covariate_column: A column of them; once for each of several; otherwise all.
         missing_covariates: A sample without a covariate: an error, or given the mean.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
     """
 
     covariates: Files = ()
     covariate_column: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
     missing_covariates: Literal["error", "mean"] = "error"
+    skip_format_check: Flag = False
 
     def to_keywords(self) -> dict[str, Any]:
         """Spells the options as `GenotypeDataset` takes them."""
@@ -186,6 +188,7 @@ class CovariateOptions:
             "covariates": list(self.covariates) or None,
             "covariate_columns": self.covariate_column or None,
             "missing_covariates": self.missing_covariates,
+            "skip_format_check": self.skip_format_check,
         }
 
 

@@ -75,9 +75,11 @@ def held_records(data: Any, options: SourceOptions) -> Held | None:
     if isinstance(data, Mapping):
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         _refuse_parts(by_id)
+        _check_first_words(name, list(by_id))
         return _held(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
     ids = index_of(data) or list(range(len(rows)))
+    _check_first_words(name, ids)
     return (
         None
         if not rows or _are_paths(rows)
@@ -102,8 +104,24 @@ def from_frame(name: str, frame: Frame, options: SourceOptions) -> Held:
     letters = frame.column(options.find_sequences(name, frame.names))
     has_ids = options.find_ids(name, frame.names)
     ids = frame.column(options.id_column) if has_ids else frame.index()
-    pairs = zip(range(len(letters)) if ids is None else ids, letters, strict=True)
+    ids = list(range(len(letters))) if ids is None else ids
+    _check_first_words(name, ids)
+    pairs = zip(ids, letters, strict=True)
     return Held(name, _held(name, pairs, options).batch, frame)
+
+
+def _check_first_words(name: str, ids: list[Any]) -> None:
+    """Refuses ids that differ behind a blank alone: the first word is the id."""
+    whole: dict[str, str] = {}
+    for i, text in enumerate(map(str, ids)):
+        word = text.split(None, 1)[0] if text.strip() else text
+        if (first := whole.setdefault(word, text)) != text:
+            raise FormatError(
+                f"{name}: record {i}: the ids {shown(first)} and {shown(text)} have the "
+                "same first word, which alone is the id: write ids without blanks",
+                path=name,
+                record=i,
+            )
 
 
 def _rows(data: Any) -> list[Any]:

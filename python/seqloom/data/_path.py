@@ -23,6 +23,19 @@ def expand(
     return tuple(name for path in several for name in _matches(os.fspath(path)))
 
 
+def tables_of(
+    what: str, paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+) -> tuple[str, ...]:
+    """Lists tables; a list of names that are no files may be meant as the values."""
+    names = expand(paths)
+    if len(names) > 1 and not any(Path(name).exists() for name in names):
+        raise MissingFileError(
+            f"{names[0]}: no such file, nor any of the other {len(names) - 1:,}; a list of "
+            f"texts names tables, {what} in the order of the file are np.array([...])"
+        )
+    return names
+
+
 def _matches(path: str) -> list[str]:
     """Lists what one path or pattern stands for."""
     path = os.fspath(Path(path).expanduser())

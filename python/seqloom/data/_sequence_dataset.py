@@ -18,7 +18,7 @@ from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
 from seqloom.data.label._join import join, join_each
-from seqloom.data.label._labels import number_labels
+from seqloom.data.label._labels import class_names, number_labels
 from seqloom.data.label._missing import MISSING, drop_missing
 from seqloom.data.label._source import choose_source
 from seqloom.errors import ArgumentError
@@ -156,7 +156,7 @@ class SequenceDataset(SequenceItems):
         self._records = Records(inputs, in_memory=in_memory)
         check_lengths(self._records, max_length, encoder)
         super().__init__(self._records.paths, encoder=encoder, augment=augment, seed=seed)
-        classes = None if classes is None else tuple(classes)
+        classes = None if classes is None else class_names(classes)
         self.classes = classes or ()
         # Several datasets may share a table: what none of them has is truly left over.
         self.unmatched: tuple[str, ...] = ()

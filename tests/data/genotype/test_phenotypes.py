@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -403,3 +404,34 @@ def test_numbers_in_the_order_of_the_fam_are_phenotypes_and_covariates(four, kin
 def test_a_data_frame_without_ids_says_so(four):
     with pytest.raises(sl.errors.LabelError, match=r"the DataFrame: .*no column IID"):
         sl.data.GenotypeDataset(four(), pd.DataFrame({"Y": [1.5, 2, 3, 4]}))
+
+
+@pytest.mark.parametrize("name", ["phenotype", "covariates"])
+def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
+    given: dict[str, Any] = {name: pd.Series([0.5, 1.5, 2.5, 3.5, 9], index=[*NAMES, "i1"])}
+    with pytest.raises(sl.errors.LabelError, match=r"id 'i1' has '9\.0'"):
+        sl.data.GenotypeDataset(four(), **given)
+
+
+def test_values_of_samples_stand_in_the_order_of_their_names(four):
+    frame = pd.DataFrame({"IID": NAMES, "p": [1.5, 2, 3, 4], "q": [5.5, 6, 7, 8]})
+    data = sl.data.GenotypeDataset(
+        four(), frame, label_column=["q", "p"], classes=["p", "q"], task="regress"
+    )
+    np.testing.assert_array_equal(data.labels, frame[["p", "q"]].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"classes": 3}, "classes must be"), ({"missing": None}, "missing must be")],
+)
+def test_names_of_no_kind_are_answered_by_a_sentence(four, options, message):
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        sl.data.GenotypeDataset(four(), **options)
+
+
+def test_a_list_of_texts_that_are_no_phenotypes_tables_is_told_so(four):
+    with pytest.raises(
+        sl.errors.MissingFileError, match=r"phenotypes in the order .*array"
+    ):
+        sl.data.GenotypeDataset(four(), ["ca", "co", "ca", "co"])

@@ -295,3 +295,16 @@ def test_more_genotypes_than_fit_into_memory_are_an_error_with_their_bytes(tmp_p
     bed = open_bed(tmp_path / "a.bed", iid_count=2**40, sid_count=2**40)
     with pytest.raises(MemoryError, match="take 4835703278458516698824704 bytes"):
         bed.read()
+
+
+def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
+    to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
+    bed: Any = open_bed(tmp_path / "a.bed")
+    with pytest.raises(ArgumentError, match="iid_count individuals"):
+        len(bed)
+    with pytest.raises(ArgumentError, match=r"read by \.read\(index\)"):
+        _ = bed[0]
+    with pytest.raises(ArgumentError, match="GenotypeDataset gives samples"):
+        next(iter(bed))
+    assert bed
+    assert [bed] == [bed]

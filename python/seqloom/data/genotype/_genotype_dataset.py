@@ -28,6 +28,8 @@ from seqloom.data.genotype._phenotype import (
     label_people,
 )
 from seqloom.data.genotype._variants import choose_variants
+from seqloom.data.label._labels import class_names
+from seqloom.data.label._missing import marks_of
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -160,11 +162,11 @@ class GenotypeDataset(FittedItems):
         )
         super().__init__(files, agreed_encoder(encoder, own), by=by, reading=reading)
         self._choose(variants)
-        missing = (missing,) if isinstance(missing, str) else tuple(missing)
+        missing = marks_of(missing)
         options = PhenotypeOptions(
             id_column=id_column,
             label_column=label_column,
-            classes=classes,
+            classes=None if classes is None else class_names(classes),
             task=task,
             coding=coding,
             missing=missing,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data._path import expand
+from seqloom.data._path import tables_of
 from seqloom.data.genotype._person_table import (
     Columns,
     PersonTable,
@@ -95,12 +95,15 @@ def join_people(values: Any, people: People, columns: Columns) -> Joined:
 def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     """Tells tables, data frames, dicts and arrays apart."""
     if isinstance(values, Mapping):
-        return [_of_dict(values, columns)]  # pyright: ignore[reportUnknownArgumentType]
+        by_key: dict[Any, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
+        what = f"the dict of {columns.what}s"
+        return [_of_rows(what, list(by_key), list(by_key.values()), columns=columns)]
     frame = Frame.of(values)
     if frame is not None:
         return [frame_table(frame, columns)]
     if index := index_of(values):
-        return [_of_dict(dict(zip(index, values_of(values), strict=True)), columns)]
+        what = f"the series of {columns.what}s"
+        return [_of_rows(what, index, values_of(values), columns=columns)]
     is_each = _is_one_each(values, people)
     return (
         [_of_array(values, people, columns)] if is_each else _files(values, people, columns)
@@ -117,7 +120,8 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
             "from IID to value, or an array in the order of the .fam; got "
             f"{strange[0]!r}"
         )
-    return [read_person_table(path, columns, people) for path in expand(paths)]
+    found = tables_of(f"{columns.what}s", paths)
+    return [read_person_table(path, columns, people) for path in found]
 
 
 def _is_one_each(values: Any, people: People) -> bool:
@@ -129,18 +133,19 @@ def _is_one_each(values: Any, people: People) -> bool:
     return is_array(values) and not (is_text and len(values) != len(people))
 
 
-def _of_dict(values: Mapping[Any, Any], columns: Columns) -> PersonTable:
-    """Takes values from a dict from IID, or from (FID, IID)."""
-    rows = cells_of(list(values.values()))
+def _of_rows(
+    what: str, ids: list[Any], values: list[Any], *, columns: Columns
+) -> PersonTable:
+    """Takes values by IID, or by (FID, IID); an id may stand twice, as in a table."""
+    rows = cells_of(values)
     widths = {len(row) for row in rows if row != ("",)}
     if len(widths) != 1:
-        raise LabelError(f"the dict of {columns.what}s must have as many values for each")
+        raise LabelError(f"{what} must have as many values for each")
     width = widths.pop()
     rows = [row if len(row) == width else ("",) * width for row in rows]
     lines = list(range(1, len(rows) + 1))
-    keys = [cast("Key", key if isinstance(key, tuple) else str(key)) for key in values]
-    names = _names(columns, width)
-    return PersonTable(f"the dict of {columns.what}s", names, keys, rows, lines)
+    keys = [cast("Key", key if isinstance(key, tuple) else str(key)) for key in ids]
+    return PersonTable(what, _names(columns, width), keys, rows, lines)
 
 
 def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:

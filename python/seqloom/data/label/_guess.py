@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _SHOWN = 3
+# Whether a label holds, as whole numbers and as others write it.
+MARKS = {"0": False, "1": True, "0.0": False, "1.0": True}
 # So many classes are never too many, however few the records.
 _FEW = 10
 
@@ -49,7 +51,7 @@ def guess_task(source: Source, ids: list[str], *, has_classes: bool) -> str:
         if not has_classes:
             _refuse_names(source, holders, len(ids))
         return "classify"
-    if set(holders) <= {"0", "1"}:
+    if MARKS.keys() >= set(holders):
         return "multilabel"
     raise LabelError(
         f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.data._frame import Frame, index_of, values_of
-from seqloom.data.label._labels import Labels, number_labels
+from seqloom.data.label._labels import Labels, class_names, number_labels
 from seqloom.data.label._missing import drop_missing, missing_note
 from seqloom.data.label._source import (
     Cells,
@@ -41,7 +41,7 @@ def label_intervals(
     missing: Iterable[str],
 ) -> tuple[Labels, NDArray[np.int64]]:
     """Finds the labels of intervals as numbers, and which of the intervals have one."""
-    names = None if classes is None else tuple(classes)
+    names = None if classes is None else class_names(classes)
     source = _source(labels, intervals, kept, ids=ids, columns=columns)
     source = drop_missing(source, missing, classes=names, task=task)
     keys = list(map(str, range(len(ids))))

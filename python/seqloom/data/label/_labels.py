@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
+import numbers
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data.label._guess import guess_task, has_comma
+from seqloom._arguments import shown
+from seqloom.data._frame import values_of
+from seqloom.data.label._guess import MARKS, guess_task, has_comma
+from seqloom.data.label._source import BETWEEN_NAMES, Cells, as_cell
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from seqloom.data.label._source import Cells, Source
+    from seqloom.data.label._source import Source
 
 TASKS = ("classify", "regress", "multilabel")
 _INTEGER = re.compile(r"[+-]?\d+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _FOR_FILES = "; in Python a dict from file to label names them otherwise"
-_BETWEEN_NAMES = re.compile(r"[,;|]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +55,26 @@ def number_labels(
     """Turns the labels of some ids into numbers."""
     if task not in {"auto", *TASKS}:
         raise ArgumentError(f"task must be auto, {', '.join(TASKS)}; got {task!r}")
-    given = None if classes is None else tuple(classes)
+    given = None if classes is None else class_names(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=given is not None)
     _check_distinct(given or ())
     labels = _MAKERS[task](source, ids, given)
     _check_names(source, ids, labels.classes)
     return labels
+
+
+def class_names(classes: Any) -> Cells:
+    """Takes the names of classes, in their order; numbers are written as labels are."""
+    is_ordered = not isinstance(classes, (str, bytes, set, frozenset))
+    is_many = is_ordered and isinstance(classes, Iterable)
+    names: list[Any] = values_of(classes) if is_many else [None]
+    if not all(isinstance(name, (str, bytes, numbers.Real)) for name in names):
+        raise ArgumentError(
+            'classes must be their names in order, such as ["no", "yes"], got '
+            f"{shown(classes)}"  # pyright: ignore[reportUnknownArgumentType]
+        )
+    return tuple(as_cell(name) for name in names)
 
 
 def _check_distinct(classes: Cells) -> None:
@@ -135,6 +152,9 @@ def _regress(source: Source, ids: list[str], classes: Cells | None) -> Labels:
     with np.errstate(over="ignore"):
         values = np.array(rows, np.float32).reshape(len(ids), len(names))
     _check_range(source, ids, values)
+    # The same names in another order are the same columns; other names are new names.
+    if set(names) == set(source.names):
+        values = values[:, [source.names.index(name) for name in names]]
     return Labels("regress", names, values[:, 0].copy() if len(names) == 1 else values)
 
 
@@ -188,16 +208,16 @@ def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Labels
 
 def _named(source: Source, name: str) -> list[str]:
     """Reads names between commas, semicolons or bars."""
-    parts = _BETWEEN_NAMES.split(source.cells[name][0])
+    parts = BETWEEN_NAMES.split(source.cells[name][0])
     return [part.strip() for part in parts if part.strip()]
 
 
 def _marked(source: Source, name: str) -> list[str]:
     """Reads zeros and ones."""
     cells = source.cells[name]
-    if wrong := [cell for cell in cells if cell not in {"0", "1"}]:
+    if wrong := [cell for cell in cells if cell not in MARKS]:
         raise LabelError(f"{source.place(name)}: expected 0 or 1, found {wrong[0]!r}")
-    return [label for label, cell in zip(source.names, cells, strict=True) if cell == "1"]
+    return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
 
 
 _MAKERS: dict[str, Callable[[Source, list[str], Cells | None], Labels]] = {

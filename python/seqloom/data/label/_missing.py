@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from seqloom._arguments import shown
+from seqloom.errors import ArgumentError
 
+if TYPE_CHECKING:
     from seqloom.data.label._source import Source
 
 # What pandas reads as missing, lower case where people write it so, and a point.
@@ -26,6 +28,18 @@ def is_nothing(value: Any) -> bool:
     if type(value).__name__ in _NOTHING:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(float(value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def marks_of(missing: Any) -> tuple[str, ...]:
+    """Takes one text that is no label, or several."""
+    if isinstance(missing, (str, int, float)) and not isinstance(missing, bool):
+        return (str(missing),)
+    if isinstance(missing, bytes) or not isinstance(missing, Iterable):
+        raise ArgumentError(
+            f"missing must be a text that is no label, or several; got {shown(missing)}: "
+            "give () where every text is one"
+        )
+    return tuple(map(str, missing))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def drop_missing(
@@ -53,7 +67,7 @@ def drop_missing(
         >>> list(left.cells), left.missing
         (['y'], {'x': ('NA',)})
     """
-    marks = {"", *([missing] if isinstance(missing, str) else map(str, missing))}
+    marks = {"", *marks_of(missing)}
     marks -= set(classes or ())
     if task == "multilabel" and len(source.names) == 1:
         marks.discard("")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import shown
 from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data._path import expand
+from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._missing import is_nothing
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from seqloom.io import SequenceRecord
 
 Cells = tuple[str, ...]
+# What stands between several names in one cell.
+BETWEEN_NAMES = re.compile(r"[,;|]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +121,14 @@ def rows_of(frame: Frame, columns: Cells) -> list[Cells]:
     return [tuple(itertools.chain.from_iterable(row)) for row in zip(*parts, strict=True)]
 
 
-def _names(label_column: str | Sequence[str]) -> Cells:
+def _names(label_column: Any) -> Cells:
     """Takes one column of labels or several."""
-    names = (label_column,) if isinstance(label_column, str) else tuple(label_column)
+    is_one = isinstance(label_column, str) or not isinstance(label_column, Iterable)
+    names: Any = (label_column,) if is_one else tuple(label_column)  # pyright: ignore[reportUnknownArgumentType]
+    if not all(isinstance(name, str) for name in names):
+        raise ArgumentError(
+            f"label_column must be a column's name or several, got {shown(names)}"
+        )
     if not names:
         raise ArgumentError("label_column names no column")
     if len(set(names)) < len(names):
@@ -137,7 +145,7 @@ def labels_by_id(labels: Any, id_column: str, label_column: str | Sequence[str])
     if isinstance(labels, Mapping):
         return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
     if index := index_of(labels):
-        return dict_source(dict(zip(index, values_of(labels), strict=True)), names)
+        return dict_source(by_id("the series of labels", index, labels), names)
     return table_source(_as_paths(labels), id_column, names)
 
 
@@ -221,7 +229,8 @@ def table_source(
 ) -> Source:
     """Reads labels from tables."""
     return _of_tables(
-        [read_table(path, id_column, columns) for path in expand(labels)], columns
+        [read_table(path, id_column, columns) for path in tables_of("labels", labels)],
+        columns,
     )
 
 
@@ -253,13 +262,26 @@ def _shown(cells: Cells) -> str:
     return repr(", ".join(cells))
 
 
+def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
+    """Joins values to their ids as text; two that differ are of no one id."""
+    found: dict[str, Any] = {}
+    for key, value in zip(ids, values_of(values), strict=True):
+        name = header_text(key) if isinstance(key, bytes) else str(key)
+        first = found.setdefault(name, value)
+        if first is not value and _as_cells(first) != _as_cells(value):
+            raise LabelError(
+                f"{what}: id {name!r} stands twice, with {shown(first)} and "
+                f"{shown(value)}; give each id one value"
+            )
+    return found
+
+
 def dict_source(labels: Mapping[Any, Any], columns: Cells) -> Source:
     """Takes labels from a dict."""
-    missing = {str(name): ("",) for name, value in labels.items() if is_nothing(value)}
+    named = by_id("the dict of labels", labels, list(labels.values()))
+    missing = {name: ("",) for name, value in named.items() if is_nothing(value)}
     cells = {
-        str(name): _as_cells(value)
-        for name, value in labels.items()
-        if not is_nothing(value)
+        name: _as_cells(value) for name, value in named.items() if not is_nothing(value)
     }
     widths = {len(row) for row in cells.values()} or {1}
     if len(widths) > 1:
@@ -290,17 +312,28 @@ def cells_of(values: list[Any]) -> list[Cells]:
 def _as_cells(value: Any) -> Cells:
     """Writes one label as text; several names are one cell, several numbers several."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        return (_as_cell(value),)
+        return (as_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]
     if getattr(row, "ndim", 1) == 0:
-        return (_as_cell(row.item()),)
+        return (as_cell(row.item()),)
     items: list[Any] = list(row)
     if all(isinstance(item, str) for item in items):
-        return (";".join(items),)
-    return tuple(map(_as_cell, items))
+        return (_joined(items),)
+    return tuple(map(as_cell, items))
 
 
-def _as_cell(value: Any) -> str:
+def _joined(names: list[str]) -> str:
+    """Writes several names as one cell, which is parted again at its semicolons."""
+    if wrong := next(filter(BETWEEN_NAMES.search, names), None):
+        raise LabelError(
+            f"label {wrong!r} of {shown(names)} has a comma, a semicolon or a bar, which "
+            "stand between labels: write the name without one, or give a column of 0 and 1 "
+            "for each label"
+        )
+    return ";".join(names)
+
+
+def as_cell(value: Any) -> str:
     """Writes one value as text: truth is 1, and nothing is empty."""
     if is_nothing(value):
         return ""
@@ -312,16 +345,20 @@ def _as_cell(value: Any) -> str:
 
 def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:
     """Takes labels out of the headers of the sequences."""
-    shown = pattern if isinstance(pattern, str) else pattern.pattern
+    text: Any = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"label_from_header must be a regular expression of text, got {shown(pattern)}"
+        )
     try:
         search = re.compile(pattern).search
     except re.error as error:
-        raise ArgumentError(f"'{shown}' is no regular expression: {error}") from error
+        raise ArgumentError(f"'{text}' is no regular expression: {error}") from error
     headers = list(records.headers())
     ids = (header_text(header_id(header)) for header in headers)
     found = zip(ids, map(search, map(header_text, headers)), strict=True)
     cells = {name: (_group(match),) for name, match in found if match}
-    return Source(f"headers searched for '{shown}'", names[:1], cells)
+    return Source(f"headers searched for '{text}'", names[:1], cells)
 
 
 def _group(match: re.Match[str]) -> str:

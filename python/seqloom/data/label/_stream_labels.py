@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from seqloom.data._ids import ids_of
-from seqloom.data.label._labels import number_labels
-from seqloom.data.label._missing import MISSING, drop_missing, is_nothing
+from seqloom.data.label._labels import class_names, number_labels
+from seqloom.data.label._missing import MISSING, drop_missing, is_nothing, marks_of
 from seqloom.data.label._source import labels_by_id
 from seqloom.errors import ArgumentError, LabelError
 
@@ -72,9 +72,10 @@ class StreamLabels:
             raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
         if labels is None:
             return None
-        skip, names = unlabelled == "skip", None if classes is None else tuple(classes)
+        skip = unlabelled == "skip"
+        names = None if classes is None else class_names(classes)
         if callable(labels):
-            marks = {"", *missing} - set(names or ())
+            marks = {"", *marks_of(missing)} - set(names or ())
             kind = None if names is None else "classify"
             none: NDArray[Any] = np.zeros(0)
             return cls(

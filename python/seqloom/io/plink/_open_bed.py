@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, MissingFileError
@@ -257,6 +257,20 @@ class open_bed(BedProperties):
     def major(self) -> str:
         """What a line of the .bed is: ``"SNP"`` or ``"individual"``."""
         return self._open().major
+
+    def __len__(self) -> int:
+        raise ArgumentError(
+            f"{self} has two axes: .iid_count individuals and .sid_count variants"
+        )
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: object) -> NoReturn:
+        raise ArgumentError(
+            f"{self}: genotypes are read by .read(index), such as .read(np.s_[0, :]) for "
+            "the first individual; sl.data.GenotypeDataset gives samples one by one"
+        )
 
     def __enter__(self) -> Self:
         return self
