@@ -123,6 +123,14 @@ SHAPES = {
         lambda t: F.conv2d(t(2, 5, 5), t(1, 2, 2, 2)),
         r"4 axes.*\(n, c, h, w\)",
     ),
+    "a filter longer than its row": (
+        lambda t: F.conv1d(t(1, 1, 2), t(1, 1, 3)),
+        r"conv1d: no window of \[3\] places fits into \[2\]",
+    ),
+    "a filter spread over more than the image": (
+        lambda t: F.conv2d(t(1, 1, 9, 4), t(1, 1, 3, 3), dilation=2),
+        r"conv2d: no window of \[3, 3\]",
+    ),
     "columns without a batch": (lambda t: F.unfold(t(2, 5, 5), 2), "4 axes"),
     "columns of windows that do not fit": (
         lambda t: F.unfold(t(*PLANE), 9),

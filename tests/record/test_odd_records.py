@@ -145,7 +145,7 @@ UNWRITABLE = {
     "object": np.array([None]),
     "date": np.array(["2020"], "M8[D]"),
     "complex128": np.ones(1, "c16"),
-    "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
+    "masked": np.ma.masked_equal([1.0, 2.0], 2.0),
     "ragged": [[1], [1, 2]],
 }
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.optim._optimizer import Move, Optimizer, is_number
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
@@ -42,9 +42,11 @@ class AdamW(Optimizer):
         one_scale: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        if not all(0 <= beta < 1 for beta in betas) or eps <= 0 or weight_decay < 0:
+        pair = betas if isinstance(betas, (tuple, list)) else ()
+        both = len(pair) == 2 and all(is_number(each, below=1) for each in pair)  # noqa: PLR2004
+        if not both or not is_number(eps) or eps == 0 or not is_number(weight_decay):
             raise ArgumentError(
-                f"AdamW needs betas in [0, 1), eps > 0 and weight_decay >= 0; "
+                "AdamW needs two betas in [0, 1), eps > 0 and weight_decay >= 0; "
                 f"got {betas}, {eps}, {weight_decay}"
             )
         self.betas, self.eps = betas, eps

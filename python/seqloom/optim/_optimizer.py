@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, DTypeError
@@ -232,8 +233,15 @@ def _refuse_other_types(moves: list[Move], backend: Backend, error: Exception) -
             ) from error
 
 
-def _checked(lr: float) -> float:
+def is_number(value: Any, least: float = 0, below: float = math.inf) -> bool:
+    """Whether a value is a number from the least up and below the other; NaN is none."""
+    return isinstance(value, Real) and least <= float(value) < below
+
+
+def _checked(lr: Any) -> Any:
     """A learning rate that makes sense."""
-    if not (math.isfinite(lr) and lr >= 0):
-        raise ArgumentError(f"the learning rate must be a number from 0 up, got {lr}")
-    return lr
+    if not is_number(lr) and not (
+        getattr(lr, "shape", None) == () and is_number(lr.item())
+    ):
+        raise ArgumentError(f"the learning rate must be a number from 0 up, got {lr!r}")
+    return lr if isinstance(lr, Real) else lr.item()

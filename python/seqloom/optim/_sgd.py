@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.optim._optimizer import Move, Optimizer, is_number
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -39,7 +39,8 @@ class SGD(Optimizer):
         no_decay: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        if not 0 <= momentum < 1 or weight_decay < 0 or (nesterov and not momentum):
+        numbers = is_number(momentum, below=1) and is_number(weight_decay)
+        if not numbers or (nesterov and not momentum):
             raise ArgumentError(
                 "SGD needs a momentum in [0, 1), a weight_decay from 0 up, and a momentum "
                 f"for nesterov; got {momentum}, {weight_decay}, {nesterov}"

@@ -146,8 +146,8 @@ def _writable(name: Any, value: Any) -> Any:
         )
     if np.ma.is_masked(value):
         raise RecordError(
-            f"{name}: a record keeps no mask; pass the values as array.filled(...), and the "
-            "mask as an array of its own"
+            f"{name}: a record keeps no mask; pass the values as array.filled(...), and "
+            "the mask as an array of its own"
         )
     array = _array_of(name, value)
     native = array.dtype.newbyteorder("=")
@@ -175,7 +175,7 @@ def _array_of(name: str, value: Any) -> Any:
 def _fact(value: Any) -> Any:
     """A number of NumPy as Python's; JSON holds no other objects."""
     if isinstance(value, np.generic):
-        return value.item()
+        return cast("Any", value).item()
     raise RecordError(
         f"a record's metadata hold texts, numbers, lists and dicts, not a "
         f"{type(value).__name__}: {value!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.nn.functional._geometry import number, pair, require_axes
+from seqloom.nn.functional._geometry import number, pair, require_axes, require_window
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def conv1d(
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
-        ShapeError: The arrays have other axes, or do not go together.
+        ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
         >>> import seqloom as sl
@@ -51,6 +51,7 @@ def conv1d(
     require_axes("conv1d", 3, x, weight)
     step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
     x, around = _padded(x, weight, (step,), padding, (apart,))
+    require_window(x, weight.shape[2:], around, (apart,), "conv1d")
     options = {"groups": number("groups", groups, 1)} if groups != 1 else {}
     return apply(
         "conv1d",
@@ -84,7 +85,7 @@ def conv2d(
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
-        ShapeError: The arrays have other axes, or do not go together.
+        ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
         >>> import seqloom as sl
@@ -96,6 +97,7 @@ def conv2d(
     require_axes("conv2d", 4, x, weight)
     step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
     x, around = _padded(x, weight, step, padding, apart)
+    require_window(x, weight.shape[2:], around, apart, "conv2d")
     geometry = {"stride": step, "padding": around, "dilation": apart}
     return apply("conv2d", x, weight, bias, **geometry, groups=number("groups", groups, 1))
 
@@ -172,7 +174,7 @@ def conv_transpose1d(
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
             a stride or a dilation makes room for.
-        ShapeError: The arrays have other axes, or do not go together.
+        ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
         >>> import seqloom as sl
@@ -219,7 +221,7 @@ def conv_transpose2d(
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
             a stride or a dilation makes room for.
-        ShapeError: The arrays have other axes, or do not go together.
+        ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
         >>> import seqloom as sl

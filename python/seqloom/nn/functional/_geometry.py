@@ -66,14 +66,26 @@ def require_pool(
     shape, axes = x.shape, len(kernel)
     if len(shape) != axes + 2:
         require_axes(name, axes + 2, x)
-    sizes = zip(shape[2:], kernel, padding, dilation, strict=True)
-    for length, wide, around, apart in sizes:
+    for wide, around in zip(kernel, padding, strict=True):
         if 2 * around > wide:
             raise ArgumentError(
                 f"{name}: padding {around} is more than half the kernel of {wide}"
             )
+    require_window(x, kernel, padding, dilation, name)
+
+
+def require_window(
+    x: Tensor,
+    kernel: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    name: str,
+) -> None:
+    """Refuses windows that are longer than the row: jax gives nothing for them."""
+    sizes = zip(x.shape[2:], kernel, padding, dilation, strict=True)
+    for length, wide, around, apart in sizes:
         if apart * (wide - 1) + 1 > length + 2 * around:
-            raise too_long(name, kernel, shape[2:])
+            raise too_long(name, kernel, x.shape[2:])
 
 
 def too_long(name: str, kernel: Sequence[int], sizes: Sequence[int]) -> ShapeError:

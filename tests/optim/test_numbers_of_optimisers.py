@@ -1,0 +1,57 @@
+"""Numbers that would make every weight NaN, or are none, are refused before a step."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+from seqloom.optim import SGD, AdamW
+
+NAN, INF = float("nan"), float("inf")
+REFUSED = [
+    (AdamW, {"weight_decay": NAN}),
+    (AdamW, {"weight_decay": INF}),
+    (AdamW, {"weight_decay": "0.1"}),
+    (AdamW, {"eps": NAN}),
+    (AdamW, {"eps": 0}),
+    (AdamW, {"betas": (0.9,)}),
+    (AdamW, {"betas": 0.9}),
+    (AdamW, {"betas": (0.9, NAN)}),
+    (SGD, {"weight_decay": NAN}),
+    (SGD, {"momentum": NAN}),
+    (SGD, {"momentum": None}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), REFUSED)
+def test_an_optimiser_refuses_what_is_no_number_or_out_of_range(kind, options):
+    with pytest.raises(ArgumentError, match=f"{kind.__name__} needs"):
+        kind(**options)
+
+
+def test_numbers_of_numpy_are_numbers_to_an_optimiser():
+    half: Any = np.float32(0.5)
+    made = AdamW(betas=(half, 0), eps=np.float64(1e-8), weight_decay=half)
+    assert made.betas == (0.5, 0)
+
+
+def stepped(lr):
+    """A weight after one step with a learning rate."""
+    layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+    x = layer.backend.tensor([[1.0, 2.0]])
+    _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)
+    return SGD().step(lr, layer, grads).weight.value.numpy()
+
+
+@pytest.mark.parametrize("lr", ["0.1", None, [0.1], np.array([0.1]), NAN, -1.0])
+def test_a_learning_rate_that_is_no_number_is_refused(lr):
+    with pytest.raises(ArgumentError, match="learning rate must be a number from 0 up"):
+        stepped(lr)
+
+
+def test_a_learning_rate_may_be_a_scalar_of_any_library():
+    torch = pytest.importorskip("torch")
+    for lr in (np.float32(0.5), np.array(0.5), torch.tensor(0.5)):
+        np.testing.assert_array_equal(stepped(lr), stepped(0.5))
