@@ -187,3 +187,11 @@ def test_the_check_of_lines_ends_may_be_left_out(call, tmp_path):
         assert call(*words, "--skip-format-check").code == 0
     said = call("train", FASTA, "--labels", TABLE, "--skip-format-check", "--out", "r")
     assert "--skip-format-check: only for genotypes" in said.err
+
+
+def test_a_bed_without_labels_is_bad_input(call, tmp_path):
+    sl.io.to_bed(tmp_path / "x.bed", np.eye(4, dtype="int8"))
+    said = call("train", tmp_path / "x.bed", "--out", tmp_path / "run")
+    assert said.code == 2
+    assert "x.bed: holds no labels to learn: give --labels TABLE" in said.err
+    assert "task None" not in said.out

@@ -594,3 +594,18 @@ def test_an_option_of_another_type_is_answered_by_a_sentence(fasta, name):
 def test_a_list_of_texts_that_are_no_tables_is_told_how_to_be_labels(fasta):
     with pytest.raises(MissingFileError, match=r"labels in the order .* np\.array"):
         SequenceDataset(fasta(FOUR), labels=["x", "y", "x", "y"])
+
+
+@pytest.mark.parametrize("classes", [("0", "1"), ("0.0", "1.0")])
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_whole_number_is_its_class_however_it_is_written(fasta, classes, kind):
+    data = SequenceDataset(
+        fasta(FOUR), labels=np.array([1, 0, 0, 1], kind), classes=classes
+    )
+    assert data.classes == classes
+    assert values(data) == [1, 0, 0, 1]
+
+
+def test_another_number_is_none_of_the_classes(fasta):
+    with pytest.raises(LabelError, match=r"label '2\.0' is none of the classes 0, 1"):
+        SequenceDataset(fasta(FOUR), labels=np.array([1.0, 0, 0, 2]), classes=["0", "1"])

@@ -129,3 +129,10 @@ def test_a_version_of_null_names_its_file(folder):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": None}))
     with pytest.raises(ConfigError, match=r"config\.json: version must be"):
         sl.models.load(folder)
+
+
+def test_a_folder_of_folds_names_one_of_them(tmp_path):
+    (tmp_path / "fold-1").mkdir()
+    (tmp_path / "fold-1/config.json").write_text("{}")
+    with pytest.raises(MissingFileError, match=r"expected a run folder, such as .*fold-1"):
+        sl.models.load(tmp_path)

@@ -16,6 +16,7 @@ from seqloom.cli._options import (
     NetworkOptions,
     SequenceOptions,
 )
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from seqloom.data import GenotypeDataset, SequenceDataset
@@ -55,6 +56,8 @@ def read_training(
             console, files, options=options, sequences=sequences, network=network
         )
     console.print(str(data))
+    if data.labels is None:
+        raise LabelError(f"{files[0]}: holds no labels to learn: give --labels TABLE")
     show_letters(console, data)
     if options.task == "auto":
         console.print(f"task {data.task}, guessed from the labels; --task names another")

@@ -201,7 +201,9 @@ def _read_config(home: Path) -> dict[str, Any]:
         found = "is a file" if home.exists() else "no such folder"
         raise MissingFileError(f"{home}: {found}; expected a run folder")
     if not path.exists():
-        raise MissingFileError(f"{home}: no config.json in it; expected a run folder")
+        folds = sorted(home.glob("fold-*/config.json"))
+        hint = f", such as {folds[0].parent}" if folds else ""
+        raise MissingFileError(f"{home}: no config.json in it; expected a run folder{hint}")
     try:
         facts: Any = json.loads(path.read_bytes())
     except RecursionError:

@@ -13,6 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from seqloom._text import printable
 from seqloom.infer._score_bar import Speed
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ class Watch:
         """Says what begins and shows the bar."""
         self._plan = plan
         self._lowest = _lowest_before(plan)
+        noun = printable(plan.noun)
         going_on = f", from epoch {plan.first_epoch} on" if plan.first_epoch > 1 else ""
         self._console.print(
-            f"{plan.parameters:,} parameters learn from {plan.samples:,} {plan.noun} in "
+            f"{plan.parameters:,} parameters learn from {plan.samples:,} {noun} in "
             f"{plan.batches:,} batches, {plan.epochs:,} times{going_on}"
         )
         done = (plan.first_epoch - 1) * plan.samples

@@ -308,3 +308,10 @@ def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
         next(iter(bed))
     assert bed
     assert [bed] == [bed]
+
+
+@pytest.mark.parametrize("dtype", ["foo", 3, "int16"])
+def test_another_kind_of_numbers_is_refused(tmp_path, dtype):
+    to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
+    with pytest.raises(ArgumentError, match=r"dtype .* not known"):
+        open_bed(tmp_path / "a.bed").read(dtype=dtype)

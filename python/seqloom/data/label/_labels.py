@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,11 +108,20 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Labels:
         classes = _sorted(set(names))
         _check_several(source, classes, len(ids))
     number = {name: i for i, name in enumerate(classes)}
+    names = [name if name in number else _as_class(name, number) for name in names]
     stranger = next((i for i, name in enumerate(names) if name not in number), None)
     if stranger is not None:
         raise _unknown(source, ids[stranger], classes, label=names[stranger])
     values = np.fromiter((number[name] for name in names), np.int64, len(names))
     return Labels("classify", classes, values)
+
+
+def _as_class(name: str, classes: Container[str]) -> str:
+    """Writes a whole number as the classes have it: a column with gaps has 1.0 for 1."""
+    whole = name.removesuffix(".0")
+    if not _INTEGER.fullmatch(whole):
+        return name
+    return next((same for same in (whole, f"{whole}.0") if same in classes), name)
 
 
 def _sorted(names: set[str]) -> Cells:

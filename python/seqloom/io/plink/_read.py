@@ -25,10 +25,14 @@ def kind_of(dtype: DTypeLike) -> np.dtype[Any]:
     """Gives the kind of numbers that is asked for; a .bed file is read as one of three."""
     if isinstance(dtype, str) and (kind := _NAMED.get(dtype)):
         return kind
-    asked = cast("np.dtype[Any]", np.dtype(dtype))
-    if asked not in _KINDS:
+    try:
+        asked = cast("np.dtype[Any] | None", np.dtype(dtype))
+    except (TypeError, ValueError):
+        asked = None
+    if asked is None or asked not in _KINDS:
         raise ArgumentError(
-            f"dtype '{asked}' not known, only 'int8', 'float32', and 'float64' are allowed."
+            f"dtype '{dtype if asked is None else asked}' not known, only 'int8', "
+            "'float32', and 'float64' are allowed."
         )
     return asked
 
