@@ -42,8 +42,9 @@ class AdamW(Optimizer):
         one_scale: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        pair = betas if isinstance(betas, (tuple, list)) else ()
-        both = len(pair) == 2 and all(is_number(each, below=1) for each in pair)  # noqa: PLR2004
+        given: Any = betas
+        both = type(given) in (tuple, list) and len(given) == 2  # noqa: PLR2004
+        both = both and all(is_number(each, below=1) for each in given)
         if not both or not is_number(eps) or eps == 0 or not is_number(weight_decay):
             raise ArgumentError(
                 "AdamW needs two betas in [0, 1), eps > 0 and weight_decay >= 0; "

@@ -1,5 +1,7 @@
 """What a compiled step reads from around it may change: the step sees it."""
 
+import random
+from random import uniform
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,6 +196,33 @@ def test_a_large_array_is_refused_by_its_name():
     step = sl.tensor.compile(lambda x: x + table)
     with pytest.raises(CaptureError, match=r"the array table of 4 MB .* argument"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
+
+
+LOCAL = np.random.default_rng(0)
+DRAWS = {
+    "a generator of NumPy": lambda: 2 * LOCAL.normal(),
+    "a generator that a helper is given": lambda: drawn(LOCAL),
+    "np.random": lambda: 2 * np.random.random(),  # noqa: NPY002
+    "random": lambda: 2 * random.random(),  # noqa: S311
+    "a function of random": lambda: uniform(0, 1),  # noqa: S311
+}
+
+
+def drawn(rng):
+    return rng.normal()
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_a_draw_that_would_be_the_same_at_every_call_is_refused(kind):
+    draw = DRAWS[kind]
+    step = sl.tensor.compile(lambda x: x * draw())
+    with pytest.raises(CaptureError, match=r"draws from a .*use a key"):
+        step(sl.tensor.backend("numpy").tensor([1.0]))
+
+
+def test_a_generator_that_the_step_does_not_draw_from_is_no_fault():
+    step = sl.tensor.compile(lambda x, far=False: x * LOCAL.normal() if far else x)
+    assert step(sl.tensor.backend("numpy").tensor([1.0])).tolist() == [1.0]
 
 
 def test_what_stays_makes_one_program():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from seqloom.errors import CaptureError
+from seqloom.tensor._compile._drawn import generators
 from seqloom.tensor._leaves import HasLeaves, frozen, itself
 from seqloom.tensor._memory._origin import is_machinery
 
@@ -27,6 +28,7 @@ _MOST_PARTS, _DEEPEST = 1000, 8
 _NESTED = frozenset({list, tuple, set, dict})
 _PLAIN = frozenset({int, float, complex, str, bytes, bool, type(None)})
 _WRITES = frozenset({"append", "add", "extend", "update", "insert", "setdefault", "pop"})
+_DRAWING = ("numpy", "random")  # modules whose functions share a generator
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax", "seqloom"})
 
 
@@ -50,6 +52,7 @@ class Around:
     def __init__(self, function: Any, holders: list[Any]) -> None:
         self._seen: set[Any] = set()
         self._reads: list[Read] = []
+        self._sources: list[Any] = []
         self._follow(function, needed=True)
         kinds: dict[type, None] = {type(each): None for each in _parts(holders)}
         for kind in kinds:
@@ -71,6 +74,10 @@ class Around:
             self._state = tuple([_frozen(value, read) for read, value in pairs])
             self._values = values
         return self._state
+
+    def generators(self) -> list[tuple[Any, Any]]:
+        """The generators of random numbers that it may draw from, and their states."""
+        return generators([*self._values, *self._sources])
 
     def _follow(self, function: Any, *, needed: bool, owner: Any = None) -> None:
         """Collects what a function of the user's reads, and what those that it names do."""
@@ -94,6 +101,7 @@ class Around:
     def _take(self, read: Read) -> None:
         """Notes one read; a function is followed too."""
         value = _value(read)
+        self._sources.append(_source(read))
         if isinstance(value, ModuleType) or _is_of_library(value):
             return
         self._reads.append(read)
@@ -180,6 +188,17 @@ def _value(read: Read) -> Any:
             break
         value = found
     return value
+
+
+def _source(read: Read) -> Any:
+    """The library's own generator that a function such as ``np.random.normal`` is of."""
+    found = _root(read)
+    for name in read.attributes:
+        if not isinstance(found, ModuleType) or not found.__name__.startswith(_DRAWING):
+            break
+        found = getattr(found, name, None)
+    is_method = isinstance(found, (MethodType, BuiltinMethodType))
+    return found.__self__ if is_method else None
 
 
 def _root(read: Read) -> Any:

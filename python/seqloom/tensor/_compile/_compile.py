@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._around import Around
 from seqloom.tensor._compile._differences import difference
+from seqloom.tensor._compile._drawn import require_undrawn
 from seqloom.tensor._compile._locks import renewed
 from seqloom.tensor._compile._signature import Signature
 from seqloom.tensor._compile._trace import traced
@@ -60,8 +61,9 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
         the first. Without `function`, a decorator.
 
     Raises:
-        CaptureError: At a call, where the function asks for a value inside the step or
-            uses a module that it was not given.
+        CaptureError: At a call, where the function asks for a value inside the step, uses
+            a module that it was not given, or draws from a generator of NumPy's or Python's
+            that it reads from around it.
 
     Examples:
         >>> import seqloom as sl
@@ -158,7 +160,9 @@ class Compiled:
                 program, after = self._programs[given.key, around], given
             else:
                 same = {k: each for (k, a), each in self._programs.items() if a == around}
+                before = self._around.generators()
                 program, after = traced(self._function, arguments, given, same)
+                require_undrawn(before)
                 self._keep((after.key, around), program)
         return lambda _: program(after)
 
