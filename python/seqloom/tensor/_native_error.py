@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import (
     ArgumentError,
+    BackendError,
     DTypeError,
     MemoryLimitError,
     NumberRangeError,
@@ -60,6 +61,8 @@ def translated(
         return error
     for arg in args:
         _refuse_released(arg)
+        if (foreign := _foreign(arg, name, backend)) is not None:
+            return foreign
     inputs = ", ".join(map(described, args))
     # The first line says it; what follows is the library's advice to its own users.
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -88,6 +91,17 @@ def _refuse_released(arg: Any) -> None:
     if isinstance(arg, (list, tuple)):
         for each in cast("list[Any]", arg):
             _refuse_released(each)
+
+
+def _foreign(arg: Any, name: str, backend: Backend) -> SeqloomError | None:
+    """The error of a torch array beside tensors of another library, which never works."""
+    library = type(arg).__module__.partition(".")[0]
+    if name == "tensor" or library != "torch" or library in str(backend):
+        return None
+    return BackendError(
+        f"{name} got an array of torch ({type(arg).__name__}) beside tensors on {backend}; "
+        "make it a tensor of the same backend: backend.tensor(array)"
+    )
 
 
 def _kind(error: Exception) -> type[SeqloomError]:

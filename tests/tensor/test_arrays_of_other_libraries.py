@@ -1,0 +1,25 @@
+"""An array of another library beside a tensor: the error says what to do."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import BackendError
+
+torch = pytest.importorskip("torch")
+
+WAYS = {
+    "times": lambda x, array: x * array,
+    "a matrix product": lambda x, array: x @ array,
+    "a layer": lambda x, array: sl.nn.Linear(2, 2).bind(x.backend, sl.Key(0))(array),
+    "a function": lambda x, array: sl.tensor.where(x > 0, x, array),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_array_of_torch_beside_tensors_of_numpy_is_named(way):
+    x = sl.tensor.backend("numpy").tensor(np.ones((2, 2), np.float32))
+    with pytest.raises(
+        BackendError, match=r"an array of torch \(Tensor\).*backend\.tensor"
+    ):
+        WAYS[way](x, torch.ones(2, 2))
