@@ -4,7 +4,7 @@ from pathlib import Path
 
 import seqloom as sl
 
-HOME = Path(__file__).parent / "data/genotypes"
+HOME = Path(sl.__file__).parent / "_demo/genotypes"
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def test_a_file_with_its_variants_in_another_order_gets_fits_scores(whole, tmp_p
 
 
 def test_the_example_runs(tmp_path):
-    script = HOME.parents[1] / "genotypes.py"
+    script = Path(__file__).parents[2] / "examples/genotypes.py"
     done = subprocess.run(
         [sys.executable, script], check=True, cwd=tmp_path, capture_output=True, text=True
     )

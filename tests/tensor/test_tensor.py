@@ -17,9 +17,13 @@ def test_pythons_floats_become_float32():
     assert B.tensor([1.0]).dtype == np.float32
 
 
-def test_an_array_keeps_its_type_and_memory():
+def test_an_array_keeps_its_type():
+    assert B.tensor(np.zeros(3)).dtype == np.float64
+
+
+def test_an_array_that_is_shared_keeps_its_memory():
     array = np.zeros(3)
-    assert np.shares_memory(B.tensor(array).numpy(), array)
+    assert np.shares_memory(B.from_numpy(array).numpy(), array)
 
 
 def test_a_number_on_the_left_is_an_operand():
@@ -115,7 +119,7 @@ def test_a_dropped_result_frees_what_it_recorded():
 
     factor = Watched(3)
     watch = weakref.ref(factor)
-    result = A.tensor(np.ones(3), requires_grad=True) * factor
+    result = A.tensor(np.ones(3), requires_grad=True) * A.from_numpy(factor)
     del factor
     assert watch() is not None
     del result

@@ -205,4 +205,5 @@ def test_the_report_speaks_of_samples(start, cohort):
 def test_samples_without_a_label_are_counted_once(start, cohort):
     trait = {f"iid{i}": "NA" if i % 6 == 0 else i / 7 for i in range(1, 61)}
     report = start(data=cohort(phenotype=trait)).report
-    assert report.notes == ("The label of 10 samples is missing; they were left out.",)
+    counted = [note for note in report.notes if "missing" in note]
+    assert counted == ["The label of 10 samples is missing; they were left out."]
