@@ -25,7 +25,7 @@ def make(tmp_path_factory):
     def make(classes):
         (folder / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(len(classes))))
         labels = {f"s{i}": name for i, name in enumerate(classes)}
-        return SequenceDataset(folder / "a.fa", labels=labels, classes="abc")
+        return SequenceDataset(folder / "a.fa", labels=labels, classes=["a", "b", "c"])
 
     return make
 
@@ -179,3 +179,17 @@ def test_a_part_answers_as_the_whole_does(hundred):
 def test_fingerprints_tell_parts_apart(hundred):
     prints = [Subset(hundred, rows).fingerprint() for rows in ([0, 1], [1, 0], [0, 1])]
     assert prints[0] == prints[2] != prints[1]
+
+
+def test_parts_of_one_dataset_are_joined_by_plus(hundred):
+    train, valid = split(hundred, (0.8, 0.2), seed=1)
+    assert (train + valid).ids == train.ids + valid.ids
+    assert (hundred + valid).ids == hundred.ids + valid.ids
+    assert (valid + hundred).dataset is hundred
+
+
+@pytest.mark.parametrize("other", [[1], "part", 3])
+def test_what_is_no_part_of_the_same_dataset_is_not_joined(hundred, make, other):
+    another = make("ab")[:] if other == "part" else other
+    with pytest.raises(ArgumentError, match="joins parts of one dataset, got a "):
+        hundred + another

@@ -10,7 +10,7 @@ import numpy as np
 from seqloom.data._describe import as_html, class_counts, describe
 from seqloom.data._epoch import Epoch
 from seqloom.data._position import epoch_of, position, positions
-from seqloom.data._subset import Subset
+from seqloom.data._subset import Subset, join_parts
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -171,6 +171,10 @@ class NumberedItems(ABC):
         for start in range(0, len(self), _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, len(self)))
             yield from self.items_at(rows, epoch)
+
+    def __add__(self, other: NumberedItems | Subset) -> Subset:
+        """Joins this dataset and a part of it."""
+        return join_parts(self[:], other)
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Subset:
     """Some sequences of a dataset, in the order given; classes stay the whole's.
 
+    Parts of one dataset are joined by ``+``: ``train + valid``.
+
     Args:
         dataset: The whole, or a part of it.
         indices: Which sequences: positions, or a mask of True and False.
@@ -138,6 +140,10 @@ class Subset:
     def _repr_html_(self) -> str:
         """Shows the part in a notebook."""
         return as_html("Subset", str(self), self.paths)
+
+    def __add__(self, other: NumberedItems | Subset) -> Subset:
+        """Joins two parts of one dataset, this one's sequences first."""
+        return join_parts(self, other)
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -315,3 +321,16 @@ def learning_from(
         return Subset(whole, dataset.indices)
     learn = getattr(dataset, "learning_from", None)
     return dataset if learn is None else learn(rows)
+
+
+def join_parts(left: Subset, right: object) -> Subset:
+    """Makes one part of two; those of two datasets are refused."""
+    # In two datasets one number may stand for two classes: joined, they would be mixed.
+    other = right.dataset if isinstance(right, Subset) else right
+    if other is not left.dataset:
+        raise ArgumentError(
+            f"+ joins parts of one dataset, got a {type(right).__name__} of another; give "
+            "all files to one dataset: SequenceDataset([a, b], labels=[a_table, b_table])"
+        )
+    rows = right.indices if isinstance(right, Subset) else np.arange(len(left.dataset))
+    return Subset(left.dataset, np.concatenate([left.indices, rows]))
