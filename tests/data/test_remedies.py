@@ -34,6 +34,12 @@ def guess(text, **options):
     return guess_alphabet("a.fa", **options)
 
 
+def look(text, **options):
+    """Inspects a FASTA file of some text."""
+    Path("a.fa").write_text(text)
+    return sl.io.inspect("a.fa", **options)
+
+
 def protein(letters, **policy):
     """Opens one protein with an encoder of some policy."""
     return SequenceDataset({"a": letters}, encoder=OneHot("protein", **policy))
@@ -57,6 +63,8 @@ REMEDIES = [
     (dataset, {"text": BLANK}, {"whitespace": "strip"}),
     (stream, {"text": BLANK}, {"whitespace": "strip"}),
     (guess, {"text": BLANK}, {"whitespace": "strip"}),
+    (look, {"text": BLANK}, {"whitespace": "strip"}),
+    (look, {"text": COMMENT}, {"comments": "skip"}),
     (dataset, {"text": COMMENT}, {"comments": "skip"}),
     (stream, {"text": COMMENT}, {"comments": "skip"}),
     (guess, {"text": COMMENT}, {"comments": "skip"}),
@@ -108,7 +116,7 @@ def test_a_remedy_that_is_named_is_accepted_there(door, given, remedy):
     door(**{**given, **remedy})
 
 
-@pytest.mark.parametrize("door", [dataset, stream, guess])
+@pytest.mark.parametrize("door", [dataset, stream, guess, look])
 def test_headers_without_a_word_are_numbered_where_asked(door):
     text = PLAIN.replace(">b", ">")
     with pytest.raises(SeqloomError, match="expected an id"):
@@ -117,11 +125,52 @@ def test_headers_without_a_word_are_numbered_where_asked(door):
     assert dataset(text, ids="number").ids == ["a", "1", "c"]
 
 
+SPANS = {"chrom": ["a"], "start": [1], "stop": [7]}
+INDEXES = {
+    "SequenceIndex": sl.io.SequenceIndex,
+    "build_index": sl.io.build_index,
+    "IntervalDataset": lambda path: sl.data.IntervalDataset(path, SPANS),
+    "windows": lambda path: sl.data.windows(path, 4),
+    "seqloom index": lambda path: shell("index", path),
+}
+
+
+def shell(*words):
+    """Runs a command line; its error is raised here."""
+    from seqloom.cli._app import app
+
+    app(list(words))
+
+
+@pytest.mark.parametrize("door", INDEXES)
+@pytest.mark.parametrize(
+    ("text", "remedy"), [(BLANK, "--whitespace strip"), (COMMENT, "--comments skip")]
+)
+def test_what_an_index_cannot_leave_out_convert_does(door, text, remedy):
+    Path("a.fa").write_text(text)
+    with pytest.raises(SeqloomError, match=f"seqloom convert {remedy}"):
+        INDEXES[door]("a.fa")
+    shell("convert", "a.fa", "clean.fa", *remedy.split())
+    INDEXES[door]("clean.fa")
+
+
+def test_what_predict_does_not_take_a_dataset_does():
+    data = dataset(labels=TWO | {"c": "y"}, encoder=OneHot("dna"))
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    model = sl.train.fit(config, data, epochs=1).trained
+    Path("b.fa").write_text(BLANK)
+    call = r"SequenceDataset\(data, encoder=model.encoder, whitespace=.strip.\)"
+    with pytest.raises(SeqloomError, match=call):
+        sl.infer.predict(model, "b.fa")
+    cleaned = SequenceDataset("b.fa", encoder=model.encoder, whitespace="strip")
+    assert sl.infer.predict(model, cleaned).ids == ["a", "b", "c"]
+
+
 OPTIONS = {
-    "whitespace": ("train", "evaluate", "predict"),
-    "comments": ("train", "evaluate", "predict"),
-    "ids": ("train", "evaluate", "predict"),
-    "quality": ("train", "evaluate", "predict"),
+    "whitespace": ("inspect", "convert", "train", "evaluate", "predict"),
+    "comments": ("inspect", "convert", "train", "evaluate", "predict"),
+    "ids": ("inspect", "convert", "train", "evaluate", "predict"),
+    "quality": ("inspect", "convert", "train", "evaluate", "predict"),
     "sequence_column": ("train", "evaluate", "predict"),
     "id_column": ("train", "evaluate", "predict"),
     "missing_covariates": ("train", "evaluate", "predict"),

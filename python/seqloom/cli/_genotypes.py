@@ -10,6 +10,7 @@ from rich.console import Console
 from seqloom.cli._options import (
     CovariateOptions,
     DataOptions,
+    FileOptions,
     GenotypeOptions,
     LabelOptions,
     SequenceOptions,
@@ -48,7 +49,7 @@ def check_options(
     _refuse(given, "only for sequences, but FILES are genotypes (a PLINK .bed)")
 
 
-def check_no_letters(sequences: SequenceOptions) -> None:
+def check_no_letters(sequences: FileOptions) -> None:
     """Refuses for genotypes how sequences are read."""
     why = "only for sequences, but FILES are genotypes (a PLINK .bed)"
     _refuse(_changed(sequences), why)
@@ -59,7 +60,7 @@ def check_no_reading(sequences: SequenceOptions) -> None:
     _refuse(_changed(sequences), "only for files; save standard input to one first")
 
 
-def _changed(options: SequenceOptions) -> dict[str, Any]:
+def _changed(options: FileOptions) -> dict[str, Any]:
     """Lists the options of sequences that are not as they are by default."""
     usual = type(options)()
     names = [field.name for field in fields(options)]

@@ -2,15 +2,17 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
 from seqloom.cli import _bed_inspect
 from seqloom.cli._check import check_free
+from seqloom.cli._genotypes import check_no_letters
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import PLACE, Flag
+from seqloom.cli._options import FILE_DEFAULTS, PLACE, FileOptions, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ def inspect(
     file: Annotated[str, PLACE],
     /,
     *,
-    quality: Literal["phred33", "phred64", "solexa"] = "phred33",
+    reading: FileOptions = FILE_DEFAULTS,
     plot: Path | None = None,
     overwrite: Flag = False,
     json: Flag = False,
@@ -35,7 +37,7 @@ def inspect(
     Args:
         file: A sequence file, or - for standard input; format and compression are told
             from the content.
-        quality: How FASTQ's qualities are to be read.
+        reading: How the file is read.
         plot: Draw lengths, qualities and composition into this PNG file.
         overwrite: Replace the picture where it is there already.
         json: Print JSON, for another program to read.
@@ -44,9 +46,10 @@ def inspect(
 
     check_free(plot, overwrite=overwrite)
     if plot is None and _bed_inspect.is_bed(file):
+        check_no_letters(reading)
         _bed_inspect.inspect(file, json=json)
         return
-    summary = look(file, quality=quality)
+    summary = look(file, **asdict(reading))
     console = open_console()
     if json:
         print_json(summary)

@@ -59,22 +59,32 @@ Threads = Annotated[
 
 @Parameter(name="*", group=SEQUENCES)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequenceOptions:
-    """Says how sequences are read.
+class FileOptions:
+    """Says how a sequence file is read.
 
     Args:
-        sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
         whitespace: Blanks among letters: an error, or left out.
         comments: Lines of FASTA that begin with ; or #: an error, or left out.
         ids: Headers without a word: an error, or numbered.
         quality: What a letter of quality means in FASTQ.
     """
 
-    sequence_column: str = "sequence"
     whitespace: Literal["error", "strip"] = "error"
     comments: Literal["error", "skip"] = "error"
     ids: Literal["error", "number"] = "error"
     quality: Literal["phred33", "phred64", "solexa"] = "phred33"
+
+
+@Parameter(name="*", group=SEQUENCES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceOptions(FileOptions):
+    """Says how sequences are read, of files and of tables.
+
+    Args:
+        sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
+    """
+
+    sequence_column: str = "sequence"
 
     def to_reading(self) -> dict[str, Any]:
         """Spells how files are read as `SequenceDataset` takes it."""
@@ -335,6 +345,7 @@ class ShownOptions(QuietOption):
 
 
 # What a command line without any of these options means.
+FILE_DEFAULTS = FileOptions()
 SEQUENCE_DEFAULTS = SequenceOptions()
 LETTER_DEFAULTS = LetterOptions()
 LABEL_DEFAULTS = LabelOptions()

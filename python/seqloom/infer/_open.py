@@ -13,6 +13,7 @@ from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
 from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
+from seqloom.io._remedy import respelled
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import check_examples
 from seqloom.models._learned import seen_by
@@ -20,6 +21,8 @@ from seqloom.models._learned import seen_by
 FilePath: TypeAlias = str | os.PathLike[str]
 # A data frame or a data set of another library has no type that we could name.
 Readable: TypeAlias = Any
+# A dataset takes what `predict` and `evaluate` do not.
+_DATASET = "SequenceDataset(data, encoder=model.encoder, {python})"
 # What records of ours and of Biopython have.
 _LETTERS_OF = ("sequence", "seq")
 
@@ -41,7 +44,9 @@ def opened(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
         with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
             yield examples
     else:
-        yield _opened(trained.encoder, data)
+        with respelled(_DATASET):
+            examples = _opened(trained.encoder, data)
+        yield examples
 
 
 def labelled(trained: Trained, data: Examples | Readable) -> Examples:
@@ -61,7 +66,8 @@ def labelled(trained: Trained, data: Examples | Readable) -> Examples:
     options: dict[str, Any] = {"classes": trained.classes, "task": task}
     if task != "classify" and len(trained.classes) > 1:
         options["label_column"] = trained.classes
-    return SequenceDataset(data, encoder=trained.encoder, **options)
+    with respelled(_DATASET):
+        return SequenceDataset(data, encoder=trained.encoder, **options)
 
 
 def _is_of_sequences(data: object) -> bool:
@@ -160,7 +166,9 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
         held = Path(folder) / "stream"
         try:
             _copy(stream, held)
-            yield SequenceDataset(held, encoder=encoder, labels=False)
+            with respelled(_DATASET):
+                examples = SequenceDataset(held, encoder=encoder, labels=False)
+            yield examples
         except SeqloomError as error:
             # A reader knows the file by the name that it gave to open().
             words = (str(each).replace(str(held), name) for each in error.args)

@@ -13,11 +13,14 @@ from seqloom._text import printable
 from seqloom._threads import thread_count, watched
 from seqloom.errors import FileError, FormatError, MissingFileError
 from seqloom.io._regular import check_lasting
+from seqloom.io._remedy import respelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUFFIX = ".sli"
+# An index says where letters are, so that nothing between them can be left out.
+_CLEAN = "an index needs a clean file: seqloom convert {shell}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ def build_index(
         if on_progress is not None:
             on_progress(progress.bytes)
 
-    watched(make, look, stop=progress.stop)
+    with respelled(_CLEAN):
+        watched(make, look, stop=progress.stop)
     return side
 
 
@@ -165,7 +169,8 @@ def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
     def make() -> bytes | None:
         return _native.build_index(path, None, progress, threads)
 
-    kept = watched(make, lambda: None, stop=progress.stop) or b""
+    with respelled(_CLEAN):
+        kept = watched(make, lambda: None, stop=progress.stop) or b""
     native = _native.SequenceIndex.from_bytes(path, kept, threads)
     return OpenedIndex(native, None, f"the index is kept in memory ({why})")
 

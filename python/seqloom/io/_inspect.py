@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.io._open import Options
     from seqloom.io._origin import Origin
-    from seqloom.io._settings import Quality
+    from seqloom.io._settings import Comments, IdRule, Quality, Whitespace
 
 _BINS = 10
 _LONG_TAIL = 20
@@ -33,7 +34,14 @@ _EXAMPLES = 3
 _PLAIN = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
-def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Summary:
+def inspect(
+    path: str | os.PathLike[str],
+    *,
+    quality: Quality = "phred33",
+    comments: Comments = "error",
+    whitespace: Whitespace = "error",
+    ids: IdRule = "error",
+) -> Summary:
     """Looks through a sequence file and counts what it holds.
 
     Args:
@@ -41,13 +49,16 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
             named: that needs a second look.
         quality: How FASTQ's qualities are to be read: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``. Which of them are possible, the summary says.
+        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
+        ids: ``"number"`` takes headers without a word, each named by its record's number.
 
     Returns:
         Format, compression, records, lengths, letters, alphabet, GC, ids that stand twice,
         qualities, and what stands at each position.
 
     Raises:
-        ArgumentError: The quality encoding has an unknown name.
+        ArgumentError: An option has no such value.
         FileError: The file cannot be read, or it is a named pipe.
         FormatError: It is no sequence file, or cut.
 
@@ -69,9 +80,15 @@ def inspect(path: str | os.PathLike[str], *, quality: Quality = "phred33") -> Su
     """
     origin = origin_of(path)
     tally = Tally()
-    with _pointing_on(), open_sequences(origin, quality=quality) as reader:
+    options: Options = {
+        "quality": quality,
+        "comments": comments,
+        "whitespace": whitespace,
+        "ids": ids,
+    }
+    with _pointing_on(), open_sequences(origin, **options) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
-    examples, duplicates = _duplicates(origin, tally.names)
+    examples, duplicates = _duplicates(origin, tally.names, options)
     lengths, counts = tally.lengths, tally.counts
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
@@ -146,18 +163,21 @@ def _gc(counts: NDArray[np.int64]) -> float | None:
     return strong / (strong + weak) if strong + weak else None
 
 
-def _duplicates(origin: Origin, names: NDArray[np.uint64]) -> tuple[tuple[str, ...], int]:
+def _duplicates(
+    origin: Origin, names: NDArray[np.uint64], options: Options
+) -> tuple[tuple[str, ...], int]:
     """Counts ids that stood before; a file is read again only to name some."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
     is_named = twice.size and not isinstance(origin, StandardInput)
-    found: dict[str, None] = dict.fromkeys(_ids(origin, twice)) if is_named else {}
+    doubles = _ids(origin, twice, options) if is_named else ()
+    found: dict[str, None] = dict.fromkeys(doubles)
     return tuple(islice(found, _EXAMPLES)), names.size - kinds.size
 
 
-def _ids(origin: Origin, wanted: NDArray[np.uint64]) -> Iterator[str]:
+def _ids(origin: Origin, wanted: NDArray[np.uint64], options: Options) -> Iterator[str]:
     """Reads the ids that stand twice."""
-    with open_sequences(origin) as reader:
+    with open_sequences(origin, **options) as reader:
         for batch in reader.batches(1 << 16, max_bytes=1 << 24):
             for row in np.isin(hash_ids(batch), wanted).nonzero()[0].tolist():
                 yield header_text(header_id(batch.headers[row].tobytes()))
