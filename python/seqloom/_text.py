@@ -1,4 +1,4 @@
-"""Text that came from a file, made safe to print."""
+"""Text that came from a file: its numbers, and how it is safe to print."""
 
 from __future__ import annotations
 
@@ -31,6 +31,53 @@ def printable(text: object, *, lines: bool = False) -> str:
     return "".join(
         each if each.isprintable() or each in kept else _spell(each) for each in text
     )
+
+
+def decimal(text: str) -> float:
+    """Reads a number in the digits 0 to 9, as files have it.
+
+    Python's ``float`` also takes ``1_000`` and digits of other scripts: those are names.
+
+    Args:
+        text: A cell of a table.
+
+    Returns:
+        The number; ``nan`` and ``inf`` are some.
+
+    Raises:
+        ValueError: It is none.
+
+    Examples:
+        >>> decimal("-1.5e3")
+        -1500.0
+    """
+    return float(_plain(text))
+
+
+def whole(text: str) -> int:
+    """Reads a whole number in the digits 0 to 9, as `decimal` does.
+
+    Args:
+        text: A cell of a table.
+
+    Returns:
+        The number.
+
+    Raises:
+        ValueError: It is none.
+
+    Examples:
+        >>> whole("-15")
+        -15
+    """
+    return int(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """Refuses what Python alone would read as digits."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return text
 
 
 def _spell(character: str) -> str:

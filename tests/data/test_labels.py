@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from pyarrow import parquet
 
 from seqloom.data import SequenceDataset, SequenceStream
 from seqloom.errors import (
@@ -609,3 +610,113 @@ def test_a_whole_number_is_its_class_however_it_is_written(fasta, classes, kind)
 def test_another_number_is_none_of_the_classes(fasta):
     with pytest.raises(LabelError, match=r"label '2\.0' is none of the classes 0, 1"):
         SequenceDataset(fasta(FOUR), labels=np.array([1.0, 0, 0, 2]), classes=["0", "1"])
+
+
+# Python reads these as numbers; NumPy's own reader of text and PLINK do not.
+NO_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
+
+
+@pytest.mark.parametrize("cell", NO_NUMBERS)
+def test_digits_of_another_script_or_with_underscores_are_no_numbers(labelled, cell):
+    text = f"id\tlabel\na\t1.5\nb\t{cell}\nc\t2.5\nd\t3.5\n"
+    with pytest.raises(LabelError, match=f"label '{cell}' is no finite number"):
+        labelled(text, task="regress")
+    with pytest.raises(LabelError, match="no numbers stand among numbers"):
+        labelled(text)
+
+
+def test_digits_of_another_script_are_names_of_classes(labelled):
+    data = labelled("id\tlabel\na\t\u0661\nb\t1\nc\t\u0661\nd\t1\n", task="classify")
+    assert data.classes == ("1", "\u0661")
+
+
+def test_whole_numbers_of_any_length_are_sorted_by_value(labelled):
+    long = "9" * 5000
+    data = labelled(f"id\tlabel\na\t{long}\nb\t10\nc\t{long}\nd\t9\n", task="classify")
+    assert data.classes == ("9", "10", long)
+
+
+LISTS = [["coding", "human"], ["coding"], [], ["mouse"]]
+HELD = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def a_parquet_file(tmp_path):
+    """Writes ids and lists of names."""
+    table = pa.table({"id": list("abcd"), "label": LISTS})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    return tmp_path / "a.parquet"
+
+
+@pytest.mark.parametrize("task", ["auto", "multilabel"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        lambda _: LISTS,
+        lambda _: dict(zip("abcd", map(set, LISTS), strict=True)),
+        lambda _: pd.Series(LISTS, index=list("abcd")),
+        lambda _: pd.DataFrame({"id": list("abcd"), "label": LISTS}),
+        lambda _: pl.DataFrame({"id": list("abcd"), "label": LISTS}),
+        lambda _: lambda record: LISTS["abcd".index(record.id)],
+        a_parquet_file,
+    ],
+    ids=["list", "dict", "series", "pandas", "polars", "function", "parquet"],
+)
+def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
+    data = SequenceDataset(fasta(FOUR), labels=labels(tmp_path), task=task)
+    assert (data.task, data.classes) == ("multilabel", ("coding", "human", "mouse"))
+    assert values(data) == HELD
+
+
+def test_lists_of_names_stand_in_a_table_of_sequences_and_of_a_stream(fasta):
+    frame = pd.DataFrame({"sequence": list(FOUR.values()), "label": LISTS})
+    assert values(SequenceDataset(frame)) == HELD
+    stream = SequenceStream(fasta(FOUR), labels=dict(zip("abcd", LISTS, strict=True)))
+    assert [item["label"].tolist() for item in stream] == HELD
+
+
+def test_none_among_lists_of_names_is_no_label(fasta):
+    lists = [["p", "q"], ["p"], None, []]
+    for labels in (lists, pd.DataFrame({"id": list("abcd"), "label": lists})):
+        with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
+            SequenceDataset(fasta(FOUR), labels=labels)
+        data = SequenceDataset(fasta(FOUR), labels=labels, unlabelled="skip")
+        assert values(data) == [[1, 1], [1, 0], [0, 0]]
+
+
+def test_a_list_of_one_name_each_is_a_class(fasta):
+    data = SequenceDataset(fasta(FOUR), labels=[["p"], ["q"], ["p"], ["q"]])
+    assert (data.task, values(data)) == ("classify", [0, 1, 0, 1])
+
+
+def test_lists_of_names_are_no_classes(fasta):
+    lists = [["p", "q"], ["p"], ["q"], ["q"]]
+    with pytest.raises(LabelError, match=r'list of several names.* task="multilabel"'):
+        SequenceDataset(fasta(FOUR), labels=lists, task="classify")
+
+
+def test_a_stream_takes_no_lists_of_a_function(fasta):
+    stream = SequenceStream(fasta(FOUR), labels=lambda record: [1] * len(record.id + "a"))
+    assert len(list(stream)) == 4
+    for wrong in (lambda _: ["p", "q"], lambda record: [0] * "abcd".index(record.id)):
+        with pytest.raises(LabelError, match="each record a number, a name, or as many"):
+            list(SequenceStream(fasta(FOUR), labels=wrong))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("id,label\na,x\n,y\nc,x\nd,y\n", "line 3: the cell of 'id' is empty"),
+        (pd.DataFrame({"id": ["a", None], "label": [0, 1]}), "row 2: an id is missing"),
+        ({"a": 0, None: 1}, r"an id is missing \(None\)"),
+    ],
+    ids=["csv", "frame", "dict"],
+)
+def test_a_label_without_an_id_is_an_error(fasta, table, labels, message):
+    labels = table(labels) if isinstance(labels, str) else labels
+    with pytest.raises((LabelError, FormatError), match=message):
+        SequenceDataset(fasta(FOUR), labels=labels)
+
+
+def test_a_line_of_separators_alone_is_empty(labelled):
+    data = labelled("id,label\na,x\n,\nb,y\nc,x\nd,y\n,\n")
+    assert values(data) == [0, 1, 0, 1]

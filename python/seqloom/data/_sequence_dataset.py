@@ -85,7 +85,7 @@ class SequenceDataset(SequenceItems):
         missing: The texts that are no label, such as NA, NaN and a point; None and NaN
             never are one. A name that ``classes`` has is a class.
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``: names between
-            commas in one column, or 0 and 1 in several.
+            commas in one column, lists of names in memory, or 0 and 1 in several.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.

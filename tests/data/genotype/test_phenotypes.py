@@ -435,3 +435,19 @@ def test_a_list_of_texts_that_are_no_phenotypes_tables_is_told_so(four):
         sl.errors.MissingFileError, match=r"phenotypes in the order .*array"
     ):
         sl.data.GenotypeDataset(four(), ["ca", "co", "ca", "co"])
+
+
+@pytest.mark.parametrize("cell", ["1_000", "\u0661"])
+def test_digits_that_plink_does_not_read_are_no_numbers(four, tmp_path, cell):
+    rows = [f"{name},{value}" for name, value in zip(NAMES, [0.5, cell, 2, 3], strict=True)]
+    (tmp_path / "y.csv").write_text("\n".join(["IID,Y", *rows]))
+    with pytest.raises(sl.errors.LabelError, match="no numbers stand among numbers"):
+        sl.data.GenotypeDataset(four(), tmp_path / "y.csv")
+    with pytest.raises(sl.errors.LabelError, match="expected a number"):
+        sl.data.GenotypeDataset(four(), covariates=tmp_path / "y.csv")
+
+
+def test_a_list_in_a_cell_of_phenotypes_is_an_error(four):
+    frame = pd.DataFrame({"IID": NAMES, "p": [[0.5, 1], [1, 2], [2, 3], [3, 4]]})
+    with pytest.raises(sl.errors.LabelError, match="expected one value"):
+        sl.data.GenotypeDataset(four(), frame)

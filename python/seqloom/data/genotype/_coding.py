@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
+from seqloom._text import decimal
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def _plain(cell: str) -> str:
     """Writes numbers and words in one way."""
     text = cell.strip().casefold()
     try:
-        number = float(text)
+        number = decimal(text)
     except ValueError:
         return text
     return str(int(number)) if number.is_integer() else text
@@ -109,6 +111,6 @@ def _refuse_ambiguous(found: set[str], what: str) -> NoReturn:
 def are_numbers(cells: Iterable[str]) -> bool:
     """Tells whether all texts are numbers."""
     try:
-        return all(float(cell) == float(cell) for cell in cells)
+        return not any(math.isnan(decimal(cell)) for cell in cells)
     except ValueError:
         return False

@@ -6,6 +6,7 @@ import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import shown
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._source import cells_of
 from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
@@ -113,7 +114,10 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
 
 def _text(value: Any) -> str:
     """Writes one cell of a data frame as a table of text would hold it."""
-    return cells_of([value])[0][0]
+    cells = cells_of([value])[0]
+    if len(cells) != 1:
+        raise LabelError(f"a cell holds {shown(value)}: expected one value")
+    return cells[0]
 
 
 def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._text import whole
 from seqloom.data.interval._bed import read_rows
 from seqloom.errors import ArgumentError, FormatError
 
@@ -165,8 +166,10 @@ class _Reader:
 
 def _whole(cell: Any) -> int:
     """Reads one whole number; one with a fraction is none."""
+    if isinstance(cell, str):
+        return whole(cell)
     number = int(cell)
-    if not isinstance(cell, str) and number != cell:
+    if number != cell:
         raise ValueError
     return number
 

@@ -11,8 +11,8 @@ from seqloom.errors import LabelError
 if TYPE_CHECKING:
     from seqloom.data.label._source import Source
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_COMMA = re.compile(r"[+-]?\d+,\d+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _SHOWN = 3
 # Whether a label holds, as whole numbers and as others write it.
 MARKS = {"0": False, "1": True, "0.0": False, "1.0": True}
@@ -40,6 +40,8 @@ def guess_task(source: Source, ids: list[str], *, has_classes: bool) -> str:
         >>> guess_task(source, ["x", "y"], has_classes=False)
         'classify'
     """
+    if source.is_of_lists:
+        return "multilabel"
     holders: dict[str, str] = {}
     for name in ids:
         for cell in source.cells[name]:

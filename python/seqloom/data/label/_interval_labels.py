@@ -14,7 +14,6 @@ from seqloom.data.label._missing import drop_missing, missing_note
 from seqloom.data.label._source import (
     Cells,
     Source,
-    cells_of,
     dict_source,
     labels_by_id,
 )
@@ -69,8 +68,9 @@ def _source(
     """Finds where labels come from, and numbers them as the intervals are."""
     if isinstance(labels, str) and labels in intervals.columns:
         column = intervals.columns[labels]
-        cells = {str(i): cells_of([column[row]])[0] for i, row in enumerate(kept.tolist())}
-        return Source(f"column {labels!r}", (labels,), cells, is_each=True)
+        named = {str(i): column[row] for i, row in enumerate(kept.tolist())}
+        source = dict_source(named, (labels,))
+        return replace(source, what=f"column {labels!r}", is_each=True)
     if _is_one_each(labels):
         return _one_each(labels, intervals, kept)
     source = labels_by_id(labels, *columns)
@@ -83,7 +83,7 @@ def _source(
                 cells[str(i)] = source.cells[key]
             elif key in source.missing:
                 lost[str(i)] = source.missing[key]
-    return Source(source.what, source.names, cells, is_each=True, missing=lost)
+    return replace(source, cells=cells, tables=[], is_each=True, missing=lost)
 
 
 def _is_one_each(labels: Any) -> bool:

@@ -7,11 +7,13 @@ import numbers
 import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._arguments import shown
+from seqloom._text import decimal
 from seqloom.data._frame import values_of
 from seqloom.data.label._guess import MARKS, guess_task, has_comma
 from seqloom.data.label._source import BETWEEN_NAMES, Cells, as_cell
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from seqloom.data.label._source import Source
 
 TASKS = ("classify", "regress", "multilabel")
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _FOR_FILES = "; in Python a dict from file to label names them otherwise"
 
@@ -103,6 +105,11 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Labels:
         raise LabelError(
             f"task classify takes one label column, got {', '.join(source.names)}"
         )
+    if source.is_of_lists:
+        raise LabelError(
+            f"{source.what}: a record has a list of several names, or of none: say "
+            'task="multilabel", or give each record one name'
+        )
     names = [source.cells[name][0] for name in ids]
     if classes is None:
         classes = _sorted(set(names))
@@ -127,7 +134,7 @@ def _as_class(name: str, classes: Container[str]) -> str:
 def _sorted(names: set[str]) -> Cells:
     """Sorts names; whole numbers by their value."""
     if all(_INTEGER.fullmatch(name) for name in names):
-        return tuple(sorted(names, key=lambda name: (int(name), name)))
+        return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
     return tuple(sorted(names))
 
 
@@ -182,7 +189,7 @@ def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) ->
 def _number(source: Source, name: str, cell: str) -> float:
     """Reads one value."""
     try:
-        number = float(cell)
+        number = decimal(cell)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):

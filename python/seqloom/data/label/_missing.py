@@ -69,7 +69,8 @@ def drop_missing(
     """
     marks = {"", *marks_of(missing)}
     marks -= set(classes or ())
-    if task == "multilabel" and len(source.names) == 1:
+    is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)
+    if is_multilabel and len(source.names) == 1:
         marks.discard("")
     lost = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
     if not lost:

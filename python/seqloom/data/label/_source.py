@@ -17,7 +17,8 @@ from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._missing import is_nothing
-from seqloom.data.label._table import Table, read_table
+from seqloom.data.label._parquet import parquet_frame
+from seqloom.data.label._table import Table, read_table, reading
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._record import header_id, header_text
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 Cells = tuple[str, ...]
 # What stands between several names in one cell.
 BETWEEN_NAMES = re.compile(r"[,;|]")
+# What holds several values of one record.
+_LISTS: Any = (list, tuple, set, frozenset, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Source:
         is_each: Whether labels are by the number of the record, not by id.
         missing: Id to label, where it says nothing.
         is_of_files: Whether a label is that of the whole file.
+        is_of_lists: Whether a label is a list of names: several, one or none.
 
     Examples:
         >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
@@ -57,6 +61,7 @@ class Source:
     is_each: bool = False
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
     is_of_files: bool = False
+    is_of_lists: bool = False
 
     def place(self, name: str) -> str:
         """Says where the label of an id stands."""
@@ -106,19 +111,32 @@ def own_source(tables: list[Frame], records: Records, columns: Cells) -> Source 
             f"{tables[0].what}: has labels, but not all files are tables: give labels= for "
             "all, or labels=False"
         )
-    rows = [row for frame in tables for row in rows_of(frame, columns)]
-    cells = {str(i): row for i, row in enumerate(rows)}
     what = ", ".join(frame.what for frame in tables)
-    names = columns
-    if rows and len(rows[0]) != len(names):
-        names = tuple(f"{columns[0]}_{i}" for i in range(len(rows[0])))
-    return Source(what, names, cells, is_each=True)
+    parts = [_rows_of(frame, columns) for frame in tables]
+    rows = [row for part, _ in parts for row in part]
+    cells = {str(i): row for i, row in enumerate(rows) if row is not None}
+    is_of_lists = any(is_lists for _, is_lists in parts)
+    names = _wide(columns, cells.values())
+    return Source(what, names, cells, is_each=True, is_of_lists=is_of_lists)
 
 
-def rows_of(frame: Frame, columns: Cells) -> list[Cells]:
-    """Writes some columns of a table as the cells of each row."""
-    parts = [cells_of(frame.column(name)) for name in columns]
-    return [tuple(itertools.chain.from_iterable(row)) for row in zip(*parts, strict=True)]
+def _rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
+    """Writes columns of a table as the cells of each row; tells whether they are lists."""
+    parts = [frame.column(name) for name in columns]
+    if len(columns) == 1:
+        is_of_lists = _are_names(parts[0])
+        # Beside lists of names nothing is no label; an empty list is one: none holds.
+        return [
+            None if is_of_lists and is_nothing(value) else _as_cells(value)
+            for value in parts[0]
+        ], is_of_lists
+    for name, part in zip(columns, parts, strict=True):
+        if wrong := next((value for value in part if isinstance(value, _LISTS)), None):
+            raise LabelError(
+                f"{frame.what}: column {name!r} holds {shown(wrong)}: a column of lists "
+                "must be the only label_column"
+            )
+    return [tuple(map(as_cell, row)) for row in zip(*parts, strict=True)], False
 
 
 def _names(label_column: Any) -> Cells:
@@ -141,7 +159,7 @@ def labels_by_id(labels: Any, id_column: str, label_column: str | Sequence[str])
     names = _names(label_column)
     frame = _frame_of(labels, {id_column, *names})
     if frame is not None:
-        return frame_source(frame, id_column, names)
+        return _of_tables([_frame_table(frame, id_column, names)], names)
     if isinstance(labels, Mapping):
         return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
     if index := index_of(labels):
@@ -209,7 +227,7 @@ def file_source(labels: list[Any], records: Records, columns: Cells) -> Source:
     return replace(source, what="the labels of files", is_of_files=True)
 
 
-def frame_source(frame: Frame, id_column: str, columns: Cells) -> Source:
+def _frame_table(frame: Frame, id_column: str, columns: Cells) -> Table:
     """Takes labels from a data frame: a column of ids, or the names of its rows."""
     names, index = frame.names, frame.index()
     if id_column in names or index is None:
@@ -217,9 +235,15 @@ def frame_source(frame: Frame, id_column: str, columns: Cells) -> Source:
         index = frame.column(id_column)
     for name in columns:
         column_position(frame.what, names, name)
-    rows = rows_of(frame, columns)
-    table = Table(frame.what, list(map(str, index)), rows, list(range(1, len(rows) + 1)))
-    return _of_tables([table], columns)
+    ids = [id_text(name, f"{frame.what}, row {i}") for i, name in enumerate(index, 1)]
+    rows, is_of_lists = _rows_of(frame, columns)
+    table = Table(frame.what, [], [], [], is_of_lists=is_of_lists)
+    for line, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
+        if row is not None:
+            table.ids.append(name)
+            table.rows.append(row)
+            table.lines.append(line)
+    return table
 
 
 def table_source(
@@ -228,10 +252,17 @@ def table_source(
     columns: Cells,
 ) -> Source:
     """Reads labels from tables."""
-    return _of_tables(
-        [read_table(path, id_column, columns) for path in tables_of("labels", labels)],
-        columns,
-    )
+    paths = tables_of("labels", labels)
+    return _of_tables([_read_table(path, id_column, columns) for path in paths], columns)
+
+
+def _read_table(path: str, id_column: str, columns: Cells) -> Table:
+    """Reads a table of text, or the columns of one that holds values."""
+    with reading(path):
+        frame = parquet_frame(path, (id_column, *columns))
+    if frame is None:
+        return read_table(path, id_column, columns)
+    return _frame_table(frame, id_column, columns)
 
 
 def _of_tables(tables: list[Table], columns: Cells) -> Source:
@@ -241,7 +272,10 @@ def _of_tables(tables: list[Table], columns: Cells) -> Source:
         cells.update(zip(table.ids, table.rows, strict=True))
     if len(cells) < sum(len(table.ids) for table in tables):
         _check_agreement(tables)
-    return Source(", ".join(table.path for table in tables), columns, cells, tables)
+    what = ", ".join(table.path for table in tables)
+    is_of_lists = any(table.is_of_lists for table in tables)
+    names = _wide(columns, cells.values())
+    return Source(what, names, cells, tables, is_of_lists=is_of_lists)
 
 
 def _check_agreement(tables: list[Table]) -> None:
@@ -266,7 +300,7 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
     """Joins values to their ids as text; two that differ are of no one id."""
     found: dict[str, Any] = {}
     for key, value in zip(ids, values_of(values), strict=True):
-        name = header_text(key) if isinstance(key, bytes) else str(key)
+        name = id_text(key, what)
         first = found.setdefault(name, value)
         if first is not value and _as_cells(first) != _as_cells(value):
             raise LabelError(
@@ -276,6 +310,17 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
     return found
 
 
+def id_text(key: Any, where: str) -> str:
+    """Writes an id as text; nothing is none."""
+    text = header_text(key) if isinstance(key, bytes) else str(key)
+    if is_nothing(key) or not text.strip():
+        raise LabelError(
+            f"{where}: an id is missing ({shown(key)}): give each label an id, or leave it "
+            "out"
+        )
+    return text
+
+
 def dict_source(labels: Mapping[Any, Any], columns: Cells) -> Source:
     """Takes labels from a dict."""
     named = by_id("the dict of labels", labels, list(labels.values()))
@@ -283,15 +328,31 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> Source:
     cells = {
         name: _as_cells(value) for name, value in named.items() if not is_nothing(value)
     }
-    widths = {len(row) for row in cells.values()} or {1}
+    names, is_of_lists = _wide(columns, cells.values()), _are_names(named.values())
+    return Source(
+        "the dict of labels", names, cells, missing=missing, is_of_lists=is_of_lists
+    )
+
+
+def _wide(columns: Cells, rows: Iterable[Cells]) -> Cells:
+    """Names the values of labels: as the columns, or by numbers where one holds several."""
+    widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:
         raise LabelError(
             f"labels have {min(widths)} to {max(widths)} values; give all as many"
         )
     width = widths.pop()
-    if width != len(columns):
-        columns = tuple(f"{columns[0]}_{i}" for i in range(width))
-    return Source("the dict of labels", columns, cells, missing=missing)
+    if width == len(columns):
+        return columns
+    return tuple(f"{columns[0]}_{i}" for i in range(width))
+
+
+def _are_names(labels: Iterable[Any]) -> bool:
+    """Tells lists of names from single labels: somewhere stand several names, or none."""
+    lists = [list(label) for label in labels if isinstance(label, _LISTS)]
+    has_names = all(isinstance(name, str) for names in lists for name in names)
+    has_some = any(lists)
+    return has_names and has_some and any(len(names) != 1 for names in lists)
 
 
 def call_source(

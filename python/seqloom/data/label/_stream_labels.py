@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from seqloom._arguments import shown
 from seqloom.data._ids import ids_of
 from seqloom.data.label._labels import class_names, number_labels
 from seqloom.data.label._missing import MISSING, drop_missing, is_nothing, marks_of
@@ -133,10 +134,11 @@ class StreamLabels:
         """Turns what a function gave into numbers."""
         if any(isinstance(value, str) for value in found):
             return np.array([self._class(value) for value in found], np.int64)
-        values = np.asarray(found)
-        if values.dtype.kind not in "biuf":
+        values = _as_array(found)
+        if values is None:
             raise LabelError(
-                f"the function of labels must give numbers or names, got {found[0]!r}"
+                "the function of labels must give each record a number, a name, or as many "
+                f"numbers as the others, got {shown(found[0])}"
             )
         if not np.isfinite(values).all():
             raise LabelError("the function of labels gave a value that is not finite")
@@ -159,3 +161,12 @@ class StreamLabels:
                 f"{path}: record {record} ({chunk.batch[row].id}) has no label; leave such "
                 'records out with unlabelled="skip"'
             )
+
+
+def _as_array(found: list[Any]) -> NDArray[Any] | None:
+    """Stacks numbers; None where they are none, or of different shapes."""
+    try:
+        values = np.asarray(found)
+    except ValueError:
+        return None
+    return values if values.dtype.kind in "biuf" else None

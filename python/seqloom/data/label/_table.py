@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from seqloom.data._frame import Frame
 from seqloom.data.label._header_line import column_position
-from seqloom.data.label._parquet import is_parquet, read_parquet, whole_parquet
+from seqloom.data.label._parquet import parquet_frame
 from seqloom.errors import FileError, FormatError, MissingFileError
 
 if TYPE_CHECKING:
@@ -34,33 +34,37 @@ class Table:
         ids: The id column.
         rows: The wanted cells of each line.
         lines: The number of each line in the file, counted from 1.
+        is_of_lists: Whether a label is a list of names.
 
     Examples:
         >>> _ = Path("a.tsv").write_text("id\\tlabel\\nx\\tyes\\n")
         >>> read_table("a.tsv", "id", ("label",))
-        Table(path='a.tsv', ids=['x'], rows=[('yes',)], lines=[2])
+        Table(path='a.tsv', ids=['x'], rows=[('yes',)], lines=[2], is_of_lists=False)
     """
 
     path: str
     ids: list[str]
     rows: list[tuple[str, ...]]
     lines: list[int]
+    is_of_lists: bool = False
 
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
     """Reads some columns of a table whose first line names them."""
-    with reading(path):
-        if is_parquet(path):
-            return Table(path, *read_parquet(path, (id_column, *columns)))
-        with open_text(path) as file:
-            return _parse(path, file, (id_column, *columns))
+    with reading(path), open_text(path) as file:
+        table = _parse(path, file, (id_column, *columns))
+    if "" in table.ids:
+        line = table.lines[table.ids.index("")]
+        raise fault_at(path, line, f"the cell of {id_column!r} is empty, expected an id")
+    return table
 
 
 def read_frame(path: str) -> Frame:
     """Reads all columns of a table whose first line names them, as text."""
     with reading(path):
-        if is_parquet(path):
-            return Frame(path, *whole_parquet(path))
+        frame = parquet_frame(path)
+        if frame is not None:
+            return frame
         with open_text(path) as file:
             return _columns(path, file)
 
@@ -152,11 +156,13 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = Table(path, [], [], [])
     for row in reader:
+        if not any(map(str.strip, row)):
+            continue  # a line that is empty, or has separators only
         if len(row) == len(names):
             table.ids.append(row[key].strip())
             table.rows.append(tuple([row[i].strip() for i in wanted]))
             table.lines.append(reader.line_num)
-        elif any(row):
+        else:
             message = f"expected {len(names)} cells, found {len(row)}"
             raise fault_at(path, reader.line_num, message)
     return table
