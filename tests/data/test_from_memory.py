@@ -294,3 +294,109 @@ def test_ids_of_a_table_that_differ_behind_a_blank_alone_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence\nsample 1,ACGT\nsample 2,GG\n")
     with pytest.raises(FormatError, match="write ids without blanks"):
         SequenceDataset(tmp_path / "a.csv")
+
+
+LETTERS_OF_ROWS = {
+    "U1": np.array([["A", "C"], ["G", "T"]]),
+    "S1": np.array([[b"A", b"C"], [b"G", b"T"]]),
+    "object": np.array([["A", "C"], ["G", "T"]], object),
+    "uint8": np.frombuffer(b"ACGT", np.uint8).reshape(2, 2),
+}
+
+
+@pytest.mark.parametrize("kind", LETTERS_OF_ROWS)
+def test_an_array_of_single_letters_is_a_sequence_a_row(kind):
+    data = SequenceDataset(LETTERS_OF_ROWS[kind])
+    assert [item["sequence"] for item in data] == [b"AC", b"GT"]
+    assert data.ids == ["0", "1"]
+
+
+def test_an_array_of_texts_may_be_pairs():
+    data = SequenceDataset(np.array([["x", "AC"], ["y", "GT"]]))
+    assert (data.ids, data[1]["sequence"]) == (["x", "y"], b"GT")
+
+
+FIRST_WORDS = {
+    "pairs": [("x first", "AC"), (b"y second", "GT")],
+    "dict": {"x first": "AC", "y second": "GT"},
+    "frame": pd.DataFrame({"id": ["x first", "y second"], "sequence": ["AC", "GT"]}),
+    "index": pd.Series(["AC", "GT"], index=["x first", "y second"]),
+}
+
+
+@pytest.mark.parametrize("kind", FIRST_WORDS)
+def test_an_id_in_memory_is_the_first_word_as_in_a_file(tmp_path, kind):
+    (tmp_path / "a.fa").write_text(">x first\nAC\n>y second\nGT\n")
+    assert SequenceDataset(FIRST_WORDS[kind]).ids == SequenceDataset(tmp_path / "a.fa").ids
+
+
+WITHOUT_IDS = {
+    "none": [("x", "AC"), (None, "GT")],
+    "empty": {"x": "AC", "": "GT"},
+    "blank": [("x", "AC"), (" \t", "GT")],
+    "nan": pd.DataFrame({"id": ["x", float("nan")], "sequence": ["AC", "GT"]}),
+    "dicts": [{"id": "x", "sequence": "AC"}, {"sequence": "GT"}],
+    "record": [sl.io.SequenceRecord(name, "", b"AC") for name in ("x", "")],
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_IDS)
+def test_a_record_without_an_id_is_an_error_or_numbered(kind):
+    with pytest.raises(FormatError, match=r'record 1: expected an id, .* ids="number"'):
+        SequenceDataset(WITHOUT_IDS[kind])
+    assert SequenceDataset(WITHOUT_IDS[kind], ids="number").ids == ["x", "1"]
+
+
+def test_a_line_of_a_table_without_an_id_is_an_error_or_numbered(tmp_path):
+    (tmp_path / "a.csv").write_text("id,sequence\nx,AC\n,GT\n")
+    with pytest.raises(FormatError, match=r"a\.csv: record 1: expected an id"):
+        SequenceDataset(tmp_path / "a.csv")
+    assert SequenceDataset(tmp_path / "a.csv", ids="number").ids == ["x", "1"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("x", "AC"), "GT"],
+        ["GT", ("x", "AC")],
+        [{"sequence": "AC"}, "GT"],
+        [sl.io.SequenceRecord("x", "", b"AC"), "GT"],
+    ],
+    ids=range(4),
+)
+def test_rows_of_two_kinds_are_an_error(rows):
+    with pytest.raises(FormatError, match=r"record 1 is .*, but record 0 is"):
+        SequenceDataset(rows)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"AC", "GT"}, np.array("AC"), np.full((2, 2, 2), "A")],
+    ids=["set", "scalar", "cube"],
+)
+def test_what_has_no_order_or_no_rows_is_no_sequences(given):
+    with pytest.raises(ArgumentError, match="sequences must be a file"):
+        SequenceDataset(given)
+
+
+def test_columns_of_a_frame_may_be_numbers():
+    frame = pd.DataFrame({0: ["AC", "GT"], 1: ["no", "yes"]})
+    data = SequenceDataset(frame, sequence_column="0", label_column="1")
+    assert (data.classes, [item["sequence"] for item in data]) == (
+        ("no", "yes"),
+        [b"AC", b"GT"],
+    )
+
+
+@pytest.mark.parametrize("option", ["sequence_column", "id_column", "label_column"])
+def test_a_column_is_named_by_a_text(option):
+    options: dict[str, Any] = {option: 0}
+    with pytest.raises(ArgumentError, match=f"{option} must be a column's name"):
+        SequenceDataset(pd.DataFrame({0: [1, 2], "sequence": ["AC", "GT"]}), **options)
+
+
+def test_labels_are_found_by_the_first_word_too():
+    data = {"x first": "AC", "y second": "GT"}
+    with pytest.raises(LabelError, match="the labels have 'x first', but an id is the fir"):
+        SequenceDataset(data, labels={"x first": 0, "y second": 1})
+    assert SequenceDataset(data, labels={"x": 0, "y": 1}).classes == ("0", "1")

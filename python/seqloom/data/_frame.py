@@ -36,7 +36,7 @@ class Frame:
             columns: dict[Any, Any] = dict(table)  # pyright: ignore[reportUnknownArgumentType]
             is_table = bool(columns) and all(map(is_column, columns.values()))
             return cls(what, list(map(str, columns)), columns) if is_table else None
-        names = getattr(table, "column_names", getattr(table, "columns", None))
+        names = _names_of(table)
         has_rows = hasattr(table, "__len__") and hasattr(table, "__getitem__")
         if isinstance(table, type) or not has_rows or names is None or callable(names):
             return None
@@ -44,7 +44,7 @@ class Frame:
 
     def column(self, name: str) -> list[Any]:
         """Lists the values of a column; of classes by number, as some have, the names."""
-        values = values_of(self.table[name])
+        values = values_of(self.table[self._key(name)])
         features: Any = getattr(self.table, "features", None)
         feature = features.get(name) if isinstance(features, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         classes: list[str] | None = getattr(feature, "names", None)  # pyright: ignore[reportUnknownArgumentType]
@@ -53,9 +53,20 @@ class Frame:
         # A number below 0 says there that nothing is known.
         return [None if at is None or at < 0 else classes[at] for at in values]
 
+    def _key(self, name: str) -> Any:
+        """Finds what the table itself calls a column: names may be numbers there."""
+        is_dict = isinstance(self.table, Mapping)
+        keys: Any = self.table if is_dict else _names_of(self.table)
+        return next((key for key in keys if str(key) == name), name)
+
     def index(self) -> list[Any] | None:
         """Lists the names of the rows, where somebody gave them some."""
         return index_of(self.table)
+
+
+def _names_of(table: Any) -> Any:
+    """Gives what an object with columns calls them; None where it has none."""
+    return getattr(table, "column_names", getattr(table, "columns", None))
 
 
 def is_column(value: Any) -> bool:

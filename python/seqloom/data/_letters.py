@@ -70,7 +70,7 @@ class _Place(NamedTuple):
 def _bytes(row: Any, place: _Place) -> bytes:
     """Takes one sequence: a text, bytes, an array of bytes, or what can be either."""
     if isinstance(row, str):
-        return row.encode()
+        return row.encode("utf-8", "surrogatepass")  # refused as no letter, later
     if isinstance(row, (bytes, bytearray)):
         return bytes(row)
     if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from seqloom._arguments import shown
 from seqloom._ragged import Ragged
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._letters import letters_of_rows
+from seqloom.data.label._missing import is_nothing
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
+from seqloom.io._record import header_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from seqloom.data._source_options import SourceOptions
 
 # A text of a list is a sequence, not a path, if it has letters only: in upper case, or of
@@ -29,6 +33,7 @@ _LOOKED_AT = 100
 _LONGEST_PATH = 255
 # The axes of an array that has a byte for each letter.
 _OF_LETTERS = 2
+_NO_IDS: Any = (list, tuple, set, frozenset, dict, np.ndarray)
 _Array: Any = np.ndarray
 
 
@@ -75,10 +80,10 @@ def held_records(data: Any, options: SourceOptions) -> Held | None:
     if isinstance(data, Mapping):
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         _refuse_parts(by_id)
-        _check_first_words(name, list(by_id))
+        _check_first_words(name, _ids(name, list(by_id), options))
         return _held(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
-    ids = index_of(data) or list(range(len(rows)))
+    ids = _ids(name, index_of(data) or list(map(str, range(len(rows)))), options)
     _check_first_words(name, ids)
     return (
         None
@@ -104,16 +109,45 @@ def from_frame(name: str, frame: Frame, options: SourceOptions) -> Held:
     letters = frame.column(options.find_sequences(name, frame.names))
     has_ids = options.find_ids(name, frame.names)
     ids = frame.column(options.id_column) if has_ids else frame.index()
-    ids = list(range(len(letters))) if ids is None else ids
+    ids = _ids(name, list(map(str, range(len(letters)))) if ids is None else ids, options)
     _check_first_words(name, ids)
     pairs = zip(ids, letters, strict=True)
     return Held(name, _held(name, pairs, options).batch, frame)
 
 
-def _check_first_words(name: str, ids: list[Any]) -> None:
+def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
+    """Writes ids as text; one that is missing is the record's number where asked."""
+    return [
+        each
+        if isinstance(each, str) and each and not each.isspace()
+        else _id(each, (name, record), options.ids)
+        for record, each in enumerate(ids)
+    ]
+
+
+def _id(each: Any, place: tuple[str, int], ids: str) -> str:
+    """Writes one id as text."""
+    text = header_text(each) if isinstance(each, bytes) else str(each)
+    if not (is_nothing(each) or not text.strip() or isinstance(each, _NO_IDS)):
+        return text
+    name, record = place
+    is_missing = not isinstance(each, _NO_IDS)
+    if ids == "number" and is_missing:
+        return str(record)
+    hint = 'ids="number" (--ids number) gives records without one their number'
+    raise FormatError(
+        f"{name}: record {record}: expected an id, found {shown(cast('Any', each))}; "
+        f"{hint if is_missing else 'give a text or a number'}",
+        kind="header",
+        path=name,
+        record=record,
+    )
+
+
+def _check_first_words(name: str, ids: list[str]) -> None:
     """Refuses ids that differ behind a blank alone: the first word is the id."""
     whole: dict[str, str] = {}
-    for i, text in enumerate(map(str, ids)):
+    for i, text in enumerate(ids):
         word = text.split(None, 1)[0] if text.strip() else text
         if (first := whole.setdefault(word, text)) != text:
             raise FormatError(
@@ -126,16 +160,28 @@ def _check_first_words(name: str, ids: list[Any]) -> None:
 
 def _rows(data: Any) -> list[Any]:
     """Lists the rows of an array, a series, or whatever else can be gone through."""
-    if isinstance(data, _Array) and data.ndim == _OF_LETTERS and data.dtype.itemsize == 1:
-        return [row.tobytes() for row in data]
-    if is_array(data):
+    if isinstance(data, _Array) and data.ndim == _OF_LETTERS:
+        if data.dtype.itemsize == 1:
+            return [row.tobytes() for row in data]
+        if _is_of_letters(data):
+            return ["".join(row) for row in data.tolist()]
+    if is_array(data) and getattr(data, "ndim", 1) <= _OF_LETTERS:
         return values_of(data)
-    if not isinstance(data, Iterable):
+    if not isinstance(data, Iterable) or isinstance(data, (set, frozenset, _Array)):
         raise ArgumentError(
-            "sequences must be a file, several files, a list, a dict, an array or a data "
-            f"frame, got {shown(data)}"
+            "sequences must be a file, several files, a list, a dict, an array of texts or "
+            f"a data frame, got {shown(cast('Any', data))}"
         )
     return list(data)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _is_of_letters(data: NDArray[Any]) -> bool:
+    """Tells an array of single letters from one of pairs of id and sequence."""
+    if data.dtype.kind == "U":
+        return data.dtype == np.dtype("U1")
+    return data.size > 0 and all(
+        isinstance(each, str) and len(each) <= 1 for each in data.ravel().tolist()
+    )
 
 
 def _are_paths(rows: list[Any]) -> bool:
@@ -160,6 +206,7 @@ def _from_rows(
 ) -> Held:
     """Takes sequences, pairs of id and sequence, records, or dicts of columns."""
     first = rows[0]
+    _check_alike(name, rows)
     if isinstance(first, Mapping):
         names = list(dict.fromkeys(key for row in rows for key in row))
         columns = {key: [row.get(key) for row in rows] for key in names}
@@ -172,6 +219,32 @@ def _from_rows(
     elif isinstance(first, (tuple, list)):
         pairs = (_pair(name, row) for row in rows)
     return _held(name, pairs, options)
+
+
+def _check_alike(name: str, rows: list[Any]) -> None:
+    """Refuses records among sequences, and dicts of columns among either."""
+    kind = _kind(rows[0])
+    strange = next((i for i, row in enumerate(rows) if _kind(row) != kind), None)
+    if strange is not None:
+        raise FormatError(
+            f"{name}: record {strange} is {shown(rows[strange])}, but record 0 is "
+            f"{shown(rows[0])}: give all as sequences, as pairs of id and sequence, as "
+            "dicts or as records",
+            path=name,
+            record=strange,
+        )
+
+
+def _kind(row: Any) -> str:
+    """Tells how a row gives id and sequence."""
+    if isinstance(row, (str, bytes)):
+        return "alone"
+    if isinstance(row, Mapping):
+        return "dict"
+    if isinstance(row, (tuple, list)):
+        return "pair"
+    names = (name for name in ("sequence", "seq") if hasattr(row, name))
+    return next(names, "alone")
 
 
 def _pair(name: str, row: Any) -> tuple[Any, Any]:
@@ -189,12 +262,22 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> Held:
     """Takes records as `sl.io.open_sequences` gives them, qualities and all."""
     held = _held(name, ((row.id, row.sequence) for row in rows), options)
-    headers = [row.header or f"{row.id} {row.description}".strip().encode() for row in rows]
+    headers = [
+        _header(row, given)
+        for row, given in zip(rows, held.batch.headers.to_list(), strict=True)
+    ]
     qualities = [row.quality for row in rows if row.quality is not None]
     column = Ragged.from_list(qualities) if len(qualities) == len(rows) else None
     batch = SequenceBatch(Ragged.from_list(headers), held.batch.sequences, column)
     _check_qualities(name, batch)
     return Held(name, batch)
+
+
+def _header(row: Any, given: bytes) -> bytes:
+    """Writes the header of a record: its own, or its id, a number perhaps, and the rest."""
+    if row.header:
+        return row.header
+    return given.split(None, 1)[0] + f" {row.description}".rstrip().encode()
 
 
 def _check_qualities(name: str, batch: SequenceBatch) -> None:
@@ -216,8 +299,8 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
 def _held(name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions) -> Held:
     """Puts ids and letters into columns."""
     listed = list(pairs)
-    ids = [str(name) for name, _ in listed]
+    ids = _ids(name, [each for each, _ in listed], options)
     rows = [letters for _, letters in listed]
     sequences = letters_of_rows(name, ids, rows, whitespace=options.whitespace)
-    headers = Ragged.from_list([each.encode() for each in ids])
+    headers = Ragged.from_list([each.encode("utf-8", "surrogatepass") for each in ids])
     return Held(name, SequenceBatch(headers, sequences))

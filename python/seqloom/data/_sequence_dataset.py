@@ -52,10 +52,11 @@ class SequenceDataset(SequenceItems):
     that has changed meanwhile is an error. Tables and what was given in memory it holds.
 
     Sequences from memory are a list (of texts, bytes, pairs of id and sequence, dicts, or
-    records), a dict from id to sequence, a dict of columns, an array of texts or bytes, a
-    series, a data frame (pandas, polars, Arrow), or a Hugging Face dataset. Ids are those
-    given, else numbers from 0. A file may be a table too: CSV, TSV or Parquet with a column
-    ``sequence``; its column ``label``, where there is one, is the labels.
+    records), a dict from id to sequence, a dict of columns, an array of texts or bytes (or
+    of single letters, a sequence a row), a series, a data frame (pandas, polars, Arrow), or
+    a Hugging Face dataset. Ids are those given, else numbers from 0; as in a file, an id is
+    the first word of what is given. A file may be a table too: CSV, TSV or Parquet with a
+    column ``sequence``; its column ``label``, where there is one, is the labels.
 
     Labels come from tables joined by id, from a dict, from the headers, from the names of
     the files, or from a function of the record. Text and whole numbers are classes; numbers
@@ -91,7 +92,8 @@ class SequenceDataset(SequenceItems):
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among the letters of FASTA, of tables and
             in memory.
-        ids: ``"number"`` gives records of a file whose header has no word their number.
+        ids: ``"number"`` gives a record whose header has no word, or that has no id in
+            memory, its number.
         in_memory: Whether all records are held in memory; None holds them where ids,
             letters and qualities are below 1 GiB.
 

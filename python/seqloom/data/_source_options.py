@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from seqloom.data.label._header_line import column_position
+from seqloom.data.label._header_line import check_column, column_position
 from seqloom.io._settings import check_choice
 
 _USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
@@ -41,6 +41,8 @@ class SourceOptions:
     def __post_init__(self) -> None:
         for name in _USUAL:
             check_choice(name, getattr(self, name))
+        check_column("sequence_column", self.sequence_column)
+        check_column("id_column", self.id_column)
 
     @property
     def of_files(self) -> dict[str, Any]:

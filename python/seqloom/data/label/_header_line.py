@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from seqloom.errors import LabelError
+from typing import Any
+
+from seqloom._arguments import shown
+from seqloom.errors import ArgumentError, LabelError
 
 _CHOOSE = "id_column and label_column (--id-column, --label-column)"
+
+
+def check_column(option: str, name: Any) -> None:
+    """Refuses what is no column's name."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"{option} must be a column's name, a text, got {shown(name)}")
 
 
 def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOOSE) -> int:

@@ -94,5 +94,14 @@ def _unlabelled(
     return LabelError(
         f"{records.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
         f"label in {source.what}: {names}{more}{missing_note(source, key)}"
+        f"{_blank_note(source, key)}"
         f"{'' if len(bare) == len(ids) else way_out}"
     )
+
+
+def _blank_note(source: Source, name: str) -> str:
+    """Says that an id ends at its first blank, where a label is by more than that."""
+    whole = next((key for key in source.cells if key.split(None, 1)[:1] == [name]), None)
+    if whole is None or source.is_each:
+        return ""
+    return f" (the labels have {whole!r}, but an id is the first word alone)"

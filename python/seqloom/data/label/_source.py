@@ -15,7 +15,7 @@ from seqloom._arguments import shown
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
-from seqloom.data.label._header_line import column_position
+from seqloom.data.label._header_line import check_column, column_position
 from seqloom.data.label._missing import is_nothing
 from seqloom.data.label._parquet import parquet_frame
 from seqloom.data.label._table import Table, read_table, reading
@@ -156,6 +156,7 @@ def _names(label_column: Any) -> Cells:
 
 def labels_by_id(labels: Any, id_column: str, label_column: str | Sequence[str]) -> Source:
     """Takes labels from tables, files or in memory, or from a dict."""
+    check_column("id_column", id_column)
     names = _names(label_column)
     frame = _frame_of(labels, {id_column, *names})
     if frame is not None:
