@@ -10,7 +10,13 @@ from hypothesis import given, settings, strategies as st
 
 from seqloom.data import IntervalDataset, SequenceDataset, Subset, folds, split, windows
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError, FormatError, LabelError, LetterError
+from seqloom.errors import (
+    ArgumentError,
+    FormatError,
+    LabelError,
+    LetterError,
+    MissingFileError,
+)
 
 seq = pytest.importorskip("Bio.Seq")
 
@@ -247,6 +253,75 @@ def test_labels_are_a_column_of_the_intervals(genome, bed):
     path = bed("chr1\t1\t5\tno\nchr2\t1\t5\tyes\n")
     data = IntervalDataset(genome, path, labels="name")
     assert (data.classes, data.labels.tolist()) == (("no", "yes"), [0, 1])
+
+
+def test_several_columns_are_several_labels(genome, bed):
+    path = bed("chrom\tstart\tstop\tx\ty\nchr1\t1\t5\t0.5\t2\nchr2\t1\t5\t1.5\t3\n")
+    data = IntervalDataset(genome, path, labels=("y", "x"), task="regress")
+    assert (data.classes, data.labels.tolist()) == (("y", "x"), [[2, 0.5], [3, 1.5]])
+
+
+def test_several_files_stand_behind_each_other(genome, bed):
+    paths = [bed("chr1\t1\t5\tx\n", "b.bed"), bed("chr2\t1\t5\n\nchr1\t3\t9\n", "a.bed")]
+    data = IntervalDataset(genome, paths)
+    wanted = [("chr1", 1, 5), ("chr2", 1, 5), ("chr1", 3, 9)]
+    assert [item["sequence"] for item in data] == [read(*row) for row in wanted]
+    with pytest.raises(FormatError, match=r"a\.bed, line 2: chr2:1-999"):
+        IntervalDataset(genome, [paths[0], bed("\nchr2\t1\t999\n")])
+
+
+def test_each_file_is_a_class_of_intervals(genome, bed):
+    paths = [bed("chr1\t1\t5\nchr2\t1\t5\n", "open.bed"), bed("chr1\t3\t9\n", "no.bed")]
+    data = IntervalDataset(genome, paths, labels="file")
+    assert [data.classes[i] for i in data.labels] == ["open", "open", "no"]
+    table = {"chrom": ["chr1"], "start": [1], "stop": [5]}
+    with pytest.raises(ArgumentError, match="a table in memory"):
+        IntervalDataset(genome, table, labels="file")
+
+
+def test_labels_that_no_interval_bears_are_told(genome, bed):
+    tables = [bed("id\tlabel\np1\tx\nq\tx\n", "1.tsv"), bed("id\tlabel\np2\ty\n", "2.tsv")]
+    data = IntervalDataset(genome, bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n"), labels=tables)
+    assert (data.unmatched, data.report["labels_without_sequence"]) == (("q",), 1)
+    assert [data.classes[i] for i in data.labels] == ["x", "y"]
+
+
+def test_a_bad_label_of_a_column_is_named_by_its_line(genome, bed):
+    path = bed("chr1\t1\t5\tp1\t1.5\nchr2\t1\t5\tp2\thigh\n")
+    with pytest.raises(LabelError, match=r"a\.bed, line 2: label 'high' is no finite"):
+        IntervalDataset(genome, path, labels="score", task="regress")
+
+
+def test_a_column_that_there_is_not_is_an_error_that_lists_columns(genome, bed):
+    with pytest.raises(
+        MissingFileError, match=r"colour: no such file, nor a column .* name"
+    ):
+        IntervalDataset(genome, bed("chr1\t1\t5\tp1\n"), labels="colour")
+
+
+def test_letters_of_the_parts_are_counted(genome, bed):
+    data = IntervalDataset(
+        genome,
+        bed("chr1\t0\t90\nchr2\t10\t70\n"),
+        encoder=OneHot("dna"),
+        jitter=2,
+        edge="pad",
+    )
+    text = (read("chr1", 0, 90) + read("chr2", 10, 70)).decode()
+    assert data.report["letters"] == {
+        "letters": 150,
+        "N": text.upper().count("N"),
+        "ambiguous": sum(text.count(letter) for letter in "RY"),
+        "soft_masked": sum(letter.islower() for letter in text),
+    }
+
+
+def test_what_is_no_path_is_an_error(genome, bed):
+    path = bed("chr1\t1\t5\n")
+    with pytest.raises(ArgumentError, match="genome must be the path of a FASTA"):
+        IntervalDataset([genome], path)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ArgumentError, match="each of intervals must be the path of a BED"):
+        IntervalDataset(genome, [path, 3])
 
 
 def test_labels_are_one_each_in_the_order_of_the_file(genome, bed):

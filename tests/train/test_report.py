@@ -80,18 +80,35 @@ def test_sequences_without_a_label_are_counted(toy, small):
     assert report.notes == ("8 sequences have no label and were left out.",)
 
 
-def test_what_any_part_left_out_is_counted_once(toy, small):
+@pytest.mark.parametrize("augment", [None, sl.augment.ReverseComplement()])
+def test_what_any_part_left_out_is_counted_once(toy, small, augment):
     data = toy(labels=None)
     labels = {name: "yes" if i % 2 else "no" for i, name in enumerate(data.ids[:40])}
     options: dict[str, Any] = {
         "encoder": data.encoder,
         "labels": labels,
         "unlabelled": "skip",
+        "augment": augment,
     }
     train, valid = sl.data.split(sl.data.SequenceDataset(data.paths, **options), (0.8, 0.2))
     test = sl.data.SequenceDataset(data.paths, **options)
     report = sl.train.fit(small, train, valid, test=test, epochs=1).report
-    assert report.notes == ("16 sequences have no label and were left out.",)
+    told = [note for note in report.notes if "no label" in note]
+    assert told == ["16 sequences have no label and were left out."]
+
+
+def test_intervals_that_are_dropped_are_counted(small, tmp_path):
+    (tmp_path / "g.fa").write_text(">c\n" + "ACGT" * 50 + "\n")
+    (tmp_path / "a.bed").write_text(
+        "".join(f"c\t{i}\t{i + 24}\t{'xy'[i % 2]}\n" for i in range(179))
+    )
+    options: dict[str, Any] = {"labels": "name", "edge": "drop", "jitter": 1}
+    whole = sl.data.IntervalDataset(
+        tmp_path / "g.fa", tmp_path / "a.bed", encoder=sl.encode.OneHot("dna"), **options
+    )
+    report = sl.train.fit(small, *sl.data.split(whole, (0.8, 0.2)), epochs=1).report
+    # 0 to the left; 176, 177 and 178, with 24 letters and one more, beyond 200.
+    assert report.notes[0] == "4 intervals leave their chromosome and were left out."
 
 
 def test_without_a_report_there_are_no_pages_but_all_else(toy, small, tmp_path):

@@ -211,8 +211,8 @@ class SequenceDataset(SequenceItems):
         # Counted at the first look: many a program never asks.
         if "letters" not in self._report and self._records.in_memory:
             alphabet = getattr(self.encoder, "alphabet", None)
-            found = composition(self._all_letters(), alphabet)
-            self._report = {**self._report, "letters": found}
+            # In place: a part that is not augmented shares the report, which counts once.
+            self._report["letters"] = composition(self._all_letters(), alphabet)
         return self._report
 
     @report.setter

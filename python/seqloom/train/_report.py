@@ -38,6 +38,7 @@ _NAMES = {
 }
 
 _NOTES = {
+    "dropped": "{count} intervals leave their chromosome and were left out.",
     "unlabelled": "{count} {noun} have no label and were left out.",
     "missing_labels": "The label of {count} {noun} is missing; they were left out.",
     "missing_covariates": "{count} {noun} lack a covariate; its mean stands for it.",

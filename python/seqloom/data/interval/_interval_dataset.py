@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from seqloom._arguments import as_path
 from seqloom._key import Key
+from seqloom.data._composition import composition
 from seqloom.data._encoder import check_encoder
 from seqloom.data._extent import leaves_out
 from seqloom.data._items import SequenceItems
@@ -22,10 +24,11 @@ from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, LetterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from seqloom._ragged import Ragged
     from seqloom.data._encoder import Encoder
     from seqloom.data._store import Letters
     from seqloom.data.interval._intervals import Intervals
@@ -46,9 +49,9 @@ class IntervalDataset(SequenceItems):
 
     Args:
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
-        intervals: A BED3, BED6 or narrowPeak file, a table with a header (``chrom``,
-            ``start``, ``stop`` and, if it likes, ``strand`` and ``summit``), a dict of such
-            columns, or a data frame.
+        intervals: A BED3, BED6 or narrowPeak file or several, a table with a header
+            (``chrom``, ``start``, ``stop`` and, if it likes, ``strand`` and ``summit``), a
+            dict of such columns, or a data frame.
         encoder: Turns letters into numbers.
         augment: Changes letters before they are encoded.
         width: Letters in each part, about the summit (narrowPeak) or else the middle; None
@@ -61,8 +64,9 @@ class IntervalDataset(SequenceItems):
         edge: What happens where a part, jitter and all, leaves its sequence: ``"error"``;
             ``"pad"`` puts N there; ``"drop"`` leaves the interval out and counts it in
             ``report``.
-        labels: A column of the intervals by its name, one label for each interval, a dict
-            from id (or name, BED's fourth column) to label, or a table of labels.
+        labels: A column of the intervals by its name, or several of numbers; one label for
+            each interval; a dict from id (or name, BED's fourth column) to label; a table
+            of labels, or several as paths; ``"file"``: each file of intervals is a class.
         classes: The order of the classes; None sorts them.
         seed: Which of the many ways to move and to augment.
         id_column: The labels' table's column of ids.
@@ -111,9 +115,12 @@ class IntervalDataset(SequenceItems):
         whole_number("jitter", jitter)
         if width is not None:
             whole_number("width", width, least=1)
+        as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
         path: str = os.path.expanduser(os.fspath(genome))  # noqa: PTH111 - a path as text stays text
         self.jitter, self.strand = jitter, strand
         self._encoded: NDArray[np.int64] | None = None
+        # Several datasets may share a table: what none of them has is truly left over.
+        self.unmatched: tuple[str, ...] = ()
         self._alphabet = alphabet_of(alphabet, encoder)
         super().__init__((path,), encoder=encoder, augment=augment, seed=seed)
         self._genome = Genome(path)
@@ -160,15 +167,29 @@ class IntervalDataset(SequenceItems):
         dropped = np.ones(len(self._intervals), np.bool_)
         dropped[self._kept] = False
         rows = np.flatnonzero(dropped)
-        self.report["dropped"] = int(rows.size)
-        self.report["dropped_examples"] = self._names(rows[:_EXAMPLES])
+        self._report["dropped"] = int(rows.size)
+        self._report["dropped_examples"] = self._names(rows[:_EXAMPLES])
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was left out; and how many letters of the parts are no plain ones."""
+        # Counted at the first look, which reads all parts once: many a program never asks.
+        if "letters" not in self._report:
+            alphabet = getattr(self.encoder, "alphabet", None)
+            # In place: a part that stands still shares the report, which counts once.
+            self._report["letters"] = composition(self._each_part(), alphabet)
+        return self._report
+
+    @report.setter
+    def report(self, facts: dict[str, Any]) -> None:
+        self._report = facts
 
     def _label(self, labels: Any, *, unlabelled: str, **options: Any) -> None:
         """Gives intervals their labels, and leaves out those that have none."""
         if unlabelled not in {"error", "skip"}:
             raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
         names = self._names(self._kept)
-        found, rows = label_intervals(
+        found, joined = label_intervals(
             labels,
             self._intervals,
             self._kept,
@@ -176,8 +197,8 @@ class IntervalDataset(SequenceItems):
             skip=unlabelled == "skip",
             **options,
         )
-        self.report["unlabelled"] = int(self._kept.size - rows.size)
-        self._kept = self._kept[rows]
+        self._report |= joined.report
+        self._kept, self.unmatched = self._kept[joined.kept], joined.unmatched
         self.task, self.classes, self.labels = found.task, found.classes, found.values
 
     def _names(self, ordinals: NDArray[np.int64]) -> list[str]:
@@ -202,12 +223,15 @@ class IntervalDataset(SequenceItems):
 
     def _encoded_lengths(self) -> NDArray[np.int64]:
         """Counts the letters of each part that are encoded, without jitter."""
-        still, counts = self.plain(), [np.zeros(0, np.int64)]
+        counts = [self.encoder.encoded_lengths(part) for part in self._each_part()]
+        return np.concatenate([np.zeros(0, np.int64), *counts])
+
+    def _each_part(self) -> Iterator[Ragged]:
+        """Goes through the letters of all parts, some thousand at once, without jitter."""
+        still = self.plain()
         for start in range(0, len(self), _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, len(self)))
-            letters = still._fetch(rows, 0, 1)[1][0]  # noqa: SLF001 - another view of itself
-            counts.append(self.encoder.encoded_lengths(letters))
-        return np.concatenate(counts)
+            yield still._fetch(rows, 0, 1)[1][0]  # noqa: SLF001 - another view of itself
 
     def __len__(self) -> int:
         return self._kept.size

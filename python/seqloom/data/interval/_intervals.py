@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_path
 from seqloom._text import whole
 from seqloom.data.interval._bed import read_rows
 from seqloom.errors import ArgumentError, FormatError
@@ -38,6 +40,7 @@ class Intervals:
         strands: 1, -1, or 0 where there is none.
         summits: How far behind its start the summit of each is; -1 where there is none.
         lines: Where each stands in its file; empty for a table in memory.
+        files: The file of each; empty for a table in memory.
         columns: All other columns, by name.
 
     Examples:
@@ -56,6 +59,7 @@ class Intervals:
     summits: NDArray[np.int64]
     lines: list[int] = field(default_factory=list[int])
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    files: list[str] = field(default_factory=list[str])
 
     def __len__(self) -> int:
         return len(self.chroms)
@@ -63,26 +67,51 @@ class Intervals:
     def place(self, row: int) -> str:
         """Says where an interval stands."""
         if self.lines:
-            return f"{self.what}, line {self.lines[row]}"
+            return f"{self.files[row]}, line {self.lines[row]}"
         return f"{self.what}, row {row}"
 
     def fault(self, row: int, message: str) -> FormatError:
         """Says what is wrong with an interval."""
         if not self.lines:
             return FormatError(f"{self.place(row)}: {message}", record=row)
-        line = self.lines[row]
-        return FormatError(f"{self.place(row)}: {message}", path=self.what, line=line)
+        line, path = self.lines[row], self.files[row]
+        return FormatError(f"{self.place(row)}: {message}", path=path, line=line)
 
 
 def read_intervals(intervals: Any) -> Intervals:
-    """Takes intervals from a file, or from the columns of a table."""
+    """Takes intervals from a file or several, or from the columns of a table."""
     if isinstance(intervals, Intervals):
         return intervals
     if isinstance(intervals, (str, os.PathLike)):
-        path: str = os.fspath(intervals)
-        columns, lines = read_rows(path)
-        return _checked(_from_columns(path, columns, lines))
+        return _read(intervals)
+    if isinstance(intervals, (list, tuple)):
+        return _joined([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
     return _checked(_from_columns("the table of intervals", _table(intervals), []))
+
+
+def _read(path: Any) -> Intervals:
+    """Reads one file."""
+    name = str(as_path("each of intervals", path, expected="the path of a BED file"))
+    columns, lines = read_rows(name)
+    return _checked(_from_columns(name, columns, lines))
+
+
+def _joined(parts: list[Intervals]) -> Intervals:
+    """Puts the intervals of several files behind each other, with the columns of all."""
+    if not parts:
+        raise ArgumentError("intervals names no file")
+    names = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
+    return Intervals(
+        ", ".join(part.what for part in parts),
+        list(chain.from_iterable(part.chroms for part in parts)),
+        np.concatenate([part.starts for part in parts]),
+        np.concatenate([part.stops for part in parts]),
+        np.concatenate([part.strands for part in parts]),
+        np.concatenate([part.summits for part in parts]),
+        list(chain.from_iterable(part.lines for part in parts)),
+        {n: list(chain.from_iterable(part.columns[n] for part in parts)) for n in names},
+        list(chain.from_iterable(part.files for part in parts)),
+    )
 
 
 def _table(intervals: Any) -> dict[str, list[Any]]:
@@ -91,7 +120,7 @@ def _table(intervals: Any) -> dict[str, list[Any]]:
     names = getattr(intervals, "columns", names)
     if names is None:
         raise ArgumentError(
-            "intervals must be a path, a dict of columns or a data frame, got "
+            "intervals must be a path, several, a dict of columns or a data frame, got "
             f"{type(intervals).__name__}"
         )
     return {str(name): list(intervals[name]) for name in names}
@@ -120,6 +149,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
         reader.whole_numbers(summit) if summit else np.array(none, np.int64),
         lines,
         {name: rows for name, rows in columns.items() if name not in found.values()},
+        [what] * len(lines),
     )
 
 

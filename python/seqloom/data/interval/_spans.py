@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seqloom.data.interval._intervals import Intervals
 
 EDGES = ("error", "pad", "drop")
+_WAY_OUT = 'edge="drop" (--edge drop) leaves it out'
+_WAYS_OUT = f'edge="pad" (--edge pad) puts N there, {_WAY_OUT}'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +118,7 @@ def _check_starts(intervals: Intervals) -> None:
         raise intervals.fault(
             row,
             f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "
-            f'{intervals.stops[row]}; pass edge="pad" or edge="drop"',
+            f"{intervals.stops[row]}; {_WAYS_OUT}",
         )
 
 
@@ -128,8 +130,7 @@ def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
     is_outside = start >= end or stop <= 0
     return (
         f"{intervals.chroms[row]}:{start}-{stop}{moved} does not lie within the {end:,} "
-        f"letters of {intervals.chroms[row]}; "
-        + ('pass edge="drop"' if is_outside else 'pass edge="pad" or edge="drop"')
+        f"letters of {intervals.chroms[row]}; " + (_WAY_OUT if is_outside else _WAYS_OUT)
     )
 
 

@@ -35,7 +35,7 @@ def labels_of_files(labels: Any, records: Records) -> list[Any] | None:
         LabelError: A dict names some of the files only.
     """
     if isinstance(labels, str) and labels == BY_FILE:
-        return [_stem(path) for path in records.paths]
+        return list(map(stem_of, records.paths))
     if not isinstance(labels, Mapping):
         return None
     given: dict[Any, Any] = dict(labels)  # pyright: ignore[reportUnknownArgumentType]
@@ -66,8 +66,19 @@ def _full(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 
-def _stem(path: str) -> str:
-    """Takes the name of a file without what says its format and container."""
+def stem_of(path: str) -> str:
+    """Takes the name of a file without what says its format and container.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The name of its class.
+
+    Examples:
+        >>> stem_of("peaks/open.bed.gz")
+        'open'
+    """
     name = Path(path)
     name = name.with_suffix("") if name.suffix.lower() in _CONTAINERS else name
     return name.stem

@@ -1,30 +1,37 @@
-"""Labels of intervals: a column of theirs, one each, or by id or name."""
+"""Labels of intervals: columns of theirs, one each, by file, or by id or name."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.data._frame import Frame, index_of, values_of
+from seqloom.data.label._by_file import BY_FILE, stem_of
+from seqloom.data.label._join import Joined
 from seqloom.data.label._labels import Labels, class_names, number_labels
 from seqloom.data.label._missing import drop_missing, missing_note
 from seqloom.data.label._source import (
     Cells,
     Source,
+    cells_of,
     dict_source,
     labels_by_id,
 )
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.errors import ArgumentError, LabelError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from seqloom.data.interval._intervals import Intervals
+
+_EXAMPLES = 3
 
 
 def label_intervals(
@@ -38,23 +45,36 @@ def label_intervals(
     classes: Iterable[str] | None,
     task: str,
     missing: Iterable[str],
-) -> tuple[Labels, NDArray[np.int64]]:
+) -> tuple[Labels, Joined]:
     """Finds the labels of intervals as numbers, and which of the intervals have one."""
     names = None if classes is None else class_names(classes)
-    source = _source(labels, intervals, kept, ids=ids, columns=columns)
+    source, left = _source(labels, intervals, kept, ids=ids, columns=columns)
     source = drop_missing(source, missing, classes=names, task=task)
-    keys = list(map(str, range(len(ids))))
-    bare = [i for i, key in enumerate(keys) if key not in source.cells]
-    if bare and not (skip and len(bare) < len(ids)):
-        raise LabelError(
-            f"{intervals.place(int(kept[bare[0]]))}: {len(bare):,} of {len(ids):,} "
-            f"intervals have no label in {source.what}: {ids[bare[0]]}, ...; leave "
-            f'them out with unlabelled="skip"{missing_note(source, keys[bare[0]])}'
-        )
-    order: list[int] = [i for i, key in enumerate(keys) if key in source.cells]
-    found = [keys[i] for i in order]
+    has_label = np.array([str(i) in source.cells for i in range(len(ids))], np.bool_)
+    bare: list[int] = np.flatnonzero(~has_label).tolist()
+    if bare and not (skip and has_label.any()):
+        place = intervals.place(int(kept[bare[0]]))
+        raise LabelError(f"{place}: {_unlabelled(source, bare, ids)}")
+    rows = np.flatnonzero(has_label)
+    found = [str(row) for row in rows.tolist()]
+    report = {
+        "unlabelled": len(bare),
+        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
+        "labels_without_sequence": len(left),
+        "labels_without_sequence_examples": list(left[:_EXAMPLES]),
+    }
     labelled = number_labels(source, found, task=task, classes=names)
-    return labelled, np.array(order, np.int64)
+    return labelled, Joined(rows, left, report)
+
+
+def _unlabelled(source: Source, bare: list[int], ids: list[str]) -> str:
+    """Says which intervals have no label."""
+    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    return (
+        f"{len(bare):,} of {len(ids):,} intervals have no label in {source.what}: "
+        f"{ids[bare[0]]}, ...{way_out if len(bare) < len(ids) else ''}"
+        f"{missing_note(source, str(bare[0]))}"
+    )
 
 
 def _source(
@@ -64,32 +84,70 @@ def _source(
     *,
     ids: list[str],
     columns: tuple[str, Any],
-) -> Source:
-    """Finds where labels come from, and numbers them as the intervals are."""
-    if isinstance(labels, str) and labels in intervals.columns:
-        column = intervals.columns[labels]
-        named = {str(i): column[row] for i, row in enumerate(kept.tolist())}
-        source = dict_source(named, (labels,))
-        return replace(source, what=f"column {labels!r}", is_each=True)
+) -> tuple[Source, Cells]:
+    """Finds where labels come from, numbered as the intervals are, and what is left."""
+    names = _columns_meant(labels, intervals)
+    if names:
+        return _of_columns(names, intervals, kept), ()
+    if isinstance(labels, str) and labels == BY_FILE:
+        return _of_files(intervals, kept), ()
     if _is_one_each(labels):
-        return _one_each(labels, intervals, kept)
-    source = labels_by_id(labels, *columns)
-    names = intervals.columns.get("name", [])
-    cells: dict[str, Cells] = {}
-    lost: dict[str, Cells] = {}
-    for i, (name, row) in enumerate(zip(ids, kept.tolist(), strict=True)):
-        for key in (name, names[row] if names else name):
-            if key in source.cells:
-                cells[str(i)] = source.cells[key]
-            elif key in source.missing:
-                lost[str(i)] = source.missing[key]
-    return replace(source, cells=cells, tables=[], is_each=True, missing=lost)
+        return _one_each(labels, intervals, kept), ()
+    return _by_id(labels, intervals, kept, ids=ids, columns=columns)
+
+
+def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
+    """Lists the columns of the intervals that are labels, where some are."""
+    names: Any = (labels,) if isinstance(labels, str) else labels
+    if not isinstance(names, (list, tuple)) or not names:
+        return ()
+    is_each = all(isinstance(it, str) and it in intervals.columns for it in names)  # pyright: ignore[reportUnknownVariableType]
+    return tuple(names) if is_each and len(set(names)) == len(names) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> Source:
+    """Takes labels from columns of the intervals."""
+    rows: list[int] = kept.tolist()
+    columns = [[intervals.columns[name][row] for row in rows] for name in names]
+    if len(names) == 1:
+        source = dict_source(_numbered(columns[0]), names)
+    else:
+        each = [sum(row, ()) for row in zip(*map(cells_of, columns), strict=True)]
+        source = Source("", names, _numbered(each))
+    what = f"column {', '.join(map(repr, names))}"
+    return replace(source, what=what, is_each=True, where=_places(intervals, rows))
+
+
+def _of_files(intervals: Intervals, kept: NDArray[np.int64]) -> Source:
+    """Gives each interval the name of its file."""
+    if not intervals.files:
+        raise ArgumentError(
+            'labels="file" takes the names of files of intervals, but these are a table '
+            "in memory: give the name of its column of labels"
+        )
+    rows: list[int] = kept.tolist()
+    each = [(stem_of(intervals.files[row]),) for row in rows]
+    source = Source("the labels of files", ("label",), _numbered(each), is_of_files=True)
+    return replace(source, is_each=True, where=_places(intervals, rows))
+
+
+def _places(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
+    """Finds the line of an interval by the number that names its label."""
+    return lambda name: intervals.place(rows[int(name)])
+
+
+def _numbered(each: list[Any]) -> dict[str, Any]:
+    """Names labels by the numbers of their intervals."""
+    return {str(i): label for i, label in enumerate(each)}
 
 
 def _is_one_each(labels: Any) -> bool:
     """Tells labels in the order of the intervals from tables and from labels by id."""
-    if isinstance(labels, (str, Mapping)) or Frame.of(labels) is not None:
+    if isinstance(labels, (str, os.PathLike, Mapping)) or Frame.of(labels) is not None:
         return False
+    if isinstance(labels, (list, tuple)):
+        rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
+        return not (rows and isinstance(rows[0], os.PathLike))
     return callable(getattr(labels, "__len__", None)) and not index_of(labels)
 
 
@@ -103,3 +161,42 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Sou
     values = values_of(labels)
     numbered = {str(i): values[row] for i, row in enumerate(kept.tolist())}
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
+
+
+def _by_id(
+    labels: Any,
+    intervals: Intervals,
+    kept: NDArray[np.int64],
+    *,
+    ids: list[str],
+    columns: tuple[str, Any],
+) -> tuple[Source, Cells]:
+    """Joins labels to intervals by their ids, or by the names that a BED file gives."""
+    if isinstance(labels, str) and not Path(labels).expanduser().exists():
+        known = ", ".join(intervals.columns) or "none besides their place"
+        raise MissingFileError(
+            f"{labels}: no such file, nor a column of the intervals, which have {known}"
+        )
+    source = labels_by_id(labels, *columns)
+    names = intervals.columns.get("name", [])
+    keys: dict[str, str] = {}
+    for i, (name, row) in enumerate(zip(ids, kept.tolist(), strict=True)):
+        for key in (name, names[row] if names else name):
+            if key in source.cells or (key in source.missing and str(i) not in keys):
+                keys[str(i)] = key
+    used = set(keys.values())
+
+    def where(name: str) -> str:
+        return source.place(keys[name])
+
+    numbered = replace(
+        source,
+        cells={i: source.cells[key] for i, key in keys.items() if key in source.cells},
+        tables=[],
+        is_each=True,
+        missing={
+            i: source.missing[key] for i, key in keys.items() if key in source.missing
+        },
+        where=where,
+    )
+    return numbered, tuple([key for key in source.cells if key not in used])

@@ -48,6 +48,7 @@ class Source:
         missing: Id to label, where it says nothing.
         is_of_files: Whether a label is that of the whole file.
         is_of_lists: Whether a label is a list of names: several, one or none.
+        where: Says where a label stands, where the record's number alone would not help.
 
     Examples:
         >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
@@ -62,9 +63,12 @@ class Source:
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
     is_of_files: bool = False
     is_of_lists: bool = False
+    where: Callable[[str], str] | None = None
 
     def place(self, name: str) -> str:
         """Says where the label of an id stands."""
+        if self.where is not None:
+            return self.where(name)
         if self.is_each:
             return f"{self.what}, record {name}"
         for table in self.tables:
