@@ -400,3 +400,18 @@ def test_labels_are_found_by_the_first_word_too():
     with pytest.raises(LabelError, match="the labels have 'x first', but an id is the fir"):
         SequenceDataset(data, labels={"x first": 0, "y second": 1})
     assert SequenceDataset(data, labels={"x": 0, "y": 1}).classes == ("0", "1")
+
+
+@pytest.mark.parametrize("given", [{}, pd.DataFrame({"sequence": []}), "a.csv"], ids=type)
+def test_no_sequences_are_an_error_as_an_empty_file_is(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("id,sequence\n")
+    with pytest.raises(FormatError, match="expected sequences, found none"):
+        SequenceDataset(given)
+
+
+def test_columns_that_nobody_asks_for_may_lack_a_name(tmp_path):
+    (tmp_path / "a.csv").write_text("id,sequence,,,n,n\nx,AC,,,1,2\ny,GT,,,3,4\n")
+    assert SequenceDataset(tmp_path / "a.csv").ids == ["x", "y"]
+    with pytest.raises(LabelError, match="2 columns are named 'n'"):
+        SequenceDataset(tmp_path / "a.csv", label_column="n")

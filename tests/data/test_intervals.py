@@ -427,3 +427,49 @@ def test_groups_by_file_are_never_cut(fasta):
     paths = [fasta({f"{i}{j}": "AC" for j in range(3)}, f"{i}.fa") for i in range(4)]
     train, valid = split(SequenceDataset(paths), (0.5, 0.5), groups="file")
     assert set(train.group("file")).isdisjoint(valid.group("file"))
+
+
+@pytest.mark.parametrize("name", ["track1", "browser_1", "trackable", "Chromosome"])
+def test_a_sequence_may_be_called_like_a_line_for_browsers(tmp_path, bed, name):
+    (tmp_path / "g.fa").write_text(f">{name}\nACGTACGT\n")
+    data = IntervalDataset(tmp_path / "g.fa", bed(f"{name}\t1\t4\n{name}\t2\t4\n"))
+    assert [item["sequence"] for item in data] == [b"CGT", b"GT"]
+
+
+@pytest.mark.parametrize("how", ["\ufeff{}", "{}\n \n\n"])
+def test_a_bed_says_the_same_however_it_was_saved(genome, bed, how):
+    text = how.format("chr1\t1\t5\nchr2\t2\t6\n")
+    for written in (text, text.replace("\n", "\r\n"), text.replace("\t", "  ")):
+        assert IntervalDataset(genome, bed(written)).ids == [
+            "chr1:1-5(.)",
+            "chr2:2-6(.)",
+        ]
+
+
+ONE = {"chrom": ["chr1"], "start": [1], "stop": [5]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (ONE | {"start": [None]}, "row 0: start must be a whole number, found None"),
+        (ONE | {"start": [True]}, "row 0: start must be a whole number, found True"),
+        (ONE | {"Start": [2]}, "'start' and 'Start' both may be the column of start"),
+        ({"chrom": "chr1", "start": 1, "stop": 5}, "with a value for each"),
+        ([("chr1", 1, 5)], "each of intervals must be the path of a BED file"),
+    ],
+    ids=range(5),
+)
+def test_a_table_in_memory_that_is_none_is_answered_by_a_sentence(genome, columns, message):
+    with pytest.raises((FormatError, ArgumentError), match=message):
+        IntervalDataset(genome, columns)
+
+
+def test_two_columns_of_one_name_are_an_error(genome, bed):
+    text = "chrom\tstart\tstop\tname\tname\nchr1\t1\t5\tp\tq\n"
+    with pytest.raises(FormatError, match="two columns are named 'name'"):
+        IntervalDataset(genome, bed(text), labels="name")
+
+
+def test_chromosomes_in_memory_may_be_bytes(genome):
+    assert IntervalDataset(genome, ONE | {"chrom": [b"chr1"]}).ids == ["chr1:1-5(.)"]

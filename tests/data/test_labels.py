@@ -720,3 +720,37 @@ def test_a_label_without_an_id_is_an_error(fasta, table, labels, message):
 def test_a_line_of_separators_alone_is_empty(labelled):
     data = labelled("id,label\na,x\n,\nb,y\nc,x\nd,y\n,\n")
     assert values(data) == [0, 1, 0, 1]
+
+
+AS_WRITTEN = {
+    "mark of UTF-8": lambda text: "\ufeff" + text,
+    "Windows": lambda text: text.replace("\n", "\r\n"),
+    "old Mac": lambda text: text.replace("\n", "\r"),
+    "blanks": lambda text: text.replace(",", " , ").replace("\n", " \n"),
+    "last lines": lambda text: text + "\n  \n\n",
+    "no last line end": lambda text: text.rstrip("\n"),
+    "quotes behind blanks": lambda text: text.replace(",", ', "').replace("\n", '"\n'),
+    "a line again": lambda text: text + "a,x\n",
+}
+
+
+@pytest.mark.parametrize("how", AS_WRITTEN)
+def test_a_table_says_the_same_however_it_was_saved(labelled, how):
+    data = labelled(AS_WRITTEN[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
+    assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
+    assert data.report["labels_without_sequence"] == 0
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+def test_a_line_end_between_quotes_is_part_of_the_cell(labelled, separator):
+    lines = ["id,note,label", 'a,"p\nq",x', "b,k,y", "c,k,x", "d,k,y"]
+    text = "\n".join(lines).replace(",", separator)
+    assert values(labelled(text)) == [0, 1, 0, 1]
+    with pytest.raises(LabelError, match=r"line 3, id 'a': the name 'p\\nq' holds"):
+        labelled(text, label_column="note")
+
+
+@pytest.mark.parametrize("unlabelled", ["error", "skip"])
+def test_a_table_of_no_rows_labels_nothing(labelled, unlabelled):
+    with pytest.raises(LabelError, match="4 of 4 sequences have no label in"):
+        labelled("id,label\n", unlabelled=unlabelled)

@@ -299,6 +299,8 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
 def _held(name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions) -> Held:
     """Puts ids and letters into columns."""
     listed = list(pairs)
+    if not listed:
+        raise FormatError(f"{name}: expected sequences, found none", path=name)
     ids = _ids(name, [each for each, _ in listed], options)
     rows = [letters for _, letters in listed]
     sequences = letters_of_rows(name, ids, rows, whitespace=options.whitespace)

@@ -451,3 +451,44 @@ def test_a_list_in_a_cell_of_phenotypes_is_an_error(four):
     frame = pd.DataFrame({"IID": NAMES, "p": [[0.5, 1], [1, 2], [2, 3], [3, 4]]})
     with pytest.raises(sl.errors.LabelError, match="expected one value"):
         sl.data.GenotypeDataset(four(), frame)
+
+
+ROWS = "IID,Y\n" + "".join(f"{name},{i}.5\n" for i, name in enumerate(NAMES))
+AS_WRITTEN = {
+    "mark of UTF-8": "\ufeff" + ROWS,
+    "Windows": ROWS.replace("\n", "\r\n"),
+    "blanks": ROWS.replace("\n", " \n"),
+    "last lines": ROWS + "\n  \n",
+    "separators alone": ROWS + ",\n",
+    "quotes": ROWS.replace(",", ', "').replace("\n", '"\n'),
+    "a row again": ROWS + f"{NAMES[0]},0.5\n",
+}
+
+
+@pytest.mark.parametrize("how", AS_WRITTEN)
+def test_a_table_of_phenotypes_says_the_same_however_it_was_saved(four, tmp_path, how):
+    (tmp_path / "y.csv").write_text(AS_WRITTEN[how], newline="")
+    data = sl.data.GenotypeDataset(four(), tmp_path / "y.csv")
+    assert data.labels.tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert data.report["labels_without_sample"] == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "frame", "dict", "series"])
+def test_a_phenotype_without_an_id_is_an_error(four, tmp_path, kind):
+    (tmp_path / "y.csv").write_text(ROWS + ",4.5\n")
+    ids, numbers = [*NAMES, None], [0.5, 1.5, 2.5, 3.5, 4.5]
+    given = {
+        "csv": tmp_path / "y.csv",
+        "frame": pd.DataFrame({"IID": ids, "Y": numbers}),
+        "dict": dict(zip(ids, numbers, strict=True)),
+        "series": pd.Series(numbers, index=ids),
+    }[kind]
+    with pytest.raises((sl.errors.FormatError, sl.errors.LabelError), match="an id"):
+        sl.data.GenotypeDataset(four(), given)
+
+
+@pytest.mark.parametrize("unlabelled", ["error", "skip"])
+def test_a_table_of_no_phenotypes_is_an_error(four, tmp_path, unlabelled):
+    (tmp_path / "y.csv").write_text("IID,Y\n")
+    with pytest.raises(sl.errors.LabelError, match="4 of 4 samples have no row"):
+        sl.data.GenotypeDataset(four(), tmp_path / "y.csv", unlabelled=unlabelled)

@@ -18,7 +18,7 @@ from seqloom.data.genotype._person_table import (
     read_person_table,
     shown_key,
 )
-from seqloom.data.label._source import cells_of
+from seqloom.data.label._source import cells_of, id_text
 from seqloom.data.label._table import Table
 from seqloom.errors import ArgumentError, LabelError
 
@@ -144,7 +144,9 @@ def _of_rows(
     width = widths.pop()
     rows = [row if len(row) == width else ("",) * width for row in rows]
     lines = list(range(1, len(rows) + 1))
-    keys = [cast("Key", key if isinstance(key, tuple) else str(key)) for key in ids]
+    keys = [
+        cast("Key", key if isinstance(key, tuple) else id_text(key, what)) for key in ids
+    ]
     return PersonTable(what, _names(columns, width), keys, rows, lines)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import shown
 from seqloom.data.label._header_line import column_position
-from seqloom.data.label._source import cells_of
+from seqloom.data.label._source import cells_of, id_text
 from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
 from seqloom.errors import LabelError
 
@@ -100,16 +100,22 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
     names, index = frame.names, frame.index()
     if index is None or _is_header(names, Columns(columns.id_column)):
         ids, values = _columns(frame.what, names, columns)
-        parts = [[_text(cell) for cell in frame.column(names[at])] for at in ids]
+        parts = [_ids(frame, names[at]) for at in ids]
         keys = [_key(list(row)) for row in zip(*parts, strict=True)]
     else:
-        keys = [_key([_text(name)]) for name in index]
+        keys = [_key([id_text(name, frame.what)]) for name in index]
         wanted = columns.wanted or names
         values = [column_position(frame.what, names, name) for name in wanted]
     cells = [map(_text, frame.column(names[at])) for at in values]
     rows = list(zip(*cells, strict=True))
     lines = list(range(1, len(rows) + 1))
     return PersonTable(frame.what, tuple(names[at] for at in values), keys, rows, lines)
+
+
+def _ids(frame: Frame, column: str) -> list[str]:
+    """Writes a column of ids as text."""
+    cells = enumerate(frame.column(column), 1)
+    return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
 
 
 def _text(value: Any) -> str:
@@ -135,9 +141,11 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
         table = PersonTable(path, tuple(named[at] for at in chosen), [], [], [])
         _take(table, first, (ids, values), line=reader.line_num)
     for row in reader:
+        if not any(map(str.strip, row)):
+            continue  # a line that is empty, or has separators only
         if len(row) == len(first):
             _take(table, row, (ids, values), line=reader.line_num)
-        elif any(row):
+        else:
             message = f"expected {len(first)} cells, found {len(row)}"
             raise fault_at(path, reader.line_num, message)
     return table
@@ -148,7 +156,10 @@ def _take(
 ) -> None:
     """Takes what is wanted of one line."""
     ids, values = places
-    table.keys.append(_key([row[at].strip() for at in ids]))
+    key = [row[at].strip() for at in ids]
+    if "" in key:
+        raise fault_at(table.path, line, "expected an id, found an empty cell")
+    table.keys.append(_key(key))
     table.rows.append(tuple(row[at].strip() for at in values))
     table.lines.append(line)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _BED = ("chrom", "start", "stop", "name", "score", "strand")
 _PEAK = (*_BED, "signal", "p_value", "q_value", "summit")
-_BESIDES = ("#", "track", "browser")
+_BESIDES = {"track", "browser"}
+_TITLES = {"chrom", "chr", "chromosome", "seqname"}
 _LEAST = 3
 
 
@@ -43,6 +44,9 @@ def _parse(path: str, file: TextIO) -> Rows:
     is_header = _is_header(first)
     cells = _cells(first)
     names = _header(cells) if is_header else _names(path, number, cells)
+    if double := [name for i, name in enumerate(names) if name in names[:i]]:
+        message = f"{path}, line {number}: two columns are named {double[0]!r}"
+        raise FormatError(message, path=path, line=number)
     rows: list[list[str]] = [] if is_header else [cells]
     numbers = [] if is_header else [number]
     for number, line in lines:
@@ -64,14 +68,20 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
-        if words and (_is_header(text) or not words[0].startswith(_BESIDES)):
+        if words and (_is_header(text) or not _is_beside(words[0])):
             yield number, text
+
+
+def _is_beside(word: str) -> bool:
+    """Tells comments and what a browser reads; a sequence may be called track_1."""
+    return word.startswith("#") or word in _BESIDES
 
 
 def _is_header(line: str) -> bool:
     """Tells a line that names columns."""
     words = line.lstrip("#").lower().split()
-    return len(words) >= _LEAST and words[0] in {"chrom", "chr", "chromosome", "seqname"}
+    # Some genomes have one sequence, called Chromosome.
+    return len(words) >= _LEAST and words[0] in _TITLES and not words[1].isdigit()
 
 
 def _header(cells: list[str]) -> list[str]:

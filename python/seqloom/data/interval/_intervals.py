@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_path
+from seqloom._arguments import as_path, shown
 from seqloom._text import whole
+from seqloom.data._frame import Frame
 from seqloom.data.interval._bed import read_rows
 from seqloom.errors import ArgumentError, FormatError
 
@@ -116,19 +117,20 @@ def _joined(parts: list[Intervals]) -> Intervals:
 
 def _table(intervals: Any) -> dict[str, list[Any]]:
     """Takes the columns of a dict or a data frame."""
-    names: Any = intervals.keys() if hasattr(intervals, "keys") else None
-    names = getattr(intervals, "columns", names)
-    if names is None:
+    frame = Frame.of(intervals)
+    if frame is None:
         raise ArgumentError(
-            "intervals must be a path, several, a dict of columns or a data frame, got "
-            f"{type(intervals).__name__}"
+            "intervals must be a path, several, a dict of columns (with a value for each "
+            f"interval) or a data frame, got {shown(intervals)}"
         )
-    return {str(name): list(intervals[name]) for name in names}
+    if double := [name for i, name in enumerate(frame.names) if name in frame.names[:i]]:
+        raise FormatError(f"{frame.what}: two columns are named {double[0]!r}")
+    return {name: frame.column(name) for name in frame.names}
 
 
 def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
     """Finds the columns that there must be, and those that may be."""
-    found = {name: _find(columns, name) for name in _NAMES}
+    found = {name: _find(what, columns, name) for name in _NAMES}
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
         raise FormatError(
@@ -142,7 +144,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     strand, summit = found["strand"], found["summit"]
     return Intervals(
         what,
-        [str(name) for name in columns[str(found["chrom"])]],
+        [_text(name) for name in columns[str(found["chrom"])]],
         reader.whole_numbers(str(found["start"])),
         reader.whole_numbers(str(found["stop"])),
         reader.strands(strand) if strand else np.zeros(len(none), np.int64),
@@ -153,10 +155,19 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     )
 
 
-def _find(columns: dict[str, list[Any]], wanted: str) -> str | None:
+def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
     """Finds a column by any of its names."""
-    by_name = {name.strip().lstrip("#").lower(): name for name in columns}
-    return next((by_name[name] for name in _NAMES[wanted] if name in by_name), None)
+    by_name: dict[str, list[str]] = {}
+    for name in columns:
+        by_name.setdefault(name.strip().lstrip("#").lower(), []).append(name)
+    none: list[str] = []
+    found = next((by_name[name] for name in _NAMES[wanted] if name in by_name), none)
+    if len(found) > 1:
+        raise FormatError(
+            f"{what}: {' and '.join(map(repr, found))} both may be the column of {wanted}: "
+            "rename one"
+        )
+    return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +183,7 @@ class _Reader:
         cells = self.columns[name]
         try:
             return np.array([_whole(cell) for cell in cells], np.int64)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
             raise self._fault(row, f"{name} must be a whole number", cells[row]) from None
 
@@ -194,12 +205,19 @@ class _Reader:
         return FormatError(message, path=self.what, line=line)
 
 
+def _text(name: Any) -> str:
+    """Writes the name of a chromosome as text."""
+    return (
+        name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
+    )
+
+
 def _whole(cell: Any) -> int:
     """Reads one whole number; one with a fraction is none."""
     if isinstance(cell, str):
         return whole(cell)
     number = int(cell)
-    if number != cell:
+    if number != cell or isinstance(cell, bool):
         raise ValueError
     return number
 

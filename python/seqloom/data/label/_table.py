@@ -73,10 +73,12 @@ def _columns(path: str, file: TextIO) -> Frame:
     """Takes the lines of a table apart into columns."""
     names = header_of(path, file)
     file.seek(0)
-    table = _parse(path, file, (names[0], *names[1:]))
-    columns = dict(zip(names[1:], zip(*table.rows, strict=True), strict=False))
-    cells = {name: list(columns.get(name, ())) for name in names[1:]}
-    return Frame(path, names, {names[0]: table.ids, **cells})
+    # Columns without a name, or of one name, are an error only if they are asked for.
+    known = [name for name in names if name and names.count(name) == 1] or [names[0]]
+    table = _parse(path, file, (known[0], *known[1:]))
+    columns = dict(zip(known[1:], zip(*table.rows, strict=True), strict=False))
+    cells = {name: list(columns.get(name, ())) for name in known[1:]}
+    return Frame(path, names, {known[0]: table.ids, **cells})
 
 
 def header_of(path: str, file: TextIO) -> list[str]:
@@ -136,10 +138,10 @@ def csv_reader(path: str, file: TextIO) -> Reader:
         raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
     lines = itertools.chain(itertools.repeat("\n", blank), [first], file)
     if separator := next((mark for mark in "\t,;" if mark in first), None):
-        return csv.reader(lines, delimiter=separator, strict=True)
-    return csv.reader(
-        (" ".join(line.split()) for line in lines), delimiter=" ", strict=True
-    )
+        return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    # A line end stays: it may stand between quotation marks.
+    words = (" ".join(line.split()) + "\n" for line in lines)
+    return csv.reader(words, delimiter=" ", strict=True)
 
 
 def _first_line(file: TextIO) -> tuple[int, str]:
