@@ -114,7 +114,7 @@ operations! {
     GreaterEqual "greater_equal" 10 numbers |x, y| truth(x >= y);
     And "logical_and" 10 numbers |x, y| truth(x != T::ZERO && y != T::ZERO);
     Or "logical_or" 10 numbers |x, y| truth(x != T::ZERO || y != T::ZERO);
-    ReluGrad "relu_grad" 10 numbers |grad, out| if out > T::ZERO { grad } else { T::ZERO };
+    ReluGrad "relu_grad" 10 numbers |grad, out| if out <= T::ZERO { T::ZERO } else { grad };
     SigmoidGrad "sigmoid_grad" 15 numbers |grad, out| grad * out * (T::ONE - out);
     GeluGrad "gelu_grad" 130 vectors |grad, x| math::gelu_grad(grad, x);
     Fma "fma" 15 numbers |x, factor, term| x.fused(factor, term);

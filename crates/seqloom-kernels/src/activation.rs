@@ -11,7 +11,7 @@ pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Relu, x, out, threads);
 }
 
-/// Fills `out` with the gradient where relu's output was positive, else zero.
+/// Fills `out` with zero where relu's output was zero, else with the gradient: at NaN too.
 pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(ReluGrad, grad, output, out, threads);
 }
@@ -59,7 +59,8 @@ impl<T: Float> Binary<T> for ReluGrad {
     #[inline(always)]
     fn of<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
         let zero = grad.like(T::ZERO);
-        zero.if_less(output, grad, zero)
+        let unless_nan = output.if_less(grad.like(T::ONE), zero, grad);
+        zero.if_less(output, grad, unless_nan)
     }
 }
 
@@ -130,6 +131,15 @@ mod tests {
                 relu_grad(&x, &vec![1.0; length], &mut out, 1);
                 assert_eq!(out, x);
             }
+        });
+    }
+
+    #[test]
+    fn the_slope_of_relu_at_nan_is_one() {
+        on_every_machine(|_| {
+            let mut out = [0.0; 4];
+            relu_grad(&[3.0; 4], &[f64::NAN, 0.0, 2.0, 1e-320], &mut out, 1);
+            assert_eq!(out, [3.0, 0.0, 3.0, 3.0]);
         });
     }
 

@@ -44,4 +44,20 @@ class NumberReader(Module):
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Brings ``(batch, number)`` to ``(batch, channel, place)``, zero in padding."""
         is_one = self.norm.weight.shape == (1,)
-        return self.norm(apply("expand_dims", x, axis=1 if is_one else 2), mask=mask)
+        x = apply("expand_dims", x, axis=1 if is_one else 2)
+        return normalised(self.norm, x, mask)
+
+
+def normalised(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
+    """Batch norm; by the running averages where a batch is one value for each channel.
+
+    Args:
+        norm: The layer.
+        x: ``(n, c, l)``; a last batch may be one record of one place.
+        mask: ``(n, l)``.
+
+    Returns:
+        The normalised values.
+    """
+    is_one = x.shape[0] * x.shape[2] == 1
+    return norm.by_averages(x, mask) if is_one else norm(x, mask=mask)

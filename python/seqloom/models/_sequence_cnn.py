@@ -10,7 +10,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._aligned import Aligned
 from seqloom.models._examples import Examples, check_examples, places_of
-from seqloom.models._readers import NumberReader, TokenReader
+from seqloom.models._readers import NumberReader, TokenReader, normalised
 from seqloom.models._reads import check_reading, reading_of
 from seqloom.models._windows import for_counts, for_windows
 from seqloom.nn import (
@@ -330,7 +330,7 @@ class Block(Module):
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Gives the features ``(batch, channel, place)``, zero where the mask is."""
-        x = F.gelu(self.norm(self.conv(x), mask=mask))
+        x = F.gelu(normalised(self.norm, self.conv(x), mask))
         return x if self.pool is None else self.pool(x)
 
 

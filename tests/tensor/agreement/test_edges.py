@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as torch_functional
 
 import seqloom as sl
 from backend_oracle import found
 from seqloom.errors import SeqloomError, ShapeError
+from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
 everywhere = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
@@ -239,3 +241,77 @@ def test_truths_have_no_sign_anywhere():
     for name in ("numpy", "torch", "jax"):
         with pytest.raises(SeqloomError):
             apply("sign", found(name).tensor(np.array([True])))
+
+
+NAN = float("nan")
+EVERY = np.array([NAN, 0, 1, -1, np.inf, -np.inf], "f4")
+AT_NAN = {
+    "relu": (F.relu, torch_functional.relu),
+    "leaky_relu": (F.leaky_relu, torch_functional.leaky_relu),
+    "clip": (lambda x: apply("clip", x, -1.0, 1.0), lambda x: x.clamp(-1, 1)),
+    "above 0": (
+        lambda x: apply("maximum", x, 0.0),
+        lambda x: torch.maximum(x, torch.tensor(0.0)),
+    ),
+    "below 0": (
+        lambda x: apply("minimum", x, 0.0),
+        lambda x: torch.minimum(x, torch.tensor(0.0)),
+    ),
+}
+
+
+def compiled_run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
+    """As `run`, as one program."""
+
+    def step(*given: Any) -> tuple[Any, Any]:
+        places = tuple(range(len(given)))
+        return call(*given), sl.tensor.grad(lambda *xs: call(*xs).sum(), places)(*given)
+
+    tensors = [found(name).tensor(array) for array in arrays]
+    with np.errstate(all="ignore"):
+        out, slopes = sl.tensor.compile(step)(*tensors)
+        return out.numpy(), [each.numpy() for each in slopes]
+
+
+@pytest.mark.parametrize("name", ["strict", "numpy", "torch", "jax"])
+@pytest.mark.parametrize("function", AT_NAN)
+def test_slopes_at_nan_and_at_infinity_are_torchs(function, name):
+    ours, theirs = AT_NAN[function]
+    expected = theirs_of(theirs, [EVERY])
+    assert_same(run(ours, [EVERY], name), expected)
+
+
+@pytest.mark.parametrize("size", [6, 30_000])  # by NumPy's functions, and as a program
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+@pytest.mark.parametrize("function", AT_NAN)
+def test_compiled_slopes_at_nan_and_at_infinity_are_torchs(function, name, size):
+    ours, theirs = AT_NAN[function]
+    array = np.resize(EVERY, size)
+    assert_same(compiled_run(ours, [array], name), theirs_of(theirs, [array]))
+
+
+LARGEST = {"maximum": torch.maximum, "minimum": torch.minimum}
+
+
+@pytest.mark.parametrize("name", ["strict", "numpy", "torch", "jax"])
+@pytest.mark.parametrize("function", LARGEST)
+def test_slopes_of_the_larger_are_torchs_at_ties_and_at_nan(function, name):
+    pairs = [each.ravel() for each in np.meshgrid(EVERY, EVERY)]
+    expected = theirs_of(LARGEST[function], pairs)
+    assert_same(run(lambda x, y: apply(function, x, y), pairs, name), expected)
+
+
+@pytest.mark.parametrize("repeats", [1, 1000])
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+@pytest.mark.parametrize("function", LARGEST)
+def test_compiled_slopes_of_the_larger_are_torchs(function, name, repeats):
+    pairs = [np.tile(each.ravel(), repeats) for each in np.meshgrid(EVERY, EVERY)]
+    found_ = compiled_run(lambda x, y: apply(function, x, y), pairs, name)
+    assert_same(found_, theirs_of(LARGEST[function], pairs))
+
+
+def test_the_compiled_slopes_of_torch_are_torchs():
+    pytest.importorskip("torch")
+    call = lambda x: F.relu(x) + apply("maximum", x, 0.0)  # noqa: E731
+    theirs = lambda x: torch.relu(x) + torch.maximum(x, torch.tensor(0.0))  # noqa: E731
+    assert_same(compiled_run(call, [EVERY], "torch"), theirs_of(theirs, [EVERY]))

@@ -8,6 +8,7 @@ from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Buffer, Param
+from seqloom.nn.functional._kinds import LAYER, require_alike
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import apply
 
@@ -58,20 +59,43 @@ class BatchNorm1d(Module):
 
         Returns:
             The normalised values.
+
+        Raises:
+            DTypeError: `x` is not of the type of the weight.
+            ShapeError: In training, there is one value for each channel.
         """
         if x.ndim == 2:  # noqa: PLR2004
             return apply("squeeze", self(apply("expand_dims", x, axis=2)), axis=2)
+        if not self.training or 0 in x.shape:  # of nothing there are no statistics
+            return self.by_averages(x, mask)
         mask = None if mask is None else beside(x, mask, x.dtype)
-        if not self.training:
-            return self._by_averages(x, mask)
         out, mean, variance = functional.batch_norm(
             x, self.weight.value, self.bias.value, mask, eps=self.eps
         )
         self._remember(mean, variance, _places(x, mask))
         return out
 
-    def _by_averages(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The evaluation form: one multiplication and one addition by channel."""
+    def by_averages(self, x: Tensor, mask: Any = None) -> Tensor:
+        """Normalises by the running averages, as in evaluation, whatever the mode.
+
+        Args:
+            x: ``(n, c, l)``.
+            mask: ``(n, l)``, 1 or true at real places; default all.
+
+        Returns:
+            The normalised values.
+
+        Raises:
+            DTypeError: `x` is not of the type of the weight.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> norm = sl.nn.BatchNorm1d(1, eps=0.0).bind("numpy", sl.Key(0))
+            >>> norm.by_averages(norm.backend.tensor([[[3.0]]])).item()
+            3.0
+        """
+        require_alike("BatchNorm1d", LAYER, self.weight.value, x)
+        mask = None if mask is None else beside(x, mask, x.dtype)
         deviation = apply("sqrt", self.running_var.value + self.eps)
         scale = self.weight.value / deviation
         shift = self.bias.value - self.running_mean.value * scale

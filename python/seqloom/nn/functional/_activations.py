@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._kinds import is_of_floats, require_floats, require_numbers
 from seqloom.tensor import apply, split
 
 if TYPE_CHECKING:
@@ -23,12 +24,18 @@ def relu(x: Tensor) -> Tensor:
     Returns:
         A tensor of that shape.
 
+    Raises:
+        DTypeError: `x` holds truths.
+
     Examples:
         >>> import seqloom as sl
         >>> relu(sl.tensor.backend("numpy").tensor([-1.0, 2.0])).numpy().tolist()
         [0.0, 2.0]
     """
-    return apply("relu", x)
+    if is_of_floats(x):
+        return apply("relu", x)
+    require_numbers("relu", x)
+    return apply("maximum", x, 0)
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -82,12 +89,14 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
     Raises:
         ArgumentError: `approximate` is neither.
+        DTypeError: `x` holds whole numbers.
 
     Examples:
         >>> import seqloom as sl
         >>> gelu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.0]
     """
+    require_floats("gelu", x)
     if approximate == "none":
         return apply("gelu", x)
     if approximate != "tanh":
@@ -108,12 +117,14 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
 
     Raises:
         ShapeError: The length of the axis is odd.
+        DTypeError: `x` holds whole numbers.
 
     Examples:
         >>> import seqloom as sl
         >>> glu(sl.tensor.backend("numpy").tensor([4.0, 0.0])).tolist()
         [2.0]
     """
+    require_floats("glu", x)
     length = x.shape[dim]
     if length % 2:
         raise ShapeError(f"glu: axis {dim} of {x.shape} must have an even length")
@@ -130,11 +141,15 @@ def silu(x: Tensor) -> Tensor:
     Returns:
         A tensor of that shape.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> silu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.0]
     """
+    require_floats("silu", x)
     return apply("silu", x)
 
 
@@ -152,6 +167,8 @@ def sigmoid(x: Tensor) -> Tensor:
         >>> sigmoid(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.5]
     """
+    if not is_of_floats(x):
+        x = x.astype(x.backend.float_dtype)
     return apply("sigmoid", x)
 
 
@@ -182,11 +199,15 @@ def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
     Returns:
         A tensor of that shape.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> softplus(sl.tensor.backend("numpy").tensor([100.0])).numpy().tolist()
         [100.0]
     """
+    require_floats("softplus", x)
     return apply("softplus", x) if beta == 1 else apply("softplus", x * beta) / beta
 
 
@@ -200,11 +221,15 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     Returns:
         A tensor of that shape.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> softmax(sl.tensor.backend("numpy").tensor([1.0, 1.0])).numpy().tolist()
         [0.5, 0.5]
     """
+    require_floats("softmax", x)
     return apply("softmax", x, **_along(x, dim))
 
 
@@ -218,11 +243,15 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
     Returns:
         A tensor of that shape.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> log_softmax(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.0]
     """
+    require_floats("log_softmax", x)
     return apply("log_softmax", x, **_along(x, dim))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._geometry import number
+from seqloom.nn.functional._kinds import ATTENTION, require_alike
 from seqloom.nn.functional._operands import beside, on_host
 from seqloom.tensor import Tensor, apply
 
@@ -73,6 +74,7 @@ def scaled_dot_product_attention(
     Raises:
         ArgumentError: Weights are to be dropped and there is no `rng`, or the share is not
             in [0, 1).
+        DTypeError: `query`, `key` and `value` are not of one type of floats.
         ShapeError: The arrays do not go together, or there are more than two axes before.
 
     Examples:
@@ -83,6 +85,7 @@ def scaled_dot_product_attention(
     """
     if dropout_p:
         _require_key(dropout_p, rng)
+    require_alike("attention", ATTENTION, query, key, value)
     q, k, v = _wide(query), _wide(key), _wide(value)
     if enable_gqa:
         k, v = _repeated(q, k), _repeated(q, v)
@@ -178,6 +181,7 @@ def attention_varlen(
     Raises:
         ArgumentError: `cu_seqlens` does not rise from 0 to the total in whole numbers, or
             a sequence is longer than `max_seqlen`.
+        DTypeError: `query`, `key` and `value` are not of one type of floats.
         ShapeError: The arrays do not go together.
 
     Examples:
@@ -187,6 +191,7 @@ def attention_varlen(
         5.0
     """
     _require_one_by_one(query, key, value)
+    require_alike("attention_varlen", ATTENTION, query, key, value)
     longest = number("max_seqlen", max_seqlen, 0)
     _require_rising(cu_seqlens, query.shape[0], longest)
     offsets = beside(query, cu_seqlens, "int32")

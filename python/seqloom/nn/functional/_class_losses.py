@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._kinds import require_floats
 from seqloom.nn.functional._operands import (
     beside,
     reduced,
@@ -44,6 +45,7 @@ def cross_entropy(
 
     Raises:
         ArgumentError: The labels are not integers, or the share is not from 0 to 1.
+        DTypeError: `x` holds whole numbers.
         OutOfRangeError: A label is below 0, or no class of `x`.
         ShapeError: `target` or `weight` has another shape.
 
@@ -55,6 +57,7 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
+    require_floats("cross_entropy", x)
     rows = _rows(x)
     weights = None if weight is None else _weights(rows, weight)
     if _is_of_probabilities(x, target):
@@ -91,6 +94,7 @@ def nll_loss(
 
     Raises:
         ArgumentError: The labels are not integers.
+        DTypeError: `x` holds whole numbers.
         OutOfRangeError: A label is below 0, or no class of `x`.
         ShapeError: `target` or `weight` has another shape.
 
@@ -100,6 +104,7 @@ def nll_loss(
         >>> nll_loss(x, [1]).item()
         2.0
     """
+    require_floats("nll_loss", x)
     rows = _rows(x)
     weights = None if weight is None else _weights(rows, weight)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
 from seqloom.nn.functional._geometry import number, pair, require_axes, require_window
+from seqloom.nn.functional._kinds import LAYER, require_alike
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def conv1d(
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
+        DTypeError: The arguments are not of one type of floats.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -49,6 +51,7 @@ def conv1d(
         [[[3.0, 5.0]]]
     """
     require_axes("conv1d", 3, x, weight)
+    require_alike("conv1d", LAYER, weight, x, bias)
     step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
     x, around = _padded(x, weight, (step,), padding, (apart,))
     require_window(x, weight.shape[2:], around, (apart,), "conv1d")
@@ -85,6 +88,7 @@ def conv2d(
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
+        DTypeError: The arguments are not of one type of floats.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -95,6 +99,7 @@ def conv2d(
         [[[[3.0]]]]
     """
     require_axes("conv2d", 4, x, weight)
+    require_alike("conv2d", LAYER, weight, x, bias)
     step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
     x, around = _padded(x, weight, step, padding, apart)
     require_window(x, weight.shape[2:], around, apart, "conv2d")
@@ -174,6 +179,7 @@ def conv_transpose1d(
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
             a stride or a dilation makes room for.
+        DTypeError: The arguments are not of one type of floats.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -184,6 +190,7 @@ def conv_transpose1d(
         [[[1.0, 1.0, 2.0, 2.0]]]
     """
     require_axes("conv_transpose1d", 3, x, weight)
+    require_alike("conv_transpose1d", LAYER, weight, x, bias)
     step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
     extra = number("output_padding", output_padding, 0)
     _require_room((extra,), (step,), (apart,))
@@ -221,6 +228,7 @@ def conv_transpose2d(
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
             a stride or a dilation makes room for.
+        DTypeError: The arguments are not of one type of floats.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -231,6 +239,7 @@ def conv_transpose2d(
         [[[[1.0, 2.0]]]]
     """
     require_axes("conv_transpose2d", 4, x, weight)
+    require_alike("conv_transpose2d", LAYER, weight, x, bias)
     step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
     extra = pair("output_padding", output_padding, 0)
     _require_room(extra, step, apart)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._kinds import require_floats
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import apply
 
@@ -46,6 +47,7 @@ def interpolate(
     Raises:
         ArgumentError: Another mode, not exactly one of `size` and `scale_factor`, or
             `align_corners` with the nearest.
+        DTypeError: `x` holds whole numbers, and the mode is not of the nearest.
         ShapeError: The mode is of another number of axes, or a length would be below 1.
 
     Examples:
@@ -81,6 +83,8 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
         raise ArgumentError(f"mode must be one of {known}, got {mode!r}")
     if mode in _STEPS and align_corners is not None:
         raise ArgumentError(f"align_corners has no meaning with mode={mode!r}")
+    if mode in _RANKS:
+        require_floats(f"interpolate with mode={mode!r}", x)
     ranks = {_RANKS[mode]} if mode in _RANKS else {3, 4}
     if x.ndim not in ranks:
         raise ShapeError(f"mode={mode!r} takes {max(ranks)} axes, got shape {x.shape}")

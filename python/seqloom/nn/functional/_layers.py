@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._kinds import LAYER, require_alike, require_floats
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -16,11 +17,16 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Args:
         x: ``(..., in)``.
-        weight: ``(out, in)``.
+        weight: ``(out, in)``; or ``(in,)`` for one output without an axis of its own, then
+            with a bias of one number, ``()``.
         bias: ``(out,)``.
 
     Returns:
-        ``(..., out)``.
+        ``(..., out)``, of the element type of all arguments.
+
+    Raises:
+        DTypeError: The arguments are not of one type of floats.
+        ShapeError: The lengths differ, or the weight has another number of axes.
 
     Examples:
         >>> import seqloom as sl
@@ -28,7 +34,22 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(B.tensor([[1.0, 2.0]]), B.tensor([[3.0, 4.0]])).item()
         11.0
     """
+    require_alike("linear", LAYER, weight, x, bias)
+    if weight.ndim != 2:  # noqa: PLR2004  # (out, in)
+        return _of_one_output(x, weight, bias)
     return apply("linear", x, weight, bias)
+
+
+def _of_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The sum of each row times a weight of one axis."""
+    if weight.ndim != 1 or (bias is not None and bias.ndim):
+        given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
+        raise ShapeError(
+            "linear: expected a weight of shape (out, in) and a bias (out,), or a weight "
+            f"(in,) and a bias (), got a weight of shape {weight.shape} and {given}"
+        )
+    out = apply("matmul", x, weight)
+    return out if bias is None else out + bias
 
 
 def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -> Tensor:
@@ -45,6 +66,7 @@ def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -
 
     Raises:
         ArgumentError: There is no key, or the share is none.
+        DTypeError: `x` holds whole numbers.
 
     Examples:
         >>> import seqloom as sl
@@ -58,4 +80,5 @@ def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -
         raise ArgumentError(f"the share to drop must lie in [0, 1), got {p}")
     if key is None:
         raise ArgumentError("dropout needs a key: pass key=sl.Key(seed, epoch, batch)")
+    require_floats("dropout", x)
     return apply("dropout", x, key, p)

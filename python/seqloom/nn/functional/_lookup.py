@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
+from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from seqloom.nn.functional._geometry import number
 from seqloom.nn.functional._operands import beside, require_below
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_WIDTH = np.dtype("int32").itemsize
 
 
 def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
@@ -27,6 +30,7 @@ def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
         ``(..., d)``.
 
     Raises:
+        DTypeError: `x` holds no whole numbers.
         OutOfRangeError: There is no such row.
 
     Examples:
@@ -35,7 +39,7 @@ def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
         >>> embedding([2, 0], table).numpy().tolist()
         [[3.0], [1.0]]
     """
-    ids = beside(weight, x)
+    ids = _whole(beside(weight, x))
     rows = apply("embedding", weight, ids)
     if padding_idx is None:
         return rows
@@ -44,6 +48,16 @@ def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
         raise OutOfRangeError(f"padding_idx {padding_idx} names none of {count} rows")
     padding = apply("expand_dims", ids == padding_idx % count, axis=-1)
     return apply("where", padding, apply("stop_gradient", rows), rows)
+
+
+def _whole(ids: Tensor) -> Tensor:
+    """Whole numbers, none narrower than what every backend takes as places."""
+    if ids.dtype.kind not in "iu":
+        raise DTypeError(
+            f"embedding: x holds {ids.dtype}, expected whole numbers; pass "
+            'x.astype("int32")'
+        )
+    return ids.astype("int32") if ids.dtype.itemsize < _WIDTH else ids
 
 
 def one_hot(x: Tensor, num_classes: int) -> Tensor:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._kinds import require_floats
 from seqloom.nn.functional._operands import beside, reduced
 from seqloom.tensor import apply
 
@@ -30,11 +31,15 @@ def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> mse_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
         4.0
     """
+    require_floats("mse_loss", x)
     return reduced(apply("square", x - beside(x, target, x.dtype)), reduction)
 
 
@@ -49,11 +54,15 @@ def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> l1_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
         2.0
     """
+    require_floats("l1_loss", x)
     return reduced(abs(x - beside(x, target, x.dtype)), reduction)
 
 
@@ -72,6 +81,7 @@ def smooth_l1_loss(
         A scalar; with ``"none"``, of the shape of `x`.
 
     Raises:
+        DTypeError: `x` holds whole numbers.
         ArgumentError: `beta` is below 0.
 
     Examples:
@@ -81,6 +91,7 @@ def smooth_l1_loss(
     """
     if beta < 0:
         raise ArgumentError(f"beta must not be below 0, got {beta}")
+    require_floats("smooth_l1_loss", x)
     distance = abs(x - beside(x, target, x.dtype))
     if beta == 0:
         return reduced(distance, reduction)
@@ -110,6 +121,7 @@ def binary_cross_entropy_with_logits(
         A scalar; with ``"none"``, of the shape of `x`.
 
     Raises:
+        DTypeError: `x` holds whole numbers.
         ShapeError: The target is of another shape.
 
     Examples:
@@ -118,6 +130,7 @@ def binary_cross_entropy_with_logits(
         >>> round(binary_cross_entropy_with_logits(logits, [[1.0]]).item(), 4)
         0.6931
     """
+    require_floats("binary_cross_entropy_with_logits", x)
     target = _of_shape(x, target)
     # log(1 + exp(-|x|)) never overflows; max(x, 0) - x y is what remains.
     tail = apply("log1p", apply("exp", -abs(x)))
@@ -146,6 +159,7 @@ def binary_cross_entropy(
         A scalar; with ``"none"``, of the shape of `x`.
 
     Raises:
+        DTypeError: `x` holds whole numbers.
         ShapeError: The target is of another shape.
 
     Examples:
@@ -154,6 +168,7 @@ def binary_cross_entropy(
         >>> round(binary_cross_entropy(p, [[1.0]]).item(), 4)
         0.6931
     """
+    require_floats("binary_cross_entropy", x)
     target = _of_shape(x, target)
     # Near 0 and 1 the logarithms' own slopes are too steep to be of use.
     near_end = (1.0 - x) * x < _LEAST_SPREAD
@@ -213,12 +228,16 @@ def poisson_nll_loss(
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([0.0])
         >>> poisson_nll_loss(x, [3.0]).item()
         1.0
     """
+    require_floats("poisson_nll_loss", x)
     target = beside(x, target, x.dtype)
     if log_input:
         losses = apply("exp", x) - target * x
@@ -248,12 +267,16 @@ def kl_div(
     Returns:
         A scalar; with ``"none"``, of the shape of `x`.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([[-0.6931472, -0.6931472]])
         >>> abs(kl_div(x, [[0.5, 0.5]], "batchmean").item()) < 1e-6
         True
     """
+    require_floats("kl_div", x)
     target = beside(x, target, x.dtype)
     if log_target:
         losses = apply("exp", target) * (target - x)

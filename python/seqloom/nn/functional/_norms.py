@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ShapeError
+from seqloom.nn.functional._kinds import LAYER, require_alike, require_floats
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import Tensor, apply
 
@@ -37,6 +38,10 @@ def batch_norm(
     Returns:
         The output ``(n, c, l)``, 0 at padding; the means ``(c,)``; the biased variances.
 
+    Raises:
+        DTypeError: The arguments are not of one type of floats.
+        ShapeError: `x` has one value for each channel, which is its own mean.
+
     Examples:
         >>> import seqloom as sl
         >>> B = sl.tensor.backend("numpy")
@@ -44,8 +49,21 @@ def batch_norm(
         >>> batch_norm(x, B.tensor([1.0]), B.tensor([0.0]))[1].item()
         2.0
     """
+    require_alike("batch_norm", LAYER, weight, x, bias)
+    _require_several(x)
     mask = None if mask is None else beside(x, mask, x.dtype)
     return apply("batch_norm", x, weight, bias, mask, eps=eps)
+
+
+def _require_several(x: Tensor) -> None:
+    """Refuses a batch that has one value for each channel: it would always become 0."""
+    shape = x.shape
+    if len(shape) > 1 and shape[0] * math.prod(shape[2:]) == 1:
+        raise ShapeError(
+            "batch_norm: expected more than 1 value for each channel in training, got "
+            f"shape {shape}; give larger batches (drop_last=True leaves a last batch of "
+            "one out), or call model.eval() to use the running averages"
+        )
 
 
 def layer_norm(
@@ -68,6 +86,7 @@ def layer_norm(
         A tensor of the shape of `x`.
 
     Raises:
+        DTypeError: The arguments are not of one type of floats.
         ShapeError: The last axes of `x` are others.
 
     Examples:
@@ -76,6 +95,7 @@ def layer_norm(
         >>> layer_norm(x, (2,)).numpy().round(2).tolist()
         [[-1.0, 1.0]]
     """
+    _require_floats("layer_norm", x, weight, bias)
     rows, (weight, bias) = _rows(x, normalized_shape, weight, bias)
     out = apply("layer_norm", rows, weight, bias, eps=eps)[0]
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
@@ -99,6 +119,7 @@ def rms_norm(
         A tensor of the shape of `x`.
 
     Raises:
+        DTypeError: The arguments are not of one type of floats.
         ShapeError: The last axes of `x` are others.
 
     Examples:
@@ -107,10 +128,21 @@ def rms_norm(
         >>> rms_norm(x, (2,)).numpy().round(4).tolist()
         [[1.0, 1.0]]
     """
+    _require_floats("rms_norm", x, weight)
     rows, (weight,) = _rows(x, normalized_shape, weight)
     step = float(x.backend.finfo(x.dtype).eps) if eps is None else eps
     out = apply("rms_norm", rows, weight, eps=step)[0]
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
+
+
+def _require_floats(
+    name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None = None
+) -> None:
+    """Refuses arrays that are not of one type of floats; that of the weight decides."""
+    if weight is not None:
+        require_alike(name, LAYER, weight, x, bias)
+    else:
+        require_alike(name, ("x", "bias"), x, bias)
 
 
 def _rows(x: Tensor, sizes: Sequence[int], *further: Tensor | None) -> tuple[Tensor, Any]:
@@ -137,12 +169,16 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
     Returns:
         A tensor of that shape.
 
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([[0.0, 4.0]])
         >>> normalize(x).numpy().tolist()
         [[0.0, 1.0]]
     """
+    require_floats("normalize", x)
     return x / apply("maximum", _norm(x, p, dim), eps)
 
 
@@ -158,12 +194,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     Returns:
         A tensor without that axis.
 
+    Raises:
+        DTypeError: `x1` holds whole numbers.
+
     Examples:
         >>> import seqloom as sl
         >>> x = sl.tensor.backend("numpy").tensor([[3.0, 0.0]])
         >>> cosine_similarity(x, [[2.0, 0.0]]).numpy().tolist()
         [1.0]
     """
+    require_floats("cosine_similarity", x1, "x1")
     x2 = beside(x1, x2, x1.dtype)
     unit1 = x1 / apply("maximum", _norm(x1, 2.0, dim), eps)
     unit2 = x2 / apply("maximum", _norm(x2, 2.0, dim), eps)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
 from seqloom.nn.functional._geometry import number, pair, require_pool
+from seqloom.nn.functional._kinds import require_floats, require_numbers
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def max_pool1d(
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
             half the window.
+        DTypeError: `x` holds truths.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -48,6 +50,7 @@ def max_pool1d(
         [[[5.0, 3.0]]]
     """
     options = _row(x, kernel_size, stride, padding, dilation)
+    require_numbers("max_pool1d", x)
     found = apply("max_pool1d", x, **options, **_ceil(ceil_mode))
     return found if return_indices else found[0]
 
@@ -78,6 +81,7 @@ def max_pool2d(
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
             half the window.
+        DTypeError: `x` holds truths.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -87,6 +91,7 @@ def max_pool2d(
         5.0
     """
     options = _plane(x, kernel_size, stride, padding, dilation)
+    require_numbers("max_pool2d", x)
     found = apply("max_pool2d", x, **options, **_ceil(ceil_mode))
     return found if return_indices else found[0]
 
@@ -116,6 +121,7 @@ def avg_pool1d(
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
             half the window.
+        DTypeError: `x` holds whole numbers.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -124,6 +130,7 @@ def avg_pool1d(
         >>> avg_pool1d(x, 2).numpy().tolist()
         [[[3.0, 2.5]]]
     """
+    require_floats("avg_pool1d", x)
     options = _row(x, kernel_size, stride, padding)
     return apply("avg_pool1d", x, **options, **_counting(ceil_mode, count_include_pad))
 
@@ -154,6 +161,7 @@ def avg_pool2d(
     Raises:
         ArgumentError: A size is no whole number or too small, the padding is more than
             half the window, or the divisor is 0.
+        DTypeError: `x` holds whole numbers.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -164,6 +172,7 @@ def avg_pool2d(
     """
     if divisor_override == 0:
         raise ArgumentError("divisor_override must not be 0; leave it out for the mean")
+    require_floats("avg_pool2d", x)
     options = _plane(x, kernel_size, stride, padding)
     options |= _counting(ceil_mode, count_include_pad)
     if divisor_override is not None:

@@ -30,7 +30,7 @@ class Activations(Derived):
 
     def relu_grad(self, grad: Array, out: Array, /) -> Array:
         """The derivative of ``relu`` from its output."""
-        return self.multiply(grad, self.astype(self.greater(out, 0), self.dtype(grad)))
+        return self.where(self.less_equal(out, 0), 0, grad)  # of NaN, all of it
 
     def sigmoid(self, x: Array) -> Array:
         """``1 / (1 + exp(-x))``, by tanh, which never overflows."""

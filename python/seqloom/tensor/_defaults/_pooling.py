@@ -113,11 +113,18 @@ class Pooling(Lookups):
 def _max_pool(b: Lookups, x: Array, windows: Windows) -> tuple[Array, Array]:
     """The places of the largest values, and the values that stand there."""
     plain = b.stop_gradient(x)
-    taps = [seen for _, seen in windows.taps(b, plain, -math.inf)]
+    taps = [seen for _, seen in windows.taps(b, plain, _lowest(b, x))]
     which = b.argmax(b.stack(taps, axis=-1), axis=-1)
     places = _places(b, which, windows, x.shape)
     flat = _plane(b, x), _plane(b, places)
     return b.reshape(b.take_along_axis(*flat, axis=-1), which.shape), places
+
+
+def _lowest(b: Lookups, x: Array) -> float:
+    """What no number of the array is below."""
+    if b.isdtype(b.dtype(x), "integral"):
+        return int(b.iinfo(x.dtype).min)
+    return -math.inf
 
 
 def _plane(b: Lookups, x: Array) -> Array:

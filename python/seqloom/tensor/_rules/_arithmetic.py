@@ -140,17 +140,19 @@ def _nothing(b: Backend, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
     return b.zeros_like(grad)
 
 
-def _chosen(test: str) -> Pull:
+def _chosen(left_loses: str, right_loses: str) -> Pull:
     """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
+    # Where one of them is NaN neither loses, and both get all of it, as torch's do.
 
     def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         (left, right), _, (left_like, right_like) = saved
-        shared = b.where(b.equal(left, right), b.multiply(grad, 0.5), 0.0)
-        by_left = b.where(getattr(b, test)(left, right), grad, shared)
-        return (
-            as_input(b, by_left, left_like) if left_like else None,
-            as_input(b, b.subtract(grad, by_left), right_like) if right_like else None,
-        )
+        part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
+
+        def of(loses: str, like: Any) -> Array | None:
+            lost = getattr(b, loses)(left, right)
+            return as_input(b, b.where(lost, 0.0, part), like) if like else None
+
+        return of(left_loses, left_like), of(right_loses, right_like)
 
     return pull
 
@@ -175,7 +177,7 @@ def _clip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     under = None if low is None else b.less(x, low)
     over = None if high is None else b.greater(x, high)
     free = grad
-    for outside in (_reached(b, x, low, under), _reached(b, x, high, over)):
+    for outside in (_fixed(b, "greater", x, low, under), _fixed(b, "less", x, high, over)):
         free = free if outside is None else b.where(outside, 0.0, free)
     if low is not None and high is not None:
         crossed = _crossed(b, low, high)  # the upper bound wins
@@ -189,10 +191,10 @@ def _clip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     ]
 
 
-def _reached(b: Backend, x: Array, bound: Any, outside: Any) -> Any:
-    """Where x does not move the result: at a bound that is a number, and beyond any."""
+def _fixed(b: Backend, inside: str, x: Array, bound: Any, outside: Any) -> Any:
+    """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
     is_number = isinstance(bound, (int, float))
-    return b.logical_or(outside, b.equal(x, bound)) if is_number else outside
+    return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
 def _crossed(b: Backend, low: Any, high: Any) -> Array:
@@ -222,8 +224,8 @@ RULES: dict[str, Rule] = {
         lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
     ),
     "copysign": _by_slopes(_keep_pair, _sign_put_on, _nothing),
-    "maximum": Rule(_keep_inputs, _chosen("greater")),
-    "minimum": Rule(_keep_inputs, _chosen("less")),
+    "maximum": Rule(_keep_inputs, _chosen("less", "greater")),
+    "minimum": Rule(_keep_inputs, _chosen("greater", "less")),
     "where": Rule(_keep_condition, _where),
     "clip": Rule(_keep_inputs, _clip),
 }

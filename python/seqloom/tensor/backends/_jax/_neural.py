@@ -27,7 +27,7 @@ class Neural(Backend):
 
     def relu_grad(self, grad: Array, out: Array) -> Array:
         """The derivative of ``relu`` from its output."""
-        return jnp.where(out > 0, grad, 0)
+        return jnp.where(out <= 0, 0, grad)
 
     def sigmoid(self, x: Array) -> Array:
         """``1 / (1 + exp(-x))``."""

@@ -27,7 +27,7 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*_each(_wide, args), **options)
         if narrow := _narrow_type(function.__name__, [*_float_types(args)]):
             found = _each(_narrowed, found, narrow)
-        return found if out is None else _each(_copied, found, out)
+        return found if out is None else _put(found, out)
 
     return call
 
@@ -85,7 +85,10 @@ def _narrowed(x: Any, dtype: Any) -> Any:
     return np.asarray(x, dtype) if wide else x
 
 
-def _copied(x: Any, out: Any) -> Any:
-    """The values, in the memory that the caller gave."""
-    out[...] = x
+def _put(found: Any, out: Any) -> Any:
+    """A result, or each of several, in the memory that the caller gave."""
+    if isinstance(found, tuple):
+        parts = zip(cast("Any", found), out, strict=True)
+        return tuple([_put(each, room) for each, room in parts])
+    out[...] = found
     return out

@@ -34,7 +34,8 @@ class Pooling(Backend):
         out: tuple[Floats, NDArray[np.int64]] | None = None,
     ) -> tuple[Floats, NDArray[np.int64]]:
         """The largest of each window of ``(n, c, l)``, and its place in the row."""
-        if ceil_mode or pair(dilation, 1) != (1,):  # which the kernel does not know
+        is_whole = x.dtype.kind in "iu"
+        if is_whole or ceil_mode or pair(dilation, 1) != (1,):  # unknown to the kernel
             sizes = {"kernel": kernel, "stride": stride, "padding": padding}
             found = super().max_pool1d(x, **sizes, dilation=dilation, ceil_mode=ceil_mode)
             return found if out is None else _written(found, out)

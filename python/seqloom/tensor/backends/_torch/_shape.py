@@ -104,7 +104,8 @@ class Shapes(Backend):
         self, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
     ) -> Tensor:
         """`value` before and after each axis; a negative width cuts instead."""
-        flat = [width for pair in reversed(widths) for width in pair]
+        further = ((0, 0),) * (x.ndim - len(widths))
+        flat = [width for pair in reversed((*widths, *further)) for width in pair]
         return functional.pad(x, flat, value=value)
 
     def one_hot(self, x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
@@ -126,6 +127,9 @@ class Shapes(Backend):
         dilation: Size = 1,
     ) -> Tensor:
         """Each window of ``(n, c, h, w)`` as a column."""
+        if not x.is_floating_point():  # unknown to torch's kernel
+            geometry = {"kernel": kernel, "stride": stride, "padding": padding}
+            return super().unfold(x, **geometry, dilation=dilation)
         return functional.unfold(x, kernel, dilation, padding, stride)
 
     def fold(
@@ -139,4 +143,7 @@ class Shapes(Backend):
         dilation: Size = 1,
     ) -> Tensor:
         """Adds columns up where their windows stood."""
+        if not x.is_floating_point():
+            geometry = {"kernel": kernel, "stride": stride, "padding": padding}
+            return super().fold(x, shape=shape, **geometry, dilation=dilation)
         return functional.fold(x, tuple(shape), kernel, dilation, padding, stride)
