@@ -1,5 +1,7 @@
 """Numbers that a step holds: infinities and NaN are numbers like others."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,55 @@ def test_torch_takes_them_too():
 
     for found, expected in zip(sl.tensor.compile(step)(x), step(x), strict=True):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+SCALARS = [3, np.int64(3), np.int32(3), np.uint8(3), np.True_, True]
+MEETING: dict[str, Any] = {
+    "a product": lambda x, n: x * n,
+    "a difference from it": lambda x, n: n - x.astype("float32"),
+    "a quotient": lambda x, n: x / n,
+    "a power": lambda x, n: x**n,
+    "a bound": F.maximum,
+    "a choice": lambda x, n: F.where(x > 0, x, n),
+    "its own sum": lambda x, n: x + (n + n),
+    "a number in a dict": lambda x, n: x * {"n": [n]}["n"][0],
+}
+
+
+@pytest.mark.parametrize("case", MEETING)
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+@pytest.mark.parametrize("kind", ["u1", "i4", "f2"])
+def test_numbers_of_numpy_give_the_type_that_they_give_eagerly(kind, name, case):
+    x = sl.tensor.backend(name).tensor(np.array([1, 2, 3], kind))
+    step: Any = sl.tensor.compile(MEETING[case])
+    for number in SCALARS:
+        expected, found = MEETING[case](x, number), step(x, number)
+        assert found.dtype == expected.dtype, type(number)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-3)
+
+
+def test_torch_gives_their_type_too():
+    pytest.importorskip("torch")
+    x = sl.tensor.backend("torch").tensor(np.array([1, 2, 3], "u1"))
+    step: Any = sl.tensor.compile(MEETING["a product"])
+    assert step(x, np.int64(3)).dtype == (x * np.int64(3)).dtype == np.uint8
+
+
+def test_a_whole_number_of_numpy_is_a_size_an_axis_and_a_place():
+    x = sl.tensor.backend("numpy").tensor(np.arange(6.0, dtype="f4"))
+
+    def step(x, n):
+        return x.reshape(n, -1).sum(axis=n - 2), x[n], x * sum(range(n))
+
+    compiled: Any = sl.tensor.compile(step)
+    for n in (np.int64(2), np.int32(2), np.uint8(2)):
+        for found, expected in zip(compiled(x, n), step(x, n), strict=True):
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_another_whole_number_of_numpy_is_another_program():
+    x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
+    step = sl.tensor.compile(lambda x, n: x * n)
+    found = [step(x, n).tolist() for n in (np.int64(2), np.int64(3), np.int64(2))]
+    assert found == [[2, 4], [3, 6], [2, 4]]
+    assert step.recompiles == 1

@@ -41,12 +41,12 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     down what it asks of the backend; that graph is then planned (NumPy), or given to
     ``torch.compile`` or ``jax.jit``. Tensors, NumPy arrays, Python floats and keys are
     inputs: their values may differ at each call. Modules and optimisers are state, read
-    before and written after. Ints, bools, strings, modes and shapes decide which program it
-    is: new ones make another one. So does what the function reads from around it by name
-    (globals, what it closes over, their attributes, lists, arrays up to 1 MiB), in its own
-    code, in the user's functions that it names and in the modules' methods; a larger array
-    is refused there. A result may share memory with a tensor that was given, never with an
-    array of NumPy. At most 64 programs are kept, those in use first.
+    before and written after. Ints and bools (NumPy's too), strings, modes and shapes decide
+    which program it is: new ones make another one. So does what the function reads from
+    around it by name (globals, what it closes over, their attributes, lists, arrays up to
+    1 MiB), in its own code, in the user's functions that it names and in the modules'
+    methods; a larger array is refused there. A result may share memory with a tensor that
+    was given, never with an array of NumPy. At most 64 programs are kept, those in use first.
 
     The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere.
 

@@ -85,6 +85,10 @@ class Signature:
         self.inputs.append(float(value))
         return float
 
+    def take_whole(self, value: Any) -> Any:
+        """The value itself: NumPy's whole numbers and truths are as Python's."""
+        return value.item()
+
     def take_static(self, value: Any) -> Any:
         """The value itself; True is not 1."""
         return (type(value), value)
@@ -152,6 +156,9 @@ _TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
     Tensor: Signature.take_tensor,
     np.ndarray: Signature.take_array,
     np.floating: Signature.take_fraction,
+    np.integer: Signature.take_whole,
+    np.bool_: Signature.take_whole,
+    np.complexfloating: Signature.take_whole,
     np.generic: Signature.take_array,
     float: Signature.take_input,
     Key: Signature.take_input,
@@ -165,7 +172,9 @@ _TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
     tuple: Signature.take_tuple,
     Gradients: Signature.take_gradients,
 }
-_KINDS = (dict, list, tuple, np.ndarray, np.floating, np.generic)
+# Numbers of NumPy's that meet a tensor as Python's do: each value is another program.
+_WHOLE = (np.integer, np.bool_, np.complexfloating)
+_KINDS = (dict, list, tuple, np.ndarray, np.floating, *_WHOLE, np.generic)
 
 
 def _taker(value: Any) -> Callable[[Signature, Any], Any]:
@@ -190,6 +199,8 @@ def _is_frozen(value: Any) -> bool:
 
 def replaced(value: Any, given: Iterator[Any], backend: Backend) -> Any:
     """The arguments with the next of `given` for each input."""
+    if isinstance(value, _WHOLE):
+        return value
     if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
         return next(given)
     if isinstance(value, Gradients):
