@@ -274,6 +274,8 @@ def test_each_file_is_a_class_of_intervals(genome, bed):
     paths = [bed("chr1\t1\t5\nchr2\t1\t5\n", "open.bed"), bed("chr1\t3\t9\n", "no.bed")]
     data = IntervalDataset(genome, paths, labels="file")
     assert [data.classes[i] for i in data.labels] == ["open", "open", "no"]
+    data = IntervalDataset(genome, paths, labels={str(paths[0]): 1, str(paths[1]): 0})
+    assert data.labels.tolist() == [1, 1, 0]
     table = {"chrom": ["chr1"], "start": [1], "stop": [5]}
     with pytest.raises(ArgumentError, match="a table in memory"):
         IntervalDataset(genome, table, labels="file")
@@ -362,7 +364,9 @@ def test_chromosomes_are_never_cut(genome):
 
 def test_an_unknown_group_is_an_error_that_lists_columns(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\n"))
-    with pytest.raises(ArgumentError, match="no column 'donor'; they have chrom, strand"):
+    with pytest.raises(
+        ArgumentError, match="no column 'donor'; they have chrom, start, stop, strand"
+    ):
         split(data, (0.5, 0.5), groups="donor")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from cyclopts import Parameter, validators
 
+from seqloom.cli._options import Names
 from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ class FilterOptions:
     remove: Path | None = None
     extract: Path | None = None
     exclude: Path | None = None
-    chromosome: Annotated[
-        tuple[str, ...], Parameter(consume_multiple=True, show_default=False)
-    ] = ()
+    chromosome: Names = ()
     maf: Share | None = None
     max_missing: Share | None = None
     hwe: Share | None = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from seqloom.cli._genotypes import are_genotypes
+from seqloom.cli._kinds import Kind
 from seqloom.cli._options import (
     FolderOptions,
     LabelOptions,
@@ -15,10 +15,10 @@ from seqloom.errors import ArgumentError, FileError
 
 
 def check_labels(
-    options: LabelOptions, files: Sequence[Path], *, sequences: SequenceOptions
+    options: LabelOptions, files: Sequence[Path], *, sequences: SequenceOptions, kind: Kind
 ) -> None:
-    """Refuses a command line without labels; genotypes and tables may hold their own."""
-    if are_genotypes(files):
+    """Refuses a command line without labels; all but sequence files may hold their own."""
+    if kind == "genotypes":
         return
     given = {
         "--labels": bool(options.labels),
@@ -28,7 +28,7 @@ def check_labels(
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
-    if not names and not are_tables(files, sequences):
+    if not names and kind == "sequences" and not are_tables(files, sequences):
         raise ArgumentError(
             "no labels: give --labels TABLE, --label-from-header REGEX, or "
             "--label-from-file where each file is a class"
@@ -61,17 +61,19 @@ def holds_run(out: Path) -> bool:
     return any(chain.from_iterable(begun))
 
 
-def check_parts(options: PartOptions) -> None:
+def check_parts(options: PartOptions, kind: Kind) -> None:
     """Refuses two ways to choose the epoch, and a test part for every fold."""
+    _check_chromosomes(options, kind)
     given = {
         "--valid": bool(options.valid),
+        "--valid-chromosomes": bool(options.valid_chromosomes),
         "--valid-share": options.valid_share is not None,
         "--folds": options.folds is not None,
     }
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
-    if options.folds is not None and options.test:
+    if options.folds is not None and (options.test or options.test_chromosomes):
         raise ArgumentError(
             "--folds compares settings, --test judges the ones that were chosen: "
             "give --test to a later run, without --folds"
@@ -79,3 +81,21 @@ def check_parts(options: PartOptions) -> None:
     share = options.valid_share
     if share is not None and not 0 <= share < 1:
         raise ArgumentError(f"--valid-share must be at least 0 and below 1, got {share}")
+
+
+def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
+    """Refuses chromosomes where there are none, and one for two parts."""
+    given = {
+        "--valid-chromosomes": options.valid_chromosomes,
+        "--test-chromosomes": options.test_chromosomes,
+    }
+    names = [name for name, chromosomes in given.items() if chromosomes]
+    if names and kind != "intervals":
+        raise ArgumentError(f"{' and '.join(names)}: only with --intervals BED")
+    if options.test and options.test_chromosomes:
+        raise ArgumentError("--test and --test-chromosomes exclude each other: give one")
+    if shared := set(options.valid_chromosomes).intersection(options.test_chromosomes):
+        raise ArgumentError(
+            f"{' and '.join(names)} both name {', '.join(sorted(shared))}: a chromosome "
+            "is of one part"
+        )

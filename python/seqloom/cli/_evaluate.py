@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.cli._check import check_labels
-from seqloom.cli._genotypes import check_kind, check_options
 from seqloom.cli._json import print_json
+from seqloom.cli._kinds import check_model, check_options
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     GENOTYPE_DEFAULTS,
+    INTERVAL_DEFAULTS,
     LABEL_DEFAULTS,
     MACHINE_DEFAULTS,
     SEQUENCE_DEFAULTS,
     SHOWN_DEFAULTS,
     GenotypeOptions,
+    IntervalOptions,
     LabelOptions,
     MachineOptions,
     SequenceOptions,
@@ -30,6 +32,7 @@ def evaluate(
     *,
     labels: LabelOptions = LABEL_DEFAULTS,
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
+    intervals: IntervalOptions = INTERVAL_DEFAULTS,
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: ShownOptions = SHOWN_DEFAULTS,
@@ -40,9 +43,11 @@ def evaluate(
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        files: Sequence files, tables with a column of sequences, or a PLINK .bed.
+        files: Sequence files, tables with a column of sequences, or a PLINK .bed; with
+            --intervals a genome.
         labels: Where labels come from.
         sequences: How sequences are read.
+        intervals: Which parts of a genome are read.
         genotypes: What goes with a .bed.
         machine: What computes.
         shown: What is printed, and how.
@@ -51,13 +56,14 @@ def evaluate(
     from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
-    check_options(files, labels, genotypes, sequences=sequences)
-    check_labels(labels, files, sequences=sequences)
+    told: Any = {"options": labels, "sequences": sequences}
+    told |= {"intervals": intervals, "genotypes": genotypes}
+    kind = check_options(files, **told)
+    check_labels(labels, files, sequences=sequences, kind=kind)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     announce(console, machine)
     trained = load(model, **machine.to_keywords())
-    check_kind(model, trained, files)
-    told: Any = {"options": labels, "sequences": sequences, "genotypes": genotypes}
+    check_model(model, trained, kind)
     data = read_like(console, trained, files, **told)
     console.print(str(data))
     show_letters(console, data)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from seqloom.cli import _bed_inspect
 from seqloom.cli._check import check_free
-from seqloom.cli._genotypes import check_no_letters
+from seqloom.cli._kinds import check_no_letters
 from seqloom.cli._machine import open_console
 from seqloom.cli._options import FILE_DEFAULTS, PLACE, FileOptions, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain

@@ -8,17 +8,19 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter, Token, validators
 
 SEQUENCES = Group("Sequences", sort_key=0)
-LABELS = Group("Labels", sort_key=1)
-GENOTYPES = Group("Genotypes", sort_key=2)
-PARTS = Group("Parts", sort_key=3)
-LEARNING = Group("Learning", sort_key=4)
-NETWORK = Group("Network", sort_key=5)
-MACHINE = Group("Machine", sort_key=6)
-SHOWN = Group("Output", sort_key=7)
+INTERVALS = Group("Intervals", sort_key=1)
+LABELS = Group("Labels", sort_key=2)
+GENOTYPES = Group("Genotypes", sort_key=3)
+PARTS = Group("Parts", sort_key=4)
+LEARNING = Group("Learning", sort_key=5)
+NETWORK = Group("Network", sort_key=6)
+MACHINE = Group("Machine", sort_key=7)
+SHOWN = Group("Output", sort_key=8)
 
-# A flag is off; an option for files takes all words up to the next option.
+# A flag is off; an option for several takes all words, one at least, up to the next option.
 Flag = Annotated[bool, Parameter(show_default=False)]
-Files = Annotated[tuple[Path, ...], Parameter(consume_multiple=True, show_default=False)]
+Files = Annotated[tuple[Path, ...], Parameter(consume_multiple=1, show_default=False)]
+Names = Annotated[tuple[str, ...], Parameter(consume_multiple=1, show_default=False)]
 
 
 def _whole(kind: Any, tokens: Sequence[Token]) -> int:
@@ -118,6 +120,50 @@ class LetterOptions(SequenceOptions):
         return {name: value for name, value in given.items() if value is not None}
 
 
+@Parameter(name="*", group=INTERVALS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalOptions:
+    """Says which parts of a genome are read.
+
+    Args:
+        intervals: Files of intervals: BED, narrowPeak or a table with a header. FILES is
+            then the genome, and the records are these parts of it.
+        length: The letters of each part, about its summit or middle; otherwise as it is.
+        edge: A part that leaves its chromosome: an error, filled with N, or left out.
+        ignore_strand: Read the plus strand, whatever the intervals say.
+    """
+
+    intervals: Files = ()
+    length: Count | None = None
+    edge: Literal["error", "pad", "drop"] = "error"
+    ignore_strand: Flag = False
+
+    def to_keywords(self) -> dict[str, Any]:
+        """Spells the options as `IntervalDataset` takes them."""
+        strand = not self.ignore_strand
+        jitter = getattr(self, "jitter", 0)
+        return {
+            "width": self.length,
+            "edge": self.edge,
+            "strand": strand,
+            "jitter": jitter,
+        }
+
+
+@Parameter(name="*", group=INTERVALS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingOptions(IntervalOptions):
+    """Says which parts of a genome teach, and how they move.
+
+    Args:
+        jitter: Move each training part by up to so many letters, anew in each epoch.
+    """
+
+    jitter: Annotated[
+        int, Parameter(converter=_whole, validator=validators.Number(gte=0))
+    ] = 0
+
+
 @Parameter(name="*", group=LABELS)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
@@ -127,8 +173,9 @@ class LabelOptions:
         labels: Tables of labels (TSV, CSV or white space), joined to the records by id.
         id_column: The tables' column of ids; for a .bed, FID and IID, or IID alone.
         label_column: The tables' column of labels; once for each of several columns.
+            Without a table: that of FILES or of --intervals, such as name or score.
         label_from_header: Or a regular expression: its group, in the header, is the label.
-        label_from_file: Or each file is a class: pos.fa.gz holds the class pos.
+        label_from_file: Or each file is a class: pos.fa.gz or pos.bed holds the class pos.
         unlabelled: A record without a label: an error, or left out and counted.
         missing: A text that is no label; once for each; otherwise NA, nan and the like.
     """
@@ -220,16 +267,20 @@ class PartOptions:
     """Says which records choose the epoch, and which judge the result.
 
     Args:
-        valid: Files to choose the epoch by.
+        valid: Files to choose the epoch by; of --intervals, other intervals.
+        valid_chromosomes: Or all intervals of these chromosomes.
         valid_share: Or this share of FILES, cut off first; 0: keep the last epoch.
         folds: Or cross-validation: train so many times, each time without another part.
-        test: Files to score once, after training.
+        test: Files to score once, after training; of --intervals, other intervals.
+        test_chromosomes: Or all intervals of these chromosomes.
     """
 
     valid: Files = ()
+    valid_chromosomes: Names = ()
     valid_share: Annotated[float | None, Parameter(show_default=lambda _: "0.1")] = None
     folds: Folds | None = None
     test: Files = ()
+    test_chromosomes: Names = ()
 
 
 @Parameter(name="*", group=LEARNING)
@@ -310,7 +361,7 @@ class NetworkOptions:
     """
 
     width: Annotated[
-        tuple[Count, ...], Parameter(consume_multiple=True, show_default=False)
+        tuple[Count, ...], Parameter(consume_multiple=1, show_default=False)
     ] = ()
     kernel_size: Count | None = None
     dropout: float | None = None
@@ -348,6 +399,8 @@ class ShownOptions(QuietOption):
 FILE_DEFAULTS = FileOptions()
 SEQUENCE_DEFAULTS = SequenceOptions()
 LETTER_DEFAULTS = LetterOptions()
+INTERVAL_DEFAULTS = IntervalOptions()
+MOVING_DEFAULTS = MovingOptions()
 LABEL_DEFAULTS = LabelOptions()
 DATA_DEFAULTS = DataOptions()
 COVARIATE_DEFAULTS = CovariateOptions()

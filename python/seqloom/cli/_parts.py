@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seqloom.cli._intervals import hold_out
 from seqloom.cli._options import PartOptions
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset, SequenceDataset, Subset
-
-    Whole = SequenceDataset | GenotypeDataset
+    from seqloom.cli._read import Whole
 
 DEFAULT_SHARE = 0.1
 
@@ -19,8 +18,8 @@ DEFAULT_SHARE = 0.1
 class Part:
     """Holds what one run learns from, chooses by and writes to."""
 
-    train: "Whole | Subset"
-    valid: "Whole | Subset | None"
+    train: "Whole"
+    valid: "Whole | None"
     folder: Path
     title: str = ""
 
@@ -38,6 +37,9 @@ def parts_of(
         yield from _folds(whole, options.folds, folder=folder, seed=seed)
     elif valid is not None:
         yield Part(train=whole, valid=valid, folder=folder)
+    elif names := options.valid_chromosomes:
+        train, held = hold_out(whole, names, "--valid-chromosomes")
+        yield Part(train=train, valid=held, folder=folder)
     else:
         yield _cut(whole, options.valid_share, folder=folder, seed=seed)
 

@@ -8,18 +8,12 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from seqloom.cli._check import check_free
-from seqloom.cli._genotypes import (
-    are_genotypes,
-    check_kind,
-    check_no_covariates,
-    check_no_letters,
-    check_no_reading,
-    files_read,
-    open_unlabelled,
-)
+from seqloom.cli._genotypes import files_read, open_unlabelled
+from seqloom.cli._kinds import Kind, check_model, check_no_reading, check_reading
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
+    INTERVAL_DEFAULTS,
     MACHINE_DEFAULTS,
     PLACE,
     PLACES,
@@ -28,11 +22,12 @@ from seqloom.cli._options import (
     SEQUENCES,
     CovariateOptions,
     Flag,
+    IntervalOptions,
     MachineOptions,
     QuietOption,
     SequenceOptions,
 )
-from seqloom.cli._read import show_letters
+from seqloom.cli._read import show_left_out, show_letters
 from seqloom.errors import ArgumentError, FileError
 
 STREAM = "-"
@@ -47,6 +42,7 @@ def predict(
     overwrite: Flag = False,
     id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
+    intervals: IntervalOptions = INTERVAL_DEFAULTS,
     covariates: CovariateOptions = COVARIATE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: QuietOption = QUIET_DEFAULTS,
@@ -57,16 +53,20 @@ def predict(
 
     Example: seqloom predict runs/splice new.fa.gz --out scores.tsv
 
+    Parts of a genome: seqloom predict runs/p hg.fa --intervals new.bed --out scores.tsv
+
     In a pipe: zcat *.fa.gz | seqloom predict runs/splice - --out - | head
 
     Args:
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, - for standard input, or
-            a PLINK .bed; its variants are found by id and alleles.
+            a PLINK .bed; its variants are found by id and alleles. With --intervals a
+            genome.
         out: The table to write, or - for standard output.
         overwrite: Replace the table where it is there already.
         id_column: The column of ids, where FILES are tables.
         sequences: How sequences are read.
+        intervals: Which parts of a genome are scored; their ids are such as chr1:9-99(+).
         covariates: What a model of genotypes reads beside them.
         machine: What computes.
         shown: What is printed.
@@ -78,15 +78,17 @@ def predict(
     console = open_console(stderr=out == STREAM, quiet=shown.quiet)
     announce(console, machine)
     paths = _paths_of(files)
-    if out != STREAM:
-        _check_target(Path(out), [*files_read(paths), *covariates.covariates])
-        check_free(Path(out), overwrite=overwrite)
+    told: Any = {"sequences": sequences, "intervals": intervals}
+    kind = check_reading(paths, covariates, **told)
+    besides = [*covariates.covariates, *intervals.intervals]
+    _check_out(out, [*files_read(paths), *besides], overwrite=overwrite)
     trained = load(model, **machine.to_keywords())
-    check_kind(model, trained, paths)
-    told: Any = {"sequences": sequences, "id_column": id_column, "covariates": covariates}
+    check_model(model, trained, kind)
+    told |= {"kind": kind, "id_column": id_column, "covariates": covariates}
     data = _opened(console, paths, trained.encoder, **told)
     if hasattr(data, "report"):
         show_letters(console, data)
+        show_left_out(console, data)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(sys.stdout if out == STREAM else out)
@@ -107,22 +109,32 @@ def _opened(
     files: list[Path],
     encoder: Any,
     *,
+    kind: Kind,
     sequences: SequenceOptions,
+    intervals: IntervalOptions,
     id_column: str,
     covariates: CovariateOptions,
 ) -> Any:
     """Opens files without labels; standard input is opened by `seqloom.infer`."""
-    if are_genotypes(files):
-        check_no_letters(sequences)
+    from seqloom.data import IntervalDataset, SequenceDataset
+
+    if kind == "genotypes":
         return open_unlabelled(console, files, encoder=encoder, covariates=covariates)
-    check_no_covariates(covariates)
+    if kind == "intervals":
+        parts = intervals.to_keywords()
+        return IntervalDataset(files[0], intervals.intervals, encoder=encoder, **parts)
     if files == [Path(STREAM)]:
         check_no_reading(sequences)
         return sys.stdin.buffer
-    from seqloom.data import SequenceDataset
-
     reading: dict[str, Any] = {**sequences.to_reading(), "id_column": id_column}
     return SequenceDataset(files, encoder=encoder, labels=False, **reading)
+
+
+def _check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
+    """Refuses a table that cannot be written, or that is there already."""
+    if out != STREAM:
+        _check_target(Path(out), files)
+        check_free(Path(out), overwrite=overwrite)
 
 
 def _check_target(out: Path, files: list[Path]) -> None:

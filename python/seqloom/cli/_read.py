@@ -1,28 +1,38 @@
 """From files and label options to datasets."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from seqloom.cli._genotypes import are_genotypes, label_column_of, open_genotypes
+from seqloom.cli._genotypes import label_column_of, open_genotypes
+from seqloom.cli._intervals import hold_out, open_intervals
+from seqloom.cli._kinds import kind_of
 from seqloom.cli._network import augment_for
 from seqloom.cli._options import (
     DataOptions,
     GenotypeOptions,
+    IntervalOptions,
     LabelOptions,
     LetterOptions,
+    MovingOptions,
     NetworkOptions,
+    PartOptions,
     SequenceOptions,
 )
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset, SequenceDataset
+    from seqloom.data import GenotypeDataset, IntervalDataset, SequenceDataset, Subset
+
+    Opened = SequenceDataset | GenotypeDataset | IntervalDataset
+    Whole = Opened | Subset
 
 EXAMPLES = 3
 _LEFT_OUT = {
+    "dropped": "intervals left out, they leave their chromosome",
     "unlabelled": "{} left out, without a label",
     "missing_labels": "{} left out, their label is missing",
     "missing_covariates": "{} without a covariate, filled in by its mean",
@@ -30,30 +40,54 @@ _LEFT_OUT = {
 }
 
 
-def read_training(
+def read_parts(
+    console: Console,
+    files: Sequence[Path],
+    parts: PartOptions,
+    *,
+    network: NetworkOptions,
+    **told: Any,
+) -> "tuple[Whole, Opened | None, Whole | None]":
+    """Reads what teaches, what chooses and what judges, as far as files say which."""
+    whole = _read_training(console, files, network=network, **told)
+    valid, test = (
+        _read_part(console, whole, others, files=files, **told)
+        for others in (parts.valid, parts.test)
+    )
+    if not parts.test_chromosomes:
+        return whole, valid, test
+    train, held = hold_out(whole, parts.test_chromosomes, "--test-chromosomes")
+    return train, valid, held
+
+
+def _read_training(
     console: Console,
     files: Sequence[Path],
     *,
     options: DataOptions,
     sequences: LetterOptions,
     genotypes: GenotypeOptions,
+    intervals: MovingOptions,
     network: NetworkOptions,
-) -> "SequenceDataset | GenotypeDataset":
+) -> "Opened":
     """Reads the training files and says what they are."""
-    if are_genotypes(files):
+    kind = kind_of(files, intervals)
+    if kind == "genotypes":
         augment_for("genotypes", network)
-        column = label_column_of(options.label_column)
         data = open_genotypes(
             console,
             files,
             labels=options,
             genotypes=genotypes,
             task=options.task,
-            label_column=column,
+            label_column=label_column_of(options.label_column),
         )
     else:
-        data = _read_sequences(
-            console, files, options=options, sequences=sequences, network=network
+        encoding = _encoding(console, files, options, sequences=sequences, network=network)
+        data = (
+            _open_whole(files, options, sequences, **encoding)
+            if kind == "sequences"
+            else open_intervals(files[0], intervals, labels=options, **encoding)
         )
     console.print(str(data))
     if data.labels is None:
@@ -72,33 +106,68 @@ def read_like(
     options: LabelOptions,
     sequences: SequenceOptions,
     genotypes: GenotypeOptions,
-) -> "SequenceDataset | GenotypeDataset":
+    intervals: IntervalOptions,
+) -> "Opened":
     """Reads more files as a dataset, or a trained model, reads its own."""
     task = getattr(model.task, "name", model.task)
     settings = {"encoder": model.encoder, "classes": model.classes, "task": task}
     columns = model.classes if task == "regress" else ()
-    if are_genotypes(files):
+    kind = kind_of(files, intervals)
+    if kind == "intervals":
+        return open_intervals(
+            files[0], intervals, labels=options, columns=columns, **settings
+        )
+    if kind == "genotypes":
         asked = options.label_column or (columns if options.labels else ())
         settings["label_column"] = label_column_of(asked)
         return open_genotypes(
             console, files, labels=options, genotypes=genotypes, **settings
         )
+    return _open_whole(files, options, sequences, columns=columns, **settings)
+
+
+def _read_part(
+    console: Console,
+    whole: Any,
+    others: Sequence[Path],
+    *,
+    files: Sequence[Path],
+    intervals: MovingOptions,
+    **told: Any,
+) -> "Opened | None":
+    """Reads the files of another part, if there are any; of intervals, in one genome."""
+    if not others:
+        return None
+    if intervals.intervals:
+        intervals, others = replace(intervals, intervals=tuple(others), jitter=0), files
+    return read_like(console, whole, others, intervals=intervals, **told)
+
+
+def _open_whole(
+    files: Sequence[Path],
+    options: LabelOptions,
+    sequences: SequenceOptions,
+    *,
+    columns: tuple[str, ...] = (),
+    **settings: Any,
+) -> "SequenceDataset":
+    """Opens sequence files with their labels."""
     from seqloom.data import SequenceDataset
 
     named = options.to_keywords(columns=columns or ("label",))
-    return SequenceDataset(files, **settings, **named, **sequences.to_reading())
+    return SequenceDataset(files, **named, **sequences.to_reading(), **settings)
 
 
-def _read_sequences(
+def _encoding(
     console: Console,
     files: Sequence[Path],
-    *,
     options: DataOptions,
+    *,
     sequences: LetterOptions,
     network: NetworkOptions,
-) -> "SequenceDataset":
-    """Reads sequences, of an alphabet that is given or found."""
-    from seqloom.data import SequenceDataset, guess_alphabet
+) -> dict[str, Any]:
+    """Says how letters become numbers, of an alphabet that is given or found."""
+    from seqloom.data import guess_alphabet
     from seqloom.encode import OneHot
 
     alphabet = options.alphabet
@@ -107,20 +176,18 @@ def _read_sequences(
         reading.pop("quality")
         alphabet = guess_alphabet(files, **reading)
         console.print(f"alphabet {alphabet}, by all letters of the training files")
-    return SequenceDataset(
-        files,
-        encoder=OneHot(alphabet, **sequences.to_policy()),
-        augment=augment_for(alphabet, network),
-        task=options.task,
-        **options.to_keywords(),
-        **sequences.to_reading(),
-    )
+    return {
+        "encoder": OneHot(alphabet, **sequences.to_policy()),
+        "augment": augment_for(alphabet, network),
+        "task": options.task,
+    }
 
 
-def show_left_out(console: Console, *datasets: "SequenceDataset | GenotypeDataset") -> None:
+def show_left_out(console: Console, *datasets: "Whole") -> None:
     """Says what has no partner; a label table may serve several of the datasets."""
     noun = getattr(datasets[0], "noun", "sequences")
-    reports = [data.report for data in datasets if data.report]
+    # Parts of one dataset share its report, which counts once.
+    reports = list({id(data.report): data.report for data in datasets}.values())
     for key, text in _LEFT_OUT.items():
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]

@@ -7,8 +7,8 @@ from warnings import catch_warnings, simplefilter
 from rich.console import Console
 
 from seqloom.cli._check import check_folder, check_labels, check_parts, holds_run
-from seqloom.cli._genotypes import check_options
 from seqloom.cli._json import facts_of, facts_of_folds, print_json
+from seqloom.cli._kinds import check_options
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._network import network_for
 from seqloom.cli._options import (
@@ -17,6 +17,7 @@ from seqloom.cli._options import (
     LEARNING_DEFAULTS,
     LETTER_DEFAULTS,
     MACHINE_DEFAULTS,
+    MOVING_DEFAULTS,
     NETWORK_DEFAULTS,
     PART_DEFAULTS,
     SHOWN_DEFAULTS,
@@ -26,22 +27,27 @@ from seqloom.cli._options import (
     LearningOptions,
     LetterOptions,
     MachineOptions,
+    MovingOptions,
     NetworkOptions,
     PartOptions,
     ShownOptions,
 )
 from seqloom.cli._parts import Part, parts_of
-from seqloom.cli._read import read_like, read_training, show_left_out
+from seqloom.cli._read import read_parts, show_left_out
 from seqloom.cli._show import show_folds, show_run
-from seqloom.cli._warn import warn_of_classes, warn_of_files, warn_of_part, warn_of_skill
+from seqloom.cli._warn import (
+    warn_of_classes,
+    warn_of_files,
+    warn_of_overlaps,
+    warn_of_part,
+    warn_of_skill,
+)
 from seqloom.errors import NoSkillWarning
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset, SequenceDataset, Subset
+    from seqloom.cli._read import Whole
     from seqloom.nn import Config
     from seqloom.train import Run
-
-    Records = SequenceDataset | GenotypeDataset | Subset
 
 Data = TypeVar("Data")
 
@@ -53,6 +59,7 @@ def train(
     folder: FolderOptions,
     data: DataOptions = DATA_DEFAULTS,
     sequences: LetterOptions = LETTER_DEFAULTS,
+    intervals: MovingOptions = MOVING_DEFAULTS,
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
     parts: PartOptions = PART_DEFAULTS,
     learning: LearningOptions = LEARNING_DEFAULTS,
@@ -72,12 +79,16 @@ def train(
 
     A file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
 
+    Parts of a genome: seqloom train hg.fa --intervals peaks.bed --label-column name
+    --out runs/p
+
     Args:
         files: Sequence files, their format and compression told from the content; tables
             with a column of sequences; or a PLINK .bed with its .bim and .fam.
         folder: Where the run goes.
         data: What sequences and labels are.
         sequences: How sequences are read, and what letters mean.
+        intervals: Which parts of a genome are read.
         genotypes: What goes with a .bed.
         parts: Which records choose and judge.
         learning: How to learn.
@@ -85,28 +96,26 @@ def train(
         machine: What computes.
         shown: What is printed, and how.
     """
-    everything = [*files, *parts.valid, *parts.test]
-    check_options(everything, data, genotypes, sequences=sequences)
-    check_labels(data, files, sequences=sequences)
-    check_parts(parts)
+    # Other parts of a genome are intervals, as the training part is.
+    everything = files if intervals.intervals else [*files, *parts.valid, *parts.test]
+    told: Any = {"options": data, "sequences": sequences}
+    told |= {"intervals": intervals, "genotypes": genotypes}
+    kind = check_options(everything, **told)
+    check_labels(data, files, sequences=sequences, kind=kind)
+    check_parts(parts, kind)
     check_folder(folder)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     warnings = open_console(stderr=True) if shown.quiet else console
     announce(console, machine)
-    if folder.resume and not holds_run(folder.out):
-        console.print(f"{folder.out} holds no run yet: this one begins there")
-    told: Any = {"options": data, "sequences": sequences, "genotypes": genotypes}
-    whole = read_training(console, files, **told, network=network)
-    valid, test = (
-        read_like(console, whole, others, **told) if others else None
-        for others in (parts.valid, parts.test)
-    )
+    _say_where_it_begins(console, folder)
+    whole, valid, test = read_parts(console, files, parts, network=network, **told)
     show_left_out(console, whole, *_given(valid, test))
-    warn_of_files(warnings, files, parts)
+    warn_of_files(warnings, intervals.intervals or files, parts)
     warn_of_classes(warnings, whole)
     runs: list[Run] = []
     for part in parts_of(whole, valid, parts, folder=folder.out, seed=learning.seed):
         warn_of_part(warnings, part)
+        warn_of_overlaps(warnings, part, test)
         settings = learning.to_keywords() | machine.to_keywords()
         settings |= {"weight_decay": network.weight_decay}
         config = network_for(network, part.train, *_given(part.valid, test))
@@ -114,6 +123,12 @@ def train(
     for run in runs:
         warn_of_skill(warnings, run)
     _show(console, runs, shown, has_folds=bool(parts.folds))
+
+
+def _say_where_it_begins(console: Console, folder: FolderOptions) -> None:
+    """Says that there is nothing yet to go on from."""
+    if folder.resume and not holds_run(folder.out):
+        console.print(f"{folder.out} holds no run yet: this one begins there")
 
 
 def _show(
@@ -134,7 +149,7 @@ def _fit(
     folder: FolderOptions,
     *,
     config: "Config",
-    test: "Records | None",
+    test: "Whole | None",
     **settings: Any,
 ) -> "Run":
     """Trains once, watched."""

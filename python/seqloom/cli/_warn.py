@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from seqloom.cli._intervals import are_intervals, count_overlaps
 from seqloom.cli._options import PartOptions
 from seqloom.cli._parts import Part
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset, SequenceDataset
+    from seqloom.cli._read import Whole
     from seqloom.train import Run
 
 
@@ -24,7 +25,7 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
             )
 
 
-def warn_of_classes(console: Console, whole: "SequenceDataset | GenotypeDataset") -> None:
+def warn_of_classes(console: Console, whole: "Whole") -> None:
     """Says that labels look like names, not like classes."""
     classes, records = len(whole.classes), len(whole)
     noun = getattr(whole, "noun", "sequences")
@@ -45,6 +46,20 @@ def warn_of_part(console: Console, part: Part) -> None:
             "warning: none of the training part, but some for validation, of the class "
             f"{', '.join(untaught)}"
         )
+
+
+def warn_of_overlaps(console: Console, part: Part, test: "Whole | None") -> None:
+    """Says how many parts of a genome judge a model that has seen letters of them."""
+    if not are_intervals(part.train):
+        return
+    for name, other in (("validation", part.valid), ("test", test)):
+        count = 0 if other is None else count_overlaps(part.train, other)
+        if count:
+            console.print(
+                f"warning: {count:,} of {len(other or ()):,} {name} intervals overlap "
+                "training intervals, so that what they say of the model is too good; "
+                f"--{name.removesuffix('ation')}-chromosomes keeps them apart"
+            )
 
 
 def warn_of_skill(console: Console, run: "Run") -> None:

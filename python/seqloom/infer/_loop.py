@@ -119,8 +119,9 @@ def _check_places(wanted: int | None, examples: Examples) -> None:
     what = "tokens" if is_of_tokens(examples.encoder) else "letters"
     raise ShapeError(
         f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
-        f"has {places[first]}; cut all to one length, or train again on sequences of "
-        "several lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
+        f"has {places[first]}; cut all to one length (parts of a genome: width={wanted}, "
+        f"--intervals BED --length {wanted}), or train again on sequences of several "
+        "lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
     )
 
 

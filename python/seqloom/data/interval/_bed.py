@@ -97,6 +97,12 @@ def _cells(line: str) -> list[str]:
 
 def _names(path: str, number: int, cells: list[str]) -> list[str]:
     """Names the columns of BED by their number."""
+    if not all(cell.isprintable() for cell in cells):
+        raise FormatError(
+            f"{path}: expected intervals as text, found other data; a PLINK .bed holds "
+            "genotypes",
+            path=path,
+        )
     if len(cells) < _LEAST:
         raise FormatError(
             f"{path}, line {number}: expected chrom, start and stop between tabs, "

@@ -66,7 +66,8 @@ class IntervalDataset(SequenceItems):
             ``report``.
         labels: A column of the intervals by its name, or several of numbers; one label for
             each interval; a dict from id (or name, BED's fourth column) to label; a table
-            of labels, or several as paths; ``"file"``: each file of intervals is a class.
+            of labels, or several as paths; ``"file"``: each file of intervals is a class; a
+            dict from file of intervals to label.
         classes: The order of the classes; None sorts them.
         seed: Which of the many ways to move and to augment.
         id_column: The labels' table's column of ids.
@@ -244,7 +245,8 @@ class IntervalDataset(SequenceItems):
         """Lists what each interval has in a column, to split by.
 
         Args:
-            name: ``"chrom"``, ``"strand"``, or a column of the intervals.
+            name: ``"chrom"``, ``"start"``, ``"stop"`` (what is read, without jitter),
+                ``"strand"``, or another column of the intervals.
 
         Returns:
             One value for each.
@@ -262,6 +264,8 @@ class IntervalDataset(SequenceItems):
         columns = {
             **self._intervals.columns,
             "chrom": self._intervals.chroms,
+            "start": self._spans.starts.tolist(),
+            "stop": self._spans.stops.tolist(),
             "strand": self._intervals.strands.tolist(),
         }
         if name not in columns:

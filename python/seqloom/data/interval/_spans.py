@@ -66,7 +66,9 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
         row = int((chroms < 0).argmax())
         known = ", ".join(genome.names[:3]) + (", ..." if len(genome.names) > 3 else "")  # noqa: PLR2004 - a few examples
         raise intervals.fault(
-            row, f"{genome.path} has no sequence {intervals.chroms[row]!r}, it has {known}"
+            row,
+            f"{genome.path} has no sequence {intervals.chroms[row]!r}, it has {known}; "
+            "give the genome that the intervals are of, or leave such lines out",
         )
     starts, stops = intervals.starts, intervals.stops
     if width is not None:

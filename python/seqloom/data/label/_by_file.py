@@ -13,7 +13,7 @@ from seqloom.data._path import expand
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from seqloom.data._records import Records
+    from collections.abc import Sequence
 
 BY_FILE = "file"
 _CONTAINERS = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
@@ -21,12 +21,12 @@ _CONTAINERS = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
 _LOOKED_AT = 1000
 
 
-def labels_of_files(labels: Any, records: Records) -> list[Any] | None:
+def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
     """Gives each file its label: its own name, or what a dict says.
 
     Args:
         labels: What the caller gave as labels.
-        records: The records, by file.
+        paths: The files.
 
     Returns:
         One label for each file; None where labels are no labels of files.
@@ -35,19 +35,19 @@ def labels_of_files(labels: Any, records: Records) -> list[Any] | None:
         LabelError: A dict names some of the files only.
     """
     if isinstance(labels, str) and labels == BY_FILE:
-        return list(map(stem_of, records.paths))
+        return list(map(_stem, paths))
     if not isinstance(labels, Mapping):
         return None
     given: dict[Any, Any] = dict(labels)  # pyright: ignore[reportUnknownArgumentType]
-    known = set(map(_full, records.paths))
+    known = set(map(_full, paths))
     if not any(_is_among(key, known) for key in itertools.islice(given, _LOOKED_AT)):
         return None
     named = {_full(path): given[key] for key in given for path in expand(str(key))}
-    if lacking := [path for path in records.paths if _full(path) not in named]:
+    if lacking := [path for path in paths if _full(path) not in named]:
         raise LabelError(
             f"{lacking[0]}: the dict of labels by file has no label for it; name each file"
         )
-    return [named[_full(path)] for path in records.paths]
+    return [named[_full(path)] for path in paths]
 
 
 def _is_among(key: Any, known: set[str]) -> bool:
@@ -66,19 +66,8 @@ def _full(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 
-def stem_of(path: str) -> str:
-    """Takes the name of a file without what says its format and container.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The name of its class.
-
-    Examples:
-        >>> stem_of("peaks/open.bed.gz")
-        'open'
-    """
+def _stem(path: str) -> str:
+    """Takes the name of a file without what says its format and container."""
     name = Path(path)
     name = name.with_suffix("") if name.suffix.lower() in _CONTAINERS else name
     return name.stem

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.data._frame import Frame, index_of, values_of
-from seqloom.data.label._by_file import BY_FILE, stem_of
+from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._join import Joined
 from seqloom.data.label._labels import Labels, class_names, number_labels
 from seqloom.data.label._missing import drop_missing, missing_note
@@ -89,8 +89,9 @@ def _source(
     names = _columns_meant(labels, intervals)
     if names:
         return _of_columns(names, intervals, kept), ()
-    if isinstance(labels, str) and labels == BY_FILE:
-        return _of_files(intervals, kept), ()
+    files = list(dict.fromkeys(intervals.files))
+    if (classes := labels_of_files(labels, files)) is not None:
+        return _of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
     if _is_one_each(labels):
         return _one_each(labels, intervals, kept), ()
     return _by_id(labels, intervals, kept, ids=ids, columns=columns)
@@ -118,17 +119,19 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
     return replace(source, what=what, is_each=True, where=_places(intervals, rows))
 
 
-def _of_files(intervals: Intervals, kept: NDArray[np.int64]) -> Source:
-    """Gives each interval the name of its file."""
+def _of_files(
+    classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
+) -> Source:
+    """Gives each interval the label of its file."""
     if not intervals.files:
         raise ArgumentError(
             'labels="file" takes the names of files of intervals, but these are a table '
             "in memory: give the name of its column of labels"
         )
     rows: list[int] = kept.tolist()
-    each = [(stem_of(intervals.files[row]),) for row in rows]
-    source = Source("the labels of files", ("label",), _numbered(each), is_of_files=True)
-    return replace(source, is_each=True, where=_places(intervals, rows))
+    each = _numbered([classes[intervals.files[row]] for row in rows])
+    options: Any = {"what": "the labels of files", "is_each": True, "is_of_files": True}
+    return replace(dict_source(each, ("label",)), **options, where=_places(intervals, rows))
 
 
 def _places(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:

@@ -181,7 +181,7 @@ def _frame_of(labels: Any, wanted: set[str]) -> Frame | None:
 
 def _source_of(labels: Any, records: Records, id_column: str, *, names: Cells) -> Source:
     """Tells files, one label each, a function, and labels by id apart."""
-    files = labels_of_files(labels, records)
+    files = labels_of_files(labels, records.paths)
     if files is not None:
         return file_source(files, records, names)
     if callable(labels):

@@ -1,0 +1,307 @@
+"""Parts of a genome on the command line: Biopython cuts the same ones."""
+
+import json
+import random
+import re
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from seqloom.cli._intervals import count_overlaps
+from seqloom.data import IntervalDataset
+
+Seq = pytest.importorskip("Bio.Seq").Seq
+
+RNG = random.Random(1)  # noqa: S311 - a test
+CHROMS = {f"chr{i}": "".join(RNG.choices("ACGTacgt", k=900)) for i in range(1, 5)}
+# Chromosome, start, stop, name, score, strand.
+PEAKS = [
+    (
+        chrom,
+        start,
+        start + 50,
+        RNG.choice(["open", "shut"]),
+        start % 11 / 2,
+        "+-."[start % 3],
+    )
+    for chrom in CHROMS
+    for start in range(0, 850, 35)
+]
+WORDS = "train genome.fa --intervals peaks.bed --epochs 1 --out run"
+TRAIN = f"{WORDS} --label-column name"
+
+
+def bed(rows):
+    """Writes intervals as BED."""
+    return "".join("\t".join(map(str, row)) + "\n" for row in rows)
+
+
+def write_slices(rows, path="slices.fa", length=None, strands="-"):
+    """Cuts parts of chromosomes as Biopython does, N beyond the ends."""
+    text = ""
+    for chrom, start, stop, *_, strand in rows:
+        first, width = start, stop - start
+        if length is not None:
+            first, width = (start + stop) // 2 - length // 2, length
+        letters = CHROMS[chrom]
+        part = "".join(
+            letters[i] if 0 <= i < len(letters) else "N"
+            for i in range(first, first + width)
+        )
+        part = str(Seq(part).reverse_complement()) if strand in strands else part
+        text += f">{chrom}:{first}-{first + width}({strand})\n{part}\n"
+    Path(path).write_text(text)
+
+
+def column(path, number):
+    """Reads a column of a table without its head."""
+    lines = Path(path).read_text().splitlines()[1:]
+    return [line.split("\t")[number] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    home = tmp_path_factory.mktemp("intervals")
+    genome = "".join(f">{name} x\n{text}\n" for name, text in CHROMS.items())
+    (home / "genome.fa").write_text(genome)
+    (home / "peaks.bed").write_text(bed(PEAKS))
+    return home
+
+
+@pytest.fixture
+def here(template, tmp_path, monkeypatch):
+    """A folder with a genome and its intervals to stand in."""
+    copytree(template, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def shell(call):
+    """Types a line, which ends well unless something else is said."""
+
+    def typed(line, code=0):
+        said = call(*line.split())
+        assert said.code == code, said.err
+        return said
+
+    return typed
+
+
+@pytest.fixture
+def run(here, shell):
+    """A run on these intervals."""
+    return shell(TRAIN)
+
+
+def test_training_is_that_on_the_slices_that_biopython_cuts(run, shell):
+    write_slices(PEAKS)
+    rows = "".join(f"{c}:{a}-{b}({s})\t{name}\n" for c, a, b, name, _, s in PEAKS)
+    Path("slices.tsv").write_text("id\tlabel\n" + rows)
+    labels = "slices.fa --labels slices.tsv"
+    shell(f"train {labels} --alphabet dna --epochs 1 --out other")
+    for name in ("scores-valid.tsv", "model.safetensors"):
+        assert Path("run", name).read_bytes() == Path("other", name).read_bytes()
+    column = "genome.fa --intervals peaks.bed --label-column name"
+    found = [shell(f"evaluate run {words} --json").out for words in (labels, column)]
+    assert found[0] == found[1]
+    assert json.loads(found[0])["metrics"]["n"] == len(PEAKS)
+
+
+@pytest.mark.parametrize(
+    ("words", "strands"), [("--length 50", "-"), ("--length 50 --ignore-strand", "")]
+)
+def test_scores_are_those_of_the_slices_in_the_order_of_the_file(
+    run, shell, words, strands
+):
+    rows = [("chr2", 870, 890, "x", 0, "-"), ("chr1", 3, 13, "y", 0, "+"), *PEAKS[::-1]]
+    Path("new.bed").write_text(bed(rows))
+    write_slices(rows, length=50, strands=strands)
+    shell(f"predict run genome.fa --intervals new.bed --edge pad {words} --out a.tsv")
+    shell("predict run slices.fa --out b.tsv")
+    assert Path("a.tsv").read_text() == Path("b.tsv").read_text()
+
+
+@pytest.mark.usefixtures("here")
+def test_chromosomes_are_held_out(shell):
+    words = "--valid-chromosomes chr3 --test-chromosomes chr4 chr1 --jitter 3 --edge pad"
+    said = shell(f"{TRAIN} {words} --reverse-complement")
+    ids = [f"{c}:{a}-{b}({s})" for c, a, b, _, _, s in PEAKS]
+    assert column("run/scores-valid.tsv", 0) == [it for it in ids if it[:4] == "chr3"]
+    tested = [it for it in ids if it[:4] in {"chr1", "chr4"}]
+    assert column("run/scores-test.tsv", 0) == tested
+    assert "overlap" not in said.out
+
+
+@pytest.mark.usefixtures("here")
+def test_other_intervals_choose_and_judge(shell):
+    Path("valid.bed").write_text(bed(PEAKS[:9]))
+    Path("test.bed").write_text(bed(PEAKS[9:20]))
+    said = shell(f"{TRAIN} --valid valid.bed --test test.bed")
+    assert column("run/scores-test.tsv", 0)[0] == "chr1:315-365(+)"
+    assert "warning: 9 of 9 validation intervals overlap training intervals" in said.out
+    assert "11 of 11 test intervals" in said.out
+
+
+@pytest.mark.usefixtures("here")
+def test_overlaps_are_counted_as_by_hand():
+    for _ in range(40):
+        taught, asked = (
+            [(start, start + RNG.randint(1, 9)) for start in RNG.sample(range(60), n)]
+            for n in (RNG.randint(1, 6), RNG.randint(1, 6))
+        )
+        shared = [any(a < d and c < b for c, d in taught) for a, b in asked]
+        assert count_overlaps(dataset(taught), dataset(asked)) == sum(shared)
+
+
+def dataset(spans):
+    """Opens parts of the first chromosome."""
+    starts, stops = zip(*spans, strict=True)
+    table = {"chrom": ["chr1"] * len(spans), "start": starts, "stop": stops}
+    return IntervalDataset("genome.fa", table)
+
+
+@pytest.mark.usefixtures("here")
+def test_labels_come_from_a_table_by_name_or_place(shell):
+    rows = [(c, a, b, f"p{i}", 0, s) for i, (c, a, b, *_, s) in enumerate(PEAKS)]
+    Path("peaks.bed").write_text(bed(rows))
+    labels = {f"p{i}": "ab"[i % 2] for i in range(1, len(rows))}
+    labels |= {"chr1:0-50(+)": "b", "q": "a"}
+    lines = "".join(f"{name}\t{label}\n" for name, label in labels.items())
+    Path("t.tsv").write_text("id\tkind\n" + lines)
+    said = shell(f"{WORDS} --labels t.tsv --label-column kind")
+    assert "100 sequences of 50; a 49, b 51" in said.out
+    assert "labels without a sequence in these files: 1 (q)" in said.out
+
+
+@pytest.mark.usefixtures("here")
+def test_each_file_of_intervals_is_a_class(shell):
+    for name in ("open", "shut"):
+        Path(f"{name}.bed").write_text(bed(row for row in PEAKS if row[3] == name))
+    words = "--intervals open.bed shut.bed --label-from-file --epochs 1 --out run"
+    said = shell(f"train genome.fa {words}")
+    share = sum(row[3] == "open" for row in PEAKS)
+    assert f"open {share}, shut {len(PEAKS) - share}" in said.out
+
+
+@pytest.mark.usefixtures("here")
+def test_numbers_of_a_column_are_learned_and_judged_by_it(shell):
+    said = shell(f"{WORDS} --label-column score --task regress --quiet --json")
+    assert json.loads(said.out)["classes"] == ["score"]
+    said = shell("evaluate run genome.fa --intervals peaks.bed --json")
+    assert json.loads(said.out)["metrics"]["n"] == len(PEAKS)
+    shell("predict run genome.fa --intervals peaks.bed --out s.tsv")
+    assert Path("s.tsv").read_text().startswith("id\tscore\n")
+
+
+def test_a_run_goes_on_with_the_same_intervals_alone(run, shell):
+    before = Path("run/model.safetensors").read_bytes()
+    shell(f"{TRAIN} --resume")
+    assert Path("run/model.safetensors").read_bytes() == before
+    Path("peaks.bed").write_text(bed([*PEAKS[1:], PEAKS[0]]))
+    assert "begun with other training data" in shell(f"{TRAIN} --resume", code=2).err
+
+
+def test_intervals_that_are_dropped_are_counted_and_not_scored(run, shell):
+    Path("new.bed").write_text(bed([*PEAKS, ("chr1", 880, 930, "x", 0, "+")]))
+    said = shell("predict run genome.fa --intervals new.bed --edge drop --out s.tsv")
+    told = "intervals left out, they leave their chromosome: 1 (chr1:880-930(+))"
+    assert told in said.out
+    assert len(column("s.tsv", 0)) == len(PEAKS)
+    assert "of 5,000 letters: soft-masked" in said.out
+
+
+LONE = "train genome.fa --intervals"
+NAMED = "--label-column name --out new"
+FILES = {
+    "three.bed": "chr1\t0\t50\n",
+    "past.bed": bed([*PEAKS, ("chr2", 890, 940, "open", 0, "+")]),
+    "foreign.bed": bed([*PEAKS, ("8", 0, 50, "open", 0, "+")]),
+    "twice.bed": bed([PEAKS[1], (*PEAKS[1][:3], "other", *PEAKS[1][4:])]),
+    "genotypes.bed": "l\x1b\x01\x02\x03",
+    "gaps.bed": bed([*PEAKS, ("chr2", 0, 50, ".", 0, "+")]),
+    "blank.fa": ">chr1\n" + "ACGT " * 20 + "ACGT\n",
+}
+CASES = {
+    "no labels": (f"{LONE} peaks.bed --out new", "it has name, score: give .*--label-col"),
+    "no column": (f"{LONE} three.bed --out new", "'label' of labels: give --labels TABLE"),
+    "another column": (f"{LONE} peaks.bed --label-column x --out new", "no column 'x'"),
+    "no intervals": (f"{LONE} --label-column name --out new", "--intervals requires at l"),
+    "a missing file": (f"{LONE} none.bed {NAMED}", "none.bed: no such file"),
+    "no genome": (f"train none.fa --intervals peaks.bed {NAMED}", "none.fa: no such"),
+    "beyond the end": (f"{LONE} past.bed {NAMED}", "line 101: .*--edge pad.*--edge drop"),
+    "no chromosome": (f"{LONE} foreign.bed {NAMED}", "line 101: genome.fa has no .*'8'"),
+    "two classes": (
+        f"{LONE} twice.bed {NAMED}",
+        "twice, as 'open' and as 'other'|as 'shut'",
+    ),
+    "genotypes": (f"{LONE} genotypes.bed {NAMED}", "a PLINK .bed holds genotypes"),
+    "a gap": (f"{LONE} gaps.bed {NAMED}", "line 101: 1 of 101 .*--unlabelled skip"),
+    "intervals as files": (f"train genome.fa peaks.bed {NAMED}", "--intervals peaks.bed"),
+    "intervals alone": ("predict run peaks.bed --out s.tsv", "--intervals peaks.bed"),
+    "the wrong way round": (
+        f"train peaks.bed --intervals genome.fa {NAMED}",
+        "GENOME.fa --intervals peaks.bed",
+    ),
+    "two genomes": (
+        f"train genome.fa genome.fa --intervals peaks.bed {NAMED}",
+        "join them",
+    ),
+    "blanks": (
+        f"train blank.fa --intervals peaks.bed --alphabet dna {NAMED}",
+        "convert --wh",
+    ),
+    "blanks left out": (f"{LONE} peaks.bed {NAMED} --whitespace strip", "seqloom convert"),
+    "headers": (f"{LONE} peaks.bed --label-from-header x --out new", "--label-column"),
+    "ids of nothing": (f"{LONE} peaks.bed {NAMED} --id-column x", "of --labels TABLE"),
+    "a length of nothing": (f"train genome.fa --length 9 {NAMED}", "only with --intervals"),
+    "chromosomes of nothing": (
+        f"train genome.fa --labels t.tsv {NAMED} --valid-chromosomes chr1",
+        "only with --intervals",
+    ),
+    "no such chromosome": (
+        f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr9",
+        "chr9: no interval lies there, but in chr1, chr2, chr3, ...",
+    ),
+    "all chromosomes": (
+        f"{LONE} peaks.bed {NAMED} --test-chromosomes chr1 chr2 chr3 chr4",
+        "none is left to learn from",
+    ),
+    "one for two": (
+        f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr1 --test-chromosomes chr1",
+        "both name chr1",
+    ),
+    "two ways": (
+        f"{LONE} peaks.bed {NAMED} --valid-share 0 --valid-chromosomes chr1",
+        "excl",
+    ),
+    "two tests": (
+        f"{LONE} peaks.bed {NAMED} --test peaks.bed --test-chromosomes chr1",
+        "exclude each other",
+    ),
+    "folds to judge": (
+        f"{LONE} peaks.bed {NAMED} --folds 2 --test-chromosomes chr1",
+        "without --folds",
+    ),
+    "a table over intervals": (
+        "predict run genome.fa --intervals peaks.bed --out peaks.bed",
+        "is one of the files to read",
+    ),
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("words", "essential"), CASES.values(), ids=CASES)
+def test_what_is_wrong_is_one_line_that_helps(shell, words, essential):
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    said = shell(words, code=2)
+    assert re.search(essential, said.err.splitlines()[0]), said.err
+    assert not {"new", "s.tsv"} & {path.name for path in Path().iterdir()}
+
+
+def test_another_length_names_the_option_for_it(run, shell):
+    Path("short.bed").write_text("chr1\t0\t40\n")
+    words = "predict run genome.fa --intervals short.bed --out s.tsv"
+    assert "--length 50" in shell(words, code=2).err
+    shell(f"{words} --length 50 --edge pad")
