@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_seed, as_whole
 from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, plain
 from seqloom.data._drafter import Drafter, Shape, can_draft
@@ -49,7 +50,7 @@ class SequenceBatches(NumberedItems):
         self.paths: tuple[str, ...] = paths
         self.encoder = encoder
         self.augment = checked_augment(augment)
-        self.seed = seed
+        self.seed = as_seed(seed)
         # What no random number enters is the same in every epoch.
         self._epoch = Epoch() if self._is_random else None
 
@@ -114,6 +115,10 @@ class SequenceBatches(NumberedItems):
             >>> batch["inputs"].shape, batch["mask"].tolist()[1]
             ((2, 4, 4), [1.0, 1.0, 0.0, 0.0])
         """
+        if length is not None:
+            length = as_whole("length", length)
+        multiple = as_whole("multiple", multiple, least=1)
+        num_threads = as_whole("num_threads", num_threads, least=1)
         return self._columns(
             positions(indices, len(self)),
             self._current(epoch),

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import shown
 from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.data.loader._ring import empty
 from seqloom.encode._base import SequenceEncoder
-from seqloom.errors import LetterError, SeqloomError
+from seqloom.errors import ArgumentError, LetterError, SeqloomError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,13 +72,35 @@ def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Let
     each = [Key.from_json(words) for words in keys.tolist()]
     rows = sequences.to_list()
     if qualities is None:
-        return Ragged.from_list(map(augment, rows, each)), None
+        found = [_as_letters(augment, it) for it in map(augment, rows, each)]
+        return Ragged.from_list(found), None
     pairs = [
-        augment(row, key, quality=quality)
+        _as_pair(augment, augment(row, key, quality=quality))
         for row, key, quality in zip(rows, each, qualities.to_list(), strict=True)
     ]
     changed, changed_qualities = zip(*pairs, strict=True) if pairs else ((), ())
     return Ragged.from_list(changed), Ragged.from_list(changed_qualities)
+
+
+def _as_letters(augment: Any, given: Any) -> Any:
+    """Takes the letters that a user's function gives."""
+    is_bytes = isinstance(given, (bytes, bytearray, memoryview))
+    if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
+        found = shown(given)
+        raise ArgumentError(f"augment must give letters as bytes, {augment!r} gave {found}")
+    return given  # pyright: ignore[reportUnknownVariableType]
+
+
+def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
+    """Takes letters and as many qualities."""
+    both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
+    pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
+    if len({len(it) for it in pair}) != 1:
+        raise ArgumentError(
+            "augment must give letters and as many qualities where files have them, "
+            f"{augment!r} gave {shown(given)}"  # pyright: ignore[reportUnknownArgumentType]
+        )
+    return pair[0], pair[1]
 
 
 def in_file(

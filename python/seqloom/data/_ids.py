@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from seqloom._arguments import shown
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 
@@ -66,6 +67,8 @@ class Ids(list[str]):
         self._make: Callable[[], list[str]] | None = None
         if callable(names):
             self._wait(names, count)
+        elif isinstance(names, str) or not hasattr(names, "__iter__"):
+            raise ArgumentError(f"names must be a list of ids, got {shown(names)}")
         elif count is None:
             super().__init__(names)
         else:

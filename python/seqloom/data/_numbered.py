@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
+from seqloom._arguments import as_whole
 from seqloom.data._describe import as_html, class_counts, describe
 from seqloom.data._epoch import Epoch
 from seqloom.data._position import epoch_of, position, positions
@@ -110,7 +111,7 @@ class NumberedItems(ABC):
     def _current(self, epoch: int | None) -> int:
         """Takes the epoch that was asked for, or the one that was set last."""
         if epoch is not None:
-            return epoch
+            return as_whole("epoch", epoch)
         return 0 if self._epoch is None else self._epoch.get()
 
     def __len__(self) -> int:
@@ -208,7 +209,7 @@ class NumberedItems(ABC):
             ['a.fa', 'a.fa']
         """
         columns = self._about(np.arange(len(self)), 0)
-        if name not in columns:
+        if name not in list(columns):
             known = ", ".join(map(repr, columns))
             raise ArgumentError(
                 f"items have no {name!r} to group by; they have {known or 'nothing'}"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from seqloom._arguments import as_path
 from seqloom.errors import ArgumentError, MissingFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def expand(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Any,
 ) -> tuple[str, ...]:
     """Lists files, patterns replaced by what they match, in sorted order."""
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
+    several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
     if not several:
         raise ArgumentError("no file is given")
-    return tuple(name for path in several for name in _matches(os.fspath(path)))
+    return tuple(name for path in several for name in _matches(path))
 
 
 def tables_of(
@@ -36,9 +36,9 @@ def tables_of(
     return names
 
 
-def _matches(path: str) -> list[str]:
+def _matches(given: Any) -> list[str]:
     """Lists what one path or pattern stands for."""
-    path = os.fspath(Path(path).expanduser())
+    path = os.fspath(as_path("each file", given).expanduser())
     if not glob.has_magic(path) or Path(path).exists():
         return [path]
     found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - absolute or relative

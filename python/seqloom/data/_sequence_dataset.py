@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_choice, as_flag
 from seqloom.data._columns import encoded_part
 from seqloom.data._composition import composition
 from seqloom.data._encoded import first_refused, in_file
@@ -18,10 +19,9 @@ from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
 from seqloom.data.label._join import join, join_each
-from seqloom.data.label._labels import class_names, number_labels
+from seqloom.data.label._labels import check_task, class_names, number_labels
 from seqloom.data.label._missing import MISSING, drop_missing
 from seqloom.data.label._source import choose_source
-from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     import re
@@ -141,8 +141,10 @@ class SequenceDataset(SequenceItems):
         ids: str = "error",
         in_memory: bool | None = None,
     ) -> None:
-        if unlabelled not in {"error", "skip"}:
-            raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
+        as_choice("unlabelled", unlabelled, ("error", "skip"))
+        check_task(task)
+        if in_memory is not None:
+            in_memory = as_flag("in_memory", in_memory)
         check_encoder(encoder)
         options = SourceOptions(
             quality=quality,

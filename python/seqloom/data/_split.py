@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_flag, as_seed
 from seqloom._key import Key
 from seqloom.data._group import deal_groups, group_numbers
 from seqloom.data._subset import Subset, learning_from, without_augment
@@ -69,6 +70,7 @@ def split(
     """
     shares = _checked_shares(shares)
     _check_dataset(dataset)
+    stratify = as_flag("stratify", stratify)
     parts = _deal(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
     dataset = learning_from(dataset, rows[0])
@@ -113,6 +115,7 @@ def folds(
     if not hasattr(k, "__index__") or k < 2:  # noqa: PLR2004 - two is what a fold means
         raise ArgumentError(f"folds need k of 2 or more, a whole number; got {k!r}")
     _check_dataset(dataset)
+    stratify = as_flag("stratify", stratify)
     parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
     wholes = [learning_from(dataset, train) for train, _ in rows]
@@ -153,7 +156,7 @@ def _deal(
     seed: int,
 ) -> NDArray[np.int64]:
     """Gives each sequence the number of its part."""
-    key = Key(seed).fold("split")
+    key = Key(as_seed(seed)).fold("split")
     classes = _strata(dataset) if stratify else np.zeros(len(dataset), np.int64)
     if groups is None:
         parts = _deal_each(classes, shares, key)

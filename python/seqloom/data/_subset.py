@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from seqloom._arguments import check_sized
 from seqloom.data._describe import as_html, class_counts, describe
 from seqloom.data._position import epoch_of, position, positions
 from seqloom.errors import ArgumentError
@@ -46,6 +47,7 @@ class Subset:
     """
 
     def __init__(self, dataset: NumberedItems | Subset, indices: ArrayLike) -> None:
+        check_sized("dataset", dataset)
         rows = positions(indices, len(dataset))
         if isinstance(dataset, Subset):
             dataset, rows = dataset.dataset, dataset.indices[rows]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 
+from seqloom._arguments import as_flag, shown
 from seqloom._files import write_atomic
 from seqloom._ragged import Ragged
 from seqloom._threads import thread_count
@@ -75,6 +76,7 @@ class SequenceIndex:
         num_threads: int | None = None,
     ) -> None:
         check_lasting(path)
+        build = as_flag("build", build)
         self.path = os.fspath(path)
         self._num_threads = num_threads
         threads = thread_count(num_threads)
@@ -180,6 +182,7 @@ class SequenceIndex:
 
         Raises:
             IdError: No record has the id, or several have.
+            ArgumentError: The id is no text.
 
         Examples:
             >>> from pathlib import Path
@@ -187,6 +190,8 @@ class SequenceIndex:
             >>> SequenceIndex("ids.fa").row("b")
             1
         """
+        if not _is_id(name):
+            raise ArgumentError(f"expected an id, a text, got {shown(name)}")
         found = self._rows.get(name)
         if found is None:
             found = self._find(name)

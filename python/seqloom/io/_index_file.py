@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seqloom._arguments import as_path, check_function
 from seqloom._rust import _native
 from seqloom._text import printable
 from seqloom._threads import thread_count, watched
@@ -61,7 +62,8 @@ def build_index(
         'a.fa.sli'
     """
     check_lasting(path)
-    side = Path(index) if index is not None else _beside(os.fspath(path))
+    check_function("on_progress", on_progress)
+    side = as_path("index", index) if index is not None else _beside(os.fspath(path))
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected the name of a file for the index")
     threads = thread_count(num_threads)
@@ -83,7 +85,7 @@ def open_index(
     path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
 ) -> OpenedIndex:
     """Opens the index that is there, or makes one."""
-    side = Path(index) if index is not None else _beside(path)
+    side = as_path("index", index) if index is not None else _beside(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)
     # A folder of that name is no index: where one is made, it is kept in memory.

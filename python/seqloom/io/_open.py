@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
 
+from seqloom._arguments import as_flag
 from seqloom.errors import ArgumentError
 from seqloom.io._mates import Alternating, TwoFiles
 from seqloom.io._origin import is_same_file
@@ -124,6 +125,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
         require_eof=require_eof,
         num_threads=num_threads,
     )
+    interleaved = as_flag("interleaved", interleaved)
     if isinstance(path, tuple):
         if len(path) != _TWO:
             raise ArgumentError(f"a pair is two files, got {len(path)}")

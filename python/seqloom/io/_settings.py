@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from seqloom._arguments import as_flag
 from seqloom.errors import ArgumentError
 from seqloom.io._numbers import check_number
 
@@ -43,6 +44,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name in CHOICES:
             check_choice(name, getattr(self, name))
+        as_flag("require_eof", self.require_eof)
         for name, least in (("expect", 0), ("max_record", 1), ("num_threads", 1)):
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, least=least)
@@ -53,5 +55,5 @@ def check_choice(name: str, value: str | None) -> None:
     choices = CHOICES[name]
     if value is None and name == "format":
         return
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ArgumentError(f"{name} must be one of {', '.join(choices)}; got {value!r}")

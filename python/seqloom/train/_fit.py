@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seqloom._arguments import as_path, shown
+from seqloom._arguments import as_flag, as_path, shown
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.models import Examples
@@ -110,6 +110,7 @@ def fit(
         (2, ('no', 'yes'))
     """
     _check_kinds(model, loss, resume=resume, has_folder=out is not None)
+    overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
     computes = find_backend(backend, num_threads=num_threads)
     settings = Settings(
         epochs=epochs,

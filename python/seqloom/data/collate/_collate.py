@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from seqloom._arguments import shown
 from seqloom.data.loader._output import converter
-from seqloom.errors import ArgumentError, ShapeError
+from seqloom.errors import ArgumentError, DTypeError, ShapeError
 
 
 def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
@@ -32,7 +33,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
         ArgumentError: There is no item, or another output.
         ShapeError: Arrays of unequal shapes (see ``PadCollator``), or lists of unequal
             lengths.
-        TypeError: A kind that has no batch.
+        DTypeError: A kind that has no batch; a ``TypeError`` too.
 
     Examples:
         >>> default_collate([{"x": 1, "id": "a"}, {"x": 2, "id": "b"}])
@@ -40,8 +41,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
     """
     if output != "numpy":
         return converter(output)(default_collate(items))
-    if not len(items):
-        raise ArgumentError("a batch needs at least one item, got none")
+    check_items(items)
     first = items[0]
     if is_tensor(first):
         return _stack_tensors(items)
@@ -50,10 +50,20 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
             return collate(items)
     if hasattr(first, "__array__"):
         return _stack(items)
-    raise TypeError(
+    raise DTypeError(
         "items must be arrays, numbers, texts, dicts, tuples or lists; "
         f"found {type(first).__name__}"
     )
+
+
+def check_items(items: Any) -> None:
+    """Refuses what is no list of items, and an empty one."""
+    is_list = hasattr(items, "__len__") and hasattr(items, "__getitem__")
+    if not is_list or isinstance(items, (str, bytes, Mapping)):
+        found = shown(items)  # pyright: ignore[reportUnknownArgumentType]
+        raise ArgumentError(f"items must be a list of a batch's items, got {found}")
+    if not len(items):
+        raise ArgumentError("a batch needs at least one item, got none")
 
 
 def is_tensor(thing: Any) -> bool:
@@ -134,7 +144,7 @@ def _numbers(items: Sequence[Any]) -> Any:
 def _check_numbers(array: np.ndarray[Any, Any]) -> None:
     """Refuses arrays of texts and objects, as PyTorch does."""
     if array.dtype.kind in "OSUV":
-        raise TypeError(f"arrays of a batch must hold numbers; found {array.dtype}")
+        raise DTypeError(f"arrays of a batch must hold numbers; found {array.dtype}")
 
 
 def unequal(a: Any, b: Any) -> ShapeError:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from seqloom._arguments import as_choice, shown
 from seqloom.data._extent import mask_of
-from seqloom.data.collate._collate import default_collate, is_tensor
+from seqloom.data.collate._collate import check_items, default_collate, is_tensor
 from seqloom.data.loader._output import converter
+from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INPUTS = "inputs"
+_MOST_AXES = 64  # of an array of NumPy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +68,18 @@ class PadCollator:
     output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
-        if self.multiple < 1 or (self.length is not None and self.length < 1):
+        whole_number("multiple", self.multiple, least=1)
+        if self.length is not None:
+            whole_number("length", self.length, least=1)
+        as_choice("side", self.side, ("right", "left"))
+        whole_number("axis", self.axis, least=-_MOST_AXES, most=_MOST_AXES - 1)
+        if self.value is not None and not isinstance(self.value, Real):
+            raise ArgumentError(f"value must be a number or None, got {shown(self.value)}")
+        keys: Any = self.keys
+        if not isinstance(keys, (tuple, list)) or set(map(type, keys)) != {str}:  # pyright: ignore[reportUnknownArgumentType]
             raise ArgumentError(
-                f"length and multiple must be 1 or more, got {self.length}, {self.multiple}"
+                f"keys must be the names of what is padded, got {shown(self.keys)}"
             )
-        if self.side not in {"right", "left"}:
-            raise ArgumentError(f'side must be "right" or "left", got {self.side!r}')
-        if isinstance(self.keys, str) or not self.keys:
-            raise ArgumentError(f"keys must name what is padded, got {self.keys!r}")
         converter(self.output)
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -91,8 +99,7 @@ class PadCollator:
             >>> PadCollator(length=4)([{"inputs": np.ones(3)}])["inputs"].tolist()
             [[1.0, 1.0, 1.0, 0.0]]
         """
-        if not items:
-            raise ArgumentError("a batch needs at least one item, got none")
+        check_items(items)
         padded = [dict(item) for item in items]
         extents: dict[str, Any] = {}
         for key in self.keys:

@@ -10,9 +10,10 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
-from seqloom.data.collate._collate import default_collate
+from seqloom.data.collate._collate import check_items, default_collate
 from seqloom.data.collate._pool import Pool
 from seqloom.data.loader._output import converter
+from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
@@ -60,11 +61,8 @@ class VarlenCollator:
     output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1 or self.window < 1:
-            raise ArgumentError(
-                f"max_tokens and window must be 1 or more, got {self.max_tokens}, "
-                f"{self.window}"
-            )
+        whole_number("max_tokens", self.max_tokens, least=1)
+        whole_number("window", self.window, least=1)
         converter(self.output)
         if self.tokens is not None and not callable(self.tokens):
             raise ArgumentError(
@@ -91,8 +89,7 @@ class VarlenCollator:
             >>> collate([{"id": "a", "inputs": np.arange(3)}])["num_sequences"]
             1
         """
-        if not len(items):
-            raise ArgumentError("a batch needs at least one item, got none")
+        check_items(items)
         rows = self._tokens_of(items)
         total = sum(row.size for row in rows)
         self._check_each(items, rows)

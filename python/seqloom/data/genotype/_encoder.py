@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import as_flag
 from seqloom._config import Config
 from seqloom.data.genotype._arrays import Fitted
 from seqloom.data.genotype._decode import decode_codes
@@ -65,7 +66,8 @@ class GenotypeEncoder(Config):
     _fitted: Fitted | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        if self.impute not in {"mean", None}:
+        as_flag("count_A1", self.count_A1)
+        if self.impute is not None and self.impute != "mean":
             raise ArgumentError(f'impute must be "mean" or None, got {self.impute!r}')
         object.__setattr__(self, "standardize", check_standardize(self.standardize))
 

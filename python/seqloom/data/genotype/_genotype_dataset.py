@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_choice, as_flag, check_function
 from seqloom._files import check_path
 from seqloom.data.cache._home import cache_home
 from seqloom.data.genotype._chosen import ChosenVariants, chosen_for
@@ -28,6 +29,7 @@ from seqloom.data.genotype._phenotype import (
     label_people,
 )
 from seqloom.data.genotype._variants import choose_variants
+from seqloom.data.label._header_line import check_column, column_names
 from seqloom.data.label._labels import class_names
 from seqloom.data.label._missing import marks_of
 from seqloom.errors import ArgumentError
@@ -148,6 +150,14 @@ class GenotypeDataset(FittedItems):
         skip_format_check: bool = False,
     ) -> None:
         check_options(by=by, dtype=dtype, output=output)
+        as_choice("missing_covariates", missing_covariates, ("error", "mean"))
+        check_function("progress", progress)
+        skip_format_check = as_flag("skip_format_check", skip_format_check)
+        count_A1 = as_flag("count_A1", count_A1)  # noqa: N806 - PLINK's name
+        if id_column is not None:
+            check_column("id_column", id_column)
+        label_column = column_names("label_column", label_column)
+        covariate_columns = column_names("covariate_columns", covariate_columns)
         check_counted(bed, count_a1=count_A1)
         files = GenotypeFiles.beside(bed, fam=fam, bim=bim)
         own = GenotypeEncoder(impute, standardize, count_A1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seqloom._arguments import as_choice
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._open_bed import open_bed
@@ -16,9 +17,7 @@ _ALLOWED = {
 def check_options(**options: str) -> None:
     """Refuses options that do not exist."""
     for name, value in options.items():
-        if value not in _ALLOWED[name]:
-            shown = " or ".join(f'"{each}"' for each in _ALLOWED[name])
-            raise ArgumentError(f"{name} must be {shown}, got {value!r}")
+        as_choice(name, value, _ALLOWED[name])
     if options["output"] == "codes" and options["by"] == "variant":
         raise ArgumentError('output="codes" is for samples: an encoder decodes them')
 

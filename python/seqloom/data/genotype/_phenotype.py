@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_choice
 from seqloom.data.genotype._coding import (
     STATES,
     Missing,
@@ -16,9 +17,9 @@ from seqloom.data.genotype._coding import (
 )
 from seqloom.data.genotype._joined import Joined, join_people
 from seqloom.data.genotype._person_table import Columns
-from seqloom.data.label._labels import number_labels
+from seqloom.data.label._labels import check_task, number_labels
 from seqloom.data.label._source import Source
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,10 +103,8 @@ def label_people(people: People, phenotype: Any, options: PhenotypeOptions) -> P
         ArgumentError: An option makes no sense.
     """
     check_coding(options.coding, options.task)
-    if options.unlabelled not in {"error", "skip"}:
-        raise ArgumentError(
-            f'unlabelled must be "error" or "skip", got {options.unlabelled!r}'
-        )
+    as_choice("unlabelled", options.unlabelled, ("error", "skip"))
+    check_task(options.task)
     everyone = np.arange(len(people))
     if phenotype is False:
         return Phenotypes(kept=everyone)

@@ -82,9 +82,9 @@ def _beta_density(x: Floats, a: float, b: float) -> Floats:
 
 def check_standardize(standardize: object) -> str | tuple[str, float, float] | None:
     """Refuses what is no way to standardise."""
-    if standardize is None or standardize == "unit":
-        return standardize  # pyright: ignore[reportReturnType] - it is one of two
-    if isinstance(standardize, (tuple, list)):
+    if standardize is None or (isinstance(standardize, str) and standardize == "unit"):
+        return standardize
+    if isinstance(standardize, (tuple, list)) and standardize:
         name, *numbers = standardize  # pyright: ignore[reportUnknownVariableType]
         if name == "beta" and len(numbers) == _COPIES and all(n > 0 for n in numbers):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             return ("beta", float(numbers[0]), float(numbers[1]))  # pyright: ignore[reportUnknownArgumentType]

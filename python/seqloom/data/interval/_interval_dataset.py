@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from seqloom._arguments import as_path
+from seqloom._arguments import as_choice, as_flag, as_path
 from seqloom._key import Key
 from seqloom.data._composition import composition
 from seqloom.data._encoder import check_encoder
@@ -19,6 +19,7 @@ from seqloom.data.interval._intervals import read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
 from seqloom.data.interval._strand import alphabet_of, padded, turn
 from seqloom.data.label._interval_labels import label_intervals
+from seqloom.data.label._labels import check_task
 from seqloom.data.label._missing import MISSING
 from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, LetterError
@@ -113,12 +114,14 @@ class IntervalDataset(SequenceItems):
         task: str = "auto",
     ) -> None:
         check_encoder(encoder)
+        as_choice("unlabelled", unlabelled, ("error", "skip"))
+        check_task(task)
         whole_number("jitter", jitter)
         if width is not None:
             whole_number("width", width, least=1)
         as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
-        path: str = os.path.expanduser(os.fspath(genome))  # noqa: PTH111 - a path as text stays text
-        self.jitter, self.strand = jitter, strand
+        path = os.path.expanduser(os.fsdecode(genome))  # noqa: PTH111 - a path as text stays text
+        self.jitter, self.strand = jitter, as_flag("strand", strand)
         self._encoded: NDArray[np.int64] | None = None
         # Several datasets may share a table: what none of them has is truly left over.
         self.unmatched: tuple[str, ...] = ()
@@ -187,8 +190,6 @@ class IntervalDataset(SequenceItems):
 
     def _label(self, labels: Any, *, unlabelled: str, **options: Any) -> None:
         """Gives intervals their labels, and leaves out those that have none."""
-        if unlabelled not in {"error", "skip"}:
-            raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
         names = self._names(self._kept)
         found, joined = label_intervals(
             labels,

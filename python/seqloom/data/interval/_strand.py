@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_choice
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
@@ -50,8 +51,8 @@ def _refuse_uracil(letters: Ragged, is_minus: NDArray[np.bool_]) -> None:
 
 def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
     """Chooses what A faces: as the caller says, or as the encoder reads letters."""
-    if alphabet is not None and alphabet not in _TABLES:
-        raise ArgumentError(f'alphabet must be "dna" or "rna", got {alphabet!r}')
+    if alphabet is not None:
+        as_choice("alphabet", alphabet, tuple(_TABLES))
     own = getattr(encoder, "alphabet", None)
     return alphabet or (own if own in _TABLES else None)
 

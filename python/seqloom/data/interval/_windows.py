@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_path
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._interval_dataset import IntervalDataset
 from seqloom.data.loader._state import whole_number
@@ -57,9 +58,10 @@ def windows(
     whole_number("width", width, least=1)
     stride = width if stride is None else stride
     whole_number("stride", stride, least=1)
-    if edge not in {"keep", "pad", "drop", "error"}:
+    if edge not in ("keep", "pad", "drop", "error"):
         raise ArgumentError(f"edge must be keep, pad, drop or error; got {edge!r}")
-    genome = Genome(os.fspath(path))
+    as_path("path", path, expected="the path of a FASTA or FASTQ file")
+    genome = Genome(os.fsdecode(path))
     chroms, starts = _tiles(genome.lengths, width, stride)
     stops = starts + width
     if edge == "keep":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from seqloom._arguments import shown
@@ -14,6 +15,17 @@ def check_column(option: str, name: Any) -> None:
     """Refuses what is no column's name."""
     if not isinstance(name, str):
         raise ArgumentError(f"{option} must be a column's name, a text, got {shown(name)}")
+
+
+def column_names(option: str, names: Any) -> tuple[str, ...] | None:
+    """Takes one column's name or several; None means that none is chosen."""
+    if names is None:
+        return None
+    is_one = isinstance(names, (str, bytes)) or not isinstance(names, Iterable)
+    several: Any = (names,) if is_one else tuple(names)  # pyright: ignore[reportUnknownArgumentType]
+    for name in several:
+        check_column(option, name)
+    return several
 
 
 def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOOSE) -> int:

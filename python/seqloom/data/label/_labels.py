@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import as_choice, shown
 from seqloom._text import decimal
 from seqloom.data._frame import values_of
 from seqloom.data.label._guess import MARKS, guess_task, has_comma
@@ -55,8 +55,7 @@ def number_labels(
     source: Source, ids: list[str], *, task: str, classes: Iterable[str] | None
 ) -> Labels:
     """Turns the labels of some ids into numbers."""
-    if task not in {"auto", *TASKS}:
-        raise ArgumentError(f"task must be auto, {', '.join(TASKS)}; got {task!r}")
+    check_task(task)
     given = None if classes is None else class_names(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=given is not None)
@@ -64,6 +63,11 @@ def number_labels(
     labels = _MAKERS[task](source, ids, given)
     _check_names(source, ids, labels.classes)
     return labels
+
+
+def check_task(task: str) -> None:
+    """Refuses what is no task."""
+    as_choice("task", task, ("auto", *TASKS))
 
 
 def class_names(classes: Any) -> Cells:

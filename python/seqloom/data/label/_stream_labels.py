@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import as_choice, shown
 from seqloom.data._ids import ids_of
-from seqloom.data.label._labels import class_names, number_labels
+from seqloom.data.label._labels import check_task, class_names, number_labels
 from seqloom.data.label._missing import MISSING, drop_missing, is_nothing, marks_of
 from seqloom.data.label._source import labels_by_id
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -69,8 +69,8 @@ class StreamLabels:
         missing: Iterable[str] = MISSING,
     ) -> Self | None:
         """Takes labels from where the caller says; None where there are none."""
-        if unlabelled not in {"error", "skip"}:
-            raise ArgumentError(f'unlabelled must be "error" or "skip", got {unlabelled!r}')
+        as_choice("unlabelled", unlabelled, ("error", "skip"))
+        check_task(task)
         if labels is None:
             return None
         skip = unlabelled == "skip"

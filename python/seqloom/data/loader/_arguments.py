@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_flag, as_seed, check_function, shown
 from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError
 
@@ -47,6 +48,11 @@ class Choice:
         """Refuses what excludes each other."""
         if iterable:
             self._check_iterable()
+        for name in ("sampler", "batch_sampler"):
+            given = getattr(self, name)
+            is_order = hasattr(given, "__iter__") or hasattr(given, "__getitem__")
+            if given is not None and (isinstance(given, (str, bytes)) or not is_order):
+                raise ArgumentError(f"{name} must list positions, got {shown(given)}")
         if self.sampler is not None and self.shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")
         if self.batch_sampler is not None:
@@ -135,6 +141,7 @@ class Service:
 
 def seed_of(seed: int, generator: Any) -> int:
     """Takes the seed of the order from the argument, or from a library's generator."""
+    seed = as_seed(seed)
     if generator is None:
         return seed
     if seed:
@@ -144,6 +151,24 @@ def seed_of(seed: int, generator: Any) -> int:
     if callable(getattr(generator, "integers", None)):
         return int(generator.integers(1 << 63))
     raise ArgumentError(f"generator must be torch's or NumPy's, got {generator!r}")
+
+
+def check_dataset(dataset: Any, **functions: Any) -> None:
+    """Refuses what has no items, the name of a file, and functions that are none."""
+    for name, value in functions.items():
+        check_function(name, value)
+    has_items = hasattr(dataset, "__getitem__") or hasattr(dataset, "__iter__")
+    if isinstance(dataset, (str, bytes, type)) or not has_items:
+        raise ArgumentError(
+            "dataset must give items by number, or one after the other, got "
+            f"{shown(dataset)}: a file is opened by sl.data.SequenceDataset"
+        )
+
+
+def check_flags(**given: Any) -> None:
+    """Refuses what is neither True nor False."""
+    for name, value in given.items():
+        as_flag(name, value)
 
 
 def is_iterable(dataset: Any) -> bool:

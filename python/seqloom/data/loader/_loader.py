@@ -11,6 +11,8 @@ from seqloom.data.loader._arguments import (
     PREFETCH,
     Choice,
     Service,
+    check_dataset,
+    check_flags,
     is_iterable,
     seed_of,
 )
@@ -140,6 +142,14 @@ class DataLoader(Generic[T]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
+        check_dataset(dataset, collate_fn=collate_fn, worker_init_fn=worker_init_fn)
+        check_flags(
+            shuffle=shuffle is not None and shuffle,  # PyTorch's own default is None
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            in_order=in_order,
+            persistent_workers=persistent_workers,
+        )
         self.dataset = dataset
         self.batch_size = batch_size if batch_sampler is None else None
         self.shuffle = bool(shuffle)

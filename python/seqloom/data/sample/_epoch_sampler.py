@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_flag, as_seed, check_sized
 from seqloom.data._position import Position
 from seqloom.data.loader._arguments import Choice
 from seqloom.data.loader._plan import Plan
@@ -52,9 +53,10 @@ class EpochSampler:
         world_size: int | None = None,
         even_ranks: str = "pad",
     ) -> None:
+        check_sized("dataset", dataset)
         self._dataset = dataset
-        self._choice = Choice(batch_size=None, shuffle=shuffle)
-        self._seed = seed
+        self._choice = Choice(batch_size=None, shuffle=as_flag("shuffle", shuffle))
+        self._seed = as_seed(seed)
         self._ranks = (rank, world_size, even_ranks)
         find_rank(rank, world_size, even_ranks)
         self._at = self._next = [0, 0]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_flag
 from seqloom._key import Key
 from seqloom.data._extent import places_of
 from seqloom.data.loader._order import permutation
@@ -57,7 +58,8 @@ class LengthBucketSampler(Sampler):
         whole_number("window", window, least=1)
         self._lengths = _lengths_of(lengths)
         self._batch_size, self._window = batch_size, window
-        self._shuffle, self._drop_last = shuffle, drop_last
+        self._shuffle = as_flag("shuffle", shuffle)
+        self._drop_last = as_flag("drop_last", drop_last)
 
     def _plan(self, epoch: int) -> list[list[int]]:
         key = Key(self.seed, epoch) if self._shuffle else None
@@ -123,7 +125,8 @@ class TokenBudgetSampler(Sampler):
         whole_number("batch_size", self._most, least=1)
         self._lengths = _lengths_of(lengths)
         self._max_tokens, self._window = max_tokens, window
-        self._include_padding, self._shuffle = include_padding, shuffle
+        self._include_padding = as_flag("include_padding", include_padding)
+        self._shuffle = as_flag("shuffle", shuffle)
         _check_budget(lengths, self._lengths, max_tokens)
 
     def _plan(self, epoch: int) -> list[list[int]]:

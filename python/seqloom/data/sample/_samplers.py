@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from seqloom._key import Key
+from seqloom._arguments import as_seed
 from seqloom.data._position import Position, positions_in
 from seqloom.data.loader._rank import find_rank
 from seqloom.data.loader._state import whole_number
@@ -42,8 +42,7 @@ class Sampler(ABC):
     def __init__(
         self, *, seed: int = 0, rank: int = 0, world_size: int = 1, even_ranks: str = "pad"
     ) -> None:
-        Key(seed)
-        self.seed = seed
+        self.seed = as_seed(seed)
         self._rank: Rank = find_rank(rank, world_size, even_ranks)
         self._next = 0
         self._planned: tuple[int, list[Any]] | None = None

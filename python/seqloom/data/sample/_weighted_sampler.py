@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import check_sized, shown
 from seqloom._key import Key
 from seqloom.data.loader._state import whole_number
 from seqloom.data.sample._samplers import Sampler
@@ -44,6 +46,7 @@ class WeightedSampler(Sampler):
         **dealt: Any,
     ) -> None:
         super().__init__(**dealt)
+        check_sized("dataset", dataset)
         self._size = len(dataset) if size is None else size
         whole_number("size", self._size)
         each = _weights_of(dataset, weights)
@@ -63,10 +66,23 @@ class WeightedSampler(Sampler):
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
     """Takes weights as they are, or from the classes."""
     if not isinstance(weights, str):
-        return _checked(np.asarray(weights, np.float64), dataset)
+        return _checked(_numbers(weights), dataset)
     if weights != "balanced":
         raise ArgumentError(f'weights must be numbers or "balanced", got {weights!r}')
     return _checked(_balanced(dataset), dataset)
+
+
+def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
+    """Takes numbers of any type; texts are none, whatever they say."""
+    try:
+        found = np.asarray(weights)
+    except ValueError:
+        found = np.array(None)
+    if found.dtype.kind == "O" and found.ndim:
+        found = np.array([each if isinstance(each, Real) else "" for each in found.flat])
+    if found.dtype.kind not in "biuf":
+        raise ArgumentError(f'weights must be numbers or "balanced", got {shown(weights)}')
+    return found.astype(np.float64)
 
 
 def _balanced(dataset: Any) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.data._describe import as_html
 from seqloom.data._drafter import can_draft
@@ -117,7 +118,7 @@ class SequenceStream(Resumable):
         self.encoder = encoder
         self.augment = checked_augment(augment)
         self.shuffle_window = shuffle_window
-        self.seed = seed
+        self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
         self._labels = StreamLabels.make(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom.errors import FormatError
+from seqloom._arguments import shown
+from seqloom.errors import ArgumentError, FormatError
 from seqloom.io.plink._metadata import count_lines, read_columns
 from seqloom.io.plink._properties import (
     COUNT_NAMES,
@@ -18,8 +20,6 @@ from seqloom.io.plink._properties import (
 from seqloom.io.plink._remote import read_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import ArrayLike
 
     from seqloom.io.plink._location import Location
@@ -44,6 +44,11 @@ class BedProperties:
         *,
         cloud_options: Mapping[str, str],
     ) -> None:
+        if not isinstance(cloud_options, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
+            raise ArgumentError(
+                f'cloud_options must be a dict such as {{"timeout": "10s"}}, got '
+                f"{shown(cloud_options)}"
+            )
         self.cloud_options = dict(cloud_options)
         self._locations = dict(locations)
         self._counts: dict[Suffix, int | None] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from seqloom._arguments import as_flag
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, MissingFileError
 from seqloom.io.plink._bed_properties import BedProperties
@@ -131,8 +132,12 @@ class open_bed(BedProperties):
             properties,
             cloud_options=cloud_options,
         )
-        self.location, self._place, self.count_A1 = bed, absolute(bed), count_A1
-        self.skip_format_check = skip_format_check
+        self.location, self._place, self.count_A1 = (
+            bed,
+            absolute(bed),
+            as_flag("count_A1", count_A1),
+        )
+        self.skip_format_check = as_flag("skip_format_check", skip_format_check)
         self._num_threads = num_threads
         self._requests = Requests().changed(max_concurrent_requests, max_chunk_bytes)
         vars(self).update(_OF_PROCESS)

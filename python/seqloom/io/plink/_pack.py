@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from seqloom._arguments import as_flag
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._reference import encode, legal
@@ -41,7 +42,8 @@ class Packer:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        if self.major not in {"SNP", "individual"}:
+        as_flag("count_A1", self.count_a1)
+        if self.major not in ("SNP", "individual"):
             raise ArgumentError(f"major must be 'SNP' or 'individual', not {self.major!r}")
 
     @property

@@ -68,7 +68,7 @@ def threads_of(call: int | None, constructor: int | None) -> int:
     wish = constructor if call is None else call
     if isinstance(wish, int) and wish < 0:
         raise NumberRangeError(f"num_threads must not be negative, got {wish}")
-    return thread_count(wish or None)
+    return thread_count(None if wish == 0 else wish)
 
 
 def _check_out(

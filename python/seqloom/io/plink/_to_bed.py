@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_path
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._file_set import write_set
 from seqloom.io.plink._location import parse_location
@@ -93,8 +94,12 @@ def names_of_set(
         raise ArgumentError(f"{bed}: expected a file to write, got a location in the cloud")
     return [
         base,
-        Path(fam) if fam is not None else base.with_name(f"{base.stem}.fam"),
-        Path(bim) if bim is not None else base.with_name(f"{base.stem}.bim"),
+        as_path("fam_filepath", fam)
+        if fam is not None
+        else base.with_name(f"{base.stem}.fam"),
+        as_path("bim_filepath", bim)
+        if bim is not None
+        else base.with_name(f"{base.stem}.bim"),
     ]
 
 
