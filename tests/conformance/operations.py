@@ -30,6 +30,8 @@ FACTS: dict[str, str] = _SKIPS["facts"]  # no arrays are computed
 WITHOUT_SAMPLES: dict[str, str] = _SKIPS["operations"]
 # By library: a function, an element type, or both with a hyphen; and why it is left out.
 NAMESPACE: dict[str, dict[str, str]] = _SKIPS["namespace"]
+# By library: a function, or a function and a row of special_values.py; and why.
+SPECIAL: dict[str, dict[str, str]] = _SKIPS["special"]
 REASONS: dict[str, str] = _SKIPS["samples"]
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, Defaults
+from seqloom.tensor._room import require_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._compile import Graph
     from seqloom.tensor._tensor import Tensor
+
+_WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 __all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "array_of", "overrides"]
 
@@ -249,6 +252,7 @@ def array_of(data: Any, dtype: Any, backend: Backend, *, copy: bool | None = Tru
         [1, 2]
     """
     try:
+        _require_room(data, dtype)
         return backend.asarray(data, dtype=dtype, copy=copy)
     except Exception as error:
         from seqloom.tensor._native_error import unusable
@@ -256,6 +260,16 @@ def array_of(data: Any, dtype: Any, backend: Backend, *, copy: bool | None = Tru
         if (ours := unusable(error, data, backend)) is error:
             raise
         raise ours from error
+
+
+def _require_room(data: Any, dtype: Any) -> None:
+    """Refuses whole numbers of Python's that the type lacks; an array's are cast."""
+    if str(dtype) not in _WHOLE or not isinstance(data, (int, list, tuple)):
+        return
+    numbers: np.ndarray[Any, Any] = np.asarray(cast("Any", data))
+    if numbers.size and numbers.dtype.kind in "iu":
+        for each in (numbers.min(), numbers.max()):
+            require_room(int(each), np.dtype(str(dtype)))
 
 
 def overrides(backend: Backend, name: str) -> bool:

@@ -55,13 +55,22 @@ class Exchange(Operators):
             )
         return np.array(values, dtype=dtype, copy=copy)
 
-    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """A copy: not every library heeds DLPack's word for read-only memory."""
         if copy is False:
             raise ArgumentError(
                 "a tensor leaves by DLPack as a copy, since who takes it could write to "
                 "it; leave out copy=False, or share read-only memory by x.numpy()"
             )
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        options = {name: each for name, each in asked.items() if each is not None}
         plain = self._plain("DLPack")
         try:
             return plain._plain_copy().__dlpack__(**options)  # noqa: SLF001

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from seqloom.tensor._defaults._erf import erf, erfc
 from seqloom.tensor._defaults._standard import Array, Standard
@@ -81,12 +81,14 @@ class Derived(Standard):
         variance = self.var(x, axis=axis, correction=correction, keepdims=keepdims)
         return self.sqrt(variance)
 
-    def moveaxis(self, x: Array, source: int, destination: int) -> Array:
-        """One axis at another place."""
+    def moveaxis(self, x: Array, source: Any, destination: Any) -> Array:
+        """One axis, or several, at other places."""
         count = len(x.shape)
-        axes = [axis for axis in range(count) if axis != source % count]
-        axes.insert(destination % count, source % count)
-        return self.permute_dims(x, tuple(axes))
+        sources, places = (_within(axes, count) for axes in (source, destination))
+        order = [axis for axis in range(count) if axis not in sources]
+        for place, axis in sorted(zip(places, sources, strict=True)):
+            order.insert(place, axis)
+        return self.permute_dims(x, tuple(order))
 
     def tril(self, x: Array, *, k: int = 0) -> Array:
         """Zeros above the k-th diagonal of each matrix."""
@@ -103,3 +105,10 @@ class Derived(Standard):
             self.expand_dims(self.arange(k, rows + k), axis=1),
             self.expand_dims(self.arange(columns), axis=0),
         )
+
+
+def _within(axes: Any, count: int) -> list[int]:
+    """An axis, or several, as numbers from 0 up."""
+    if not isinstance(axes, tuple):
+        return [axes % count]
+    return [each % count for each in cast("tuple[int, ...]", axes)]

@@ -51,6 +51,8 @@ class Making(Derived):
         made: np.ndarray[Any, np.dtype[Any]] = np.asarray(
             np.linspace(start, stop, num, endpoint=endpoint)  # pyright: ignore[reportUnknownArgumentType]
         )
+        if dtype is not None and self.isdtype(dtype, "integral"):
+            made = np.floor(made)  # as NumPy, where astype would cut towards 0
         wide = {"float32": "complex64"}.get(self.float_dtype, "complex128")
         usual = wide if made.dtype.kind == "c" else self.float_dtype
         return self.asarray(made, dtype=usual if dtype is None else dtype)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._from_dlpack import from_dlpack
+from seqloom.tensor._native_error import translated
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -136,7 +137,12 @@ class Creation:
     def _made(self, name: str, *args: Any, device: Any = None, **options: Any) -> Tensor:
         """A tensor of what the backend's function makes."""
         self._require_here(device)
-        return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
+        try:
+            return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
+        except Exception as error:
+            if (ours := translated(error, name, args, self._backend)) is error:
+                raise
+            raise ours from error
 
     def _require_here(self, device: Any) -> None:
         """Refuses a device that is not the backend's."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
-from seqloom.errors import SeqloomError
+from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._dispatch import apply
 from seqloom.tensor._namespace._reductions import whole_type
 from seqloom.tensor._tensor import Tensor
@@ -27,6 +27,7 @@ NAMES = (
     "float32", "float64", "complex64", "complex128",
 )
 # fmt: on
+_MOST_AXES = 64  # of NumPy's and of torch's arrays, and of what jax shows as NumPy's
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Facts:
     def capabilities(self) -> dict[str, Any]:
         """What is optional in the standard, and there."""
         sizes = {"boolean indexing": True, "data-dependent shapes": True}
-        return {**sizes, "max dimensions": None}
+        return {**sizes, "max dimensions": _MOST_AXES}
 
     def default_device(self) -> str:
         """The device of the backend."""
@@ -156,6 +157,8 @@ class Types:
 
     def result_type(self, *arrays_and_dtypes: Any) -> DType:
         """The type of a result of these; Python's numbers are weak."""
+        if not arrays_and_dtypes:
+            raise ArgumentError("result_type needs a tensor, a type or a number")
         raws = [
             each.raw if isinstance(each, Tensor) else each for each in arrays_and_dtypes
         ]

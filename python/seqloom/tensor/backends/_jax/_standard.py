@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -13,9 +14,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._native import native
+from seqloom.tensor._room import is_beyond, require_room
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Array = Any
 _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
@@ -24,22 +26,26 @@ _NARROW = {"int64": "int32", "uint64": "uint32"}
 # What jax.numpy has under the standard's names.
 # fmt: off
 _FUNCTIONS = [
-    "abs", "acos", "acosh", "add", "all", "any", "argmax", "argmin", "argsort", "asin",
-    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "broadcast_to", "ceil", "clip", "concat", "conj", "copysign", "cos", "cosh",
-    "count_nonzero", "cumulative_sum", "divide", "einsum", "equal",
-    "exp", "expand_dims", "expm1", "finfo", "flip", "floor", "greater",
-    "greater_equal", "hypot", "iinfo", "imag", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp",
+    "abs", "acos", "acosh", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh",
+    "atan", "atan2", "atanh", "bitwise_invert", "broadcast_to", "ceil", "concat", "conj",
+    "copysign", "cos", "cosh", "count_nonzero", "cumulative_sum", "divide", "einsum", "exp",
+    "expand_dims", "expm1", "finfo", "flip", "floor", "hypot", "iinfo", "imag", "isdtype",
+    "isfinite", "isin", "isinf", "isnan", "log", "log10", "log1p", "log2", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose",
-    "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply", "negative",
-    "nextafter", "nonzero", "not_equal", "positive", "pow", "prod", "real",
-    "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round",
-    "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
-    "stack", "subtract", "sum", "tan", "tanh", "tensordot", "tile", "tril",
-    "triu", "trunc", "unstack", "vecdot", "where",
+    "max", "mean", "min", "moveaxis", "negative", "nextafter", "nonzero", "positive",
+    "prod", "real", "reciprocal", "repeat", "reshape", "result_type", "roll", "round",
+    "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack", "sum", "tan",
+    "tanh", "tensordot", "tile", "tril", "triu", "trunc", "unstack", "vecdot",
 ]
+# What would wrap a whole number around that the type of the array lacks.
+_ARITHMETIC = [
+    "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "maximum", "minimum", "multiply", "pow", "subtract",
+]
+_COMPARISONS = {
+    "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
+    "less": operator.lt, "less_equal": operator.le, "not_equal": operator.ne,
+}
 # fmt: on
 
 
@@ -73,6 +79,7 @@ class Standard(Backend):
         """One value everywhere."""
         floats = isinstance(value, float)
         kind = None if dtype is None and not floats else self._kind(dtype)
+        require_room(value, kind)
         return jnp.full(shape, value, kind, device=self.place)
 
     def arange(
@@ -110,10 +117,47 @@ class Standard(Backend):
 
     def floor_divide(self, x: Array, y: Array) -> Array:
         """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+        _require_room(x, y)
         found = jnp.floor_divide(x, y)
-        if jnp.issubdtype(found.dtype, jnp.inexact):
-            return found
+        if jnp.issubdtype(found.dtype, jnp.inexact):  # jax gives -0 // 1 the sign +
+            signed = jnp.copysign(found, jnp.divide(x, y))
+            return jnp.where(found == 0, signed, found)
         return jnp.where(jnp.equal(y, 0), jnp.zeros((), found.dtype), found)
+
+    def remainder(self, x: Array, y: Array) -> Array:
+        """What `floor_divide` leaves, with y's sign."""
+        _require_room(x, y)
+        found = jnp.remainder(x, y)
+        floats = jnp.issubdtype(found.dtype, jnp.floating)
+        return jnp.copysign(found, y) if floats else found
+
+    def where(self, condition: Array, x: Array, y: Array) -> Array:
+        """`x` where the condition holds, `y` elsewhere."""
+        _require_room(x, y)
+        return jnp.where(condition, x, y)
+
+    def clip(
+        self,
+        x: Array,
+        min: Any = None,  # noqa: A002  # the standard's name
+        max: Any = None,  # noqa: A002  # the standard's name
+    ) -> Array:
+        """Values held between two bounds; one beyond all of the type's holds nothing."""
+        dtype = x.dtype
+        min = None if is_beyond(min, dtype) and min < 0 else min  # noqa: A001
+        max = None if is_beyond(max, dtype) and max > 0 else max  # noqa: A001
+        _require_room(x, min)
+        _require_room(x, max)
+        return jnp.clip(x, min, max)
+
+    def sign(self, x: Array) -> Array:
+        """-1, 0 or 1; of -0, where jax says -0, 0."""
+        return jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.sign(x))
+
+    def searchsorted(self, x1: Array, x2: Array, **options: Any) -> Array:
+        """Where values would stand in a sorted row, in the type of places."""
+        x2 = jnp.asarray(x2)  # a number would be brought to x1's type, and may not fit
+        return jnp.searchsorted(x1, x2, **options).astype(jnp.asarray(0).dtype)
 
     def var(
         self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
@@ -182,5 +226,41 @@ def _fits(array: Any, dtype: str) -> bool:
     return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
+def _require_room(x: Any, y: Any) -> None:
+    """Refuses a whole number that the type of the array beside it lacks."""
+    require_room(x, getattr(y, "dtype", None))
+    require_room(y, getattr(x, "dtype", None))
+
+
+def _arithmetic(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function of two arrays, or of one and a number."""
+
+    def call(x: Any, y: Any) -> Array:
+        if type(x) is int or type(y) is int:
+            _require_room(x, y)
+        return function(x, y)
+
+    return call
+
+
+def _comparison(
+    function: Callable[..., Array], of_numbers: Callable[..., bool]
+) -> Callable[..., Array]:
+    """A comparison, which a number that the array's type lacks decides by its side."""
+
+    def call(x: Any, y: Any) -> Array:
+        if is_beyond(y, getattr(x, "dtype", None)):
+            return jnp.full(x.shape, of_numbers(0, y))
+        if is_beyond(x, getattr(y, "dtype", None)):
+            return jnp.full(y.shape, of_numbers(x, 0))
+        return function(x, y)
+
+    return call
+
+
 for _name in _FUNCTIONS:
     setattr(Standard, _name, staticmethod(getattr(jnp, _name)))
+for _name in _ARITHMETIC:
+    setattr(Standard, _name, staticmethod(_arithmetic(getattr(jnp, _name))))
+for _name, _of_numbers in _COMPARISONS.items():
+    setattr(Standard, _name, staticmethod(_comparison(getattr(jnp, _name), _of_numbers)))

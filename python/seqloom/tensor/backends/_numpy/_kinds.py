@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FLOAT: DType = np.dtype(Backend.float_dtype)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _WHOLE = "biu"
-_NUMBERS = (bool, int, float)
+_NUMBERS = (bool, int, float, complex)
 
 
 def named(dtype: Any) -> Any:

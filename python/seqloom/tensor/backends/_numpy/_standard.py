@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
+from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._native import NATIVE, native
+from seqloom.tensor._room import require_room
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
 from seqloom.tensor.backends._numpy._kinds import (
     FLOAT,
@@ -43,7 +45,7 @@ _PLAIN = [
     "matrix_transpose", "max", "min", "moveaxis", "negative", "nonzero", "permute_dims",
     "positive", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit",
     "sin", "sinh", "sqrt", "square", "squeeze", "stack", "take", "tan", "tanh", "tile",
-    "tril", "triu", "trunc", "unstack",
+    "trunc", "unstack",
 ]
 _TWO = [
     "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",
@@ -139,10 +141,12 @@ class Standard(Backend):
 
     def result_type(self, *args: Any) -> np.dtype[Any]:
         """What a result of these has; numbers are weak."""
-        numbers = [arg for arg in args if isinstance(arg, (bool, int, float))]
-        rest = [arg for arg in args if not isinstance(arg, (bool, int, float))]
+        numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
+        rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
         rest = [np.dtype(named(getattr(arg, "dtype", arg))) for arg in rest]
         found = common(*rest) if rest else np.result_type(*map(type, numbers))
+        if any(isinstance(number, complex) for number in numbers):
+            return np.result_type(found if rest else FLOAT, 1j)
         if found.kind not in "biu":
             return found if rest else FLOAT
         has_fraction = any(isinstance(number, float) for number in numbers)
@@ -152,6 +156,8 @@ class Standard(Backend):
         """`x` where the condition holds, `y` elsewhere."""
         one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
         if one is not other:
+            require_room(x, other)  # NumPy's own would wrap the number around
+            require_room(y, one)
             x, y = met(x, y)
         elif type(x) is float or type(y) is float:  # both are numbers
             x, y = FLOAT.type(x), FLOAT.type(y)
@@ -203,6 +209,14 @@ class Standard(Backend):
         """``x[key]``, with NumPy's basic and integer-array indexing."""
         return x[key]
 
+    def tril(self, x: Floats, *, k: int = 0) -> Floats:
+        """Zeros above the k-th diagonal of each matrix."""
+        return np.tril(_matrices("tril", x), k)
+
+    def triu(self, x: Floats, *, k: int = 0) -> Floats:
+        """Zeros below the k-th diagonal of each matrix."""
+        return np.triu(_matrices("triu", x), k)
+
     def isin(self, x: Any, y: Any, *, invert: bool = False) -> NDArray[np.bool_]:
         """Whether each value of `x` is one of `y`'s."""
         return np.isin(x, y, invert=invert)
@@ -217,6 +231,13 @@ class Standard(Backend):
         """``1 / x``."""
         x = floating(x)
         return np.divide(x.dtype.type(1), x, out=out)
+
+
+def _matrices(name: str, x: Floats) -> Floats:
+    """The array, which NumPy would repeat to a matrix where it is a row."""
+    if x.ndim < 2:  # noqa: PLR2004  # a matrix
+        raise ShapeError(f"{name} is of matrices, this array has shape {x.shape}")
+    return x
 
 
 def _wide(change: Callable[..., Any] | None, name: str) -> Any:

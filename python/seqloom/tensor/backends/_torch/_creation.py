@@ -62,6 +62,9 @@ class Creation(Backend):
         kind = torch.int64 if dtype is None and not floats else self._kind(dtype)
         if (stop - start) * step < 0:  # which torch refuses
             return torch.empty(0, dtype=kind, device=self.device)
+        if kind.is_complex:  # which torch has no steps of
+            made = self.arange(start, stop, step, dtype=kind.to_real())
+            return made.to(kind)
         return torch.arange(start, stop, step, dtype=kind, device=self.device)
 
     def eye(
@@ -115,11 +118,11 @@ class Creation(Backend):
 
     def result_type(self, *args: Any) -> np.dtype[Any]:
         """What a result of these has; numbers are weak."""
-        numbers = [arg for arg in args if isinstance(arg, (bool, int, float))]
+        numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
         kinds = [
             arg.dtype if isinstance(arg, Tensor) else to_torch(arg)
             for arg in args
-            if not isinstance(arg, (bool, int, float))
+            if not isinstance(arg, (int, float, complex))
         ]
         found = kinds[0] if kinds else torch.bool
         for kind in kinds[1:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,8 @@ from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._operand import (
     binary,
+    comparison,
+    floating,
     fraction,
     like,
     operands,
@@ -49,7 +52,6 @@ _ONE: dict[str, Function] = {
     "positive": torch.positive,
     "real": torch.real,
     "reciprocal": torch.reciprocal,
-    "round": torch.round,
     "rsqrt": torch.rsqrt,
     "signbit": torch.signbit,
     "sin": torch.sin,
@@ -67,16 +69,17 @@ _TWO: dict[str, Function] = {
     "bitwise_or": torch.bitwise_or,
     "bitwise_right_shift": torch.bitwise_right_shift,
     "bitwise_xor": torch.bitwise_xor,
-    "divide": torch.divide,
-    "equal": torch.eq,
-    "greater": torch.greater,
-    "greater_equal": torch.greater_equal,
-    "less": torch.less,
-    "less_equal": torch.less_equal,
     "multiply": torch.multiply,
-    "not_equal": torch.not_equal,
     "pow": torch.pow,
     "subtract": torch.subtract,
+}
+_COMPARISONS: dict[str, tuple[Function, Function]] = {
+    "equal": (torch.eq, operator.eq),
+    "greater": (torch.greater, operator.gt),
+    "greater_equal": (torch.greater_equal, operator.ge),
+    "less": (torch.less, operator.lt),
+    "less_equal": (torch.less_equal, operator.le),
+    "not_equal": (torch.not_equal, operator.ne),
 }
 _TWO_ARRAYS: dict[str, Function] = {
     "atan2": torch.atan2,
@@ -116,13 +119,28 @@ class Elementwise(Backend):
         found = torch.sgn(x) if x.is_complex() else torch.sign(x)
         return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
+    def divide(self, x: Any, y: Any) -> Tensor:
+        """The quotient; of whole numbers, a fraction."""
+        if type(x) is int or type(y) is int:
+            x, y = (floating(each) if isinstance(each, Tensor) else each for each in (x, y))
+        return _divide(x, y)
+
     def floor_divide(self, x: Any, y: Any) -> Tensor:
         """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
         return _whole_by_0(torch.floor_divide, x, y)
 
     def remainder(self, x: Any, y: Any) -> Tensor:
-        """What `floor_divide` leaves; of whole numbers by 0 it is 0, as NumPy's."""
-        return _whole_by_0(torch.remainder, x, y)
+        """What `floor_divide` leaves, with y's sign; of whole numbers by 0 it is 0."""
+        found = _whole_by_0(torch.remainder, x, y)
+        # torch's 0 is +0 beside a negative y too; copysign has no slope there.
+        plain = found.is_floating_point() and not found.requires_grad
+        return torch.copysign(found, y) if plain else found
+
+    def round(self, x: Tensor) -> Tensor:
+        """The nearest whole number; of complex numbers, of each part."""
+        if not x.is_complex():
+            return torch.round(x)
+        return torch.complex(torch.round(x.real), torch.round(x.imag))
 
     def imag(self, x: Tensor) -> Tensor:
         """The imaginary parts; of real numbers, zeros."""
@@ -139,6 +157,9 @@ class Elementwise(Backend):
         if isinstance(min, Tensor) != isinstance(max, Tensor):
             bounds = [None if each is None else like(x, each) for each in bounds]
         return x if min is None and max is None else torch.clamp(x, *bounds)
+
+
+_divide = binary(torch.divide)
 
 
 def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
@@ -168,3 +189,5 @@ for _names, _change in (
         setattr(
             Elementwise, _name, staticmethod(_change(_function) if _change else _function)
         )
+for _name, _both in _COMPARISONS.items():
+    setattr(Elementwise, _name, staticmethod(comparison(*_both)))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 aten = torch.ops.aten
+_NARROW = (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.uint32, torch.uint64)
 
 
 class Lookups(Backend):
@@ -30,6 +31,7 @@ class Lookups(Backend):
         """The parts of an axis that the indices name."""
         if axis is None:
             x, axis = x.reshape(-1), 0
+        indices = _counting(indices)
         if indices.ndim == 1:
             return torch.index_select(x, axis, _from_start(indices, x.shape[axis]))
         return x[(slice(None),) * (axis % x.ndim) + (indices,)]
@@ -73,10 +75,11 @@ class Lookups(Backend):
 
     def embedding(self, weight: Tensor, ids: Tensor) -> Tensor:
         """The row of `weight` for each id."""
-        return functional.embedding(ids, weight)
+        return functional.embedding(_counting(ids), weight)
 
     def embedding_grad(self, grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
         """The derivative of ``embedding`` by its weight, of so many rows."""
+        ids = _counting(ids)
         if ids.device.type == "cpu" and not torch.compiler.is_compiling():
             _require_below(ids, rows)  # torch would leave them out
         return aten.embedding_dense_backward(grad, ids, rows, -1, False)
@@ -160,9 +163,15 @@ def _goes_back(part: Any) -> bool:
 
 
 def _array(part: Any) -> Any:
-    """A list or another library's array as torch's."""
-    known = part is None or part is ... or isinstance(part, (bool, int, slice, Tensor))
-    return part if known else torch.as_tensor(part)
+    """A list or another library's array as torch's, of a type that torch indexes by."""
+    if part is None or part is ... or isinstance(part, (bool, int, slice)):
+        return part
+    return _counting(part if isinstance(part, Tensor) else torch.as_tensor(part))
+
+
+def _counting(indices: Tensor) -> Tensor:
+    """Places that torch takes as such: bytes it would take for truths."""
+    return indices.long() if indices.dtype in _NARROW else indices
 
 
 def _forwards(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from seqloom.errors import NumberRangeError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._room import is_beyond, require_room
 from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 
 if TYPE_CHECKING:
@@ -31,25 +31,15 @@ def operands(x: Any, y: Any) -> tuple[Any, Any]:
 
 def like(x: Tensor, value: Any) -> Tensor:
     """A number, or an array of another library, to meet an array."""
-    if not isinstance(value, (bool, int, float)):
+    if isinstance(value, complex):
+        kind = x.dtype if x.is_complex() else floating(x.new_empty(0)).dtype.to_complex()
+        return torch.full((), value, dtype=kind, device=x.device)
+    if not isinstance(value, (int, float)):
         return torch.as_tensor(value, device=x.device)
-    if type(value) is int and not 0 <= value <= _SMALL:
-        require_room(x, value)
+    require_room(value, to_numpy(x.dtype))
     strong = isinstance(value, float) and not x.dtype.is_floating_point
     dtype = torch.get_default_dtype() if strong else x.dtype
     return torch.full((), value, dtype=dtype, device=x.device)
-
-
-def require_room(x: Tensor, number: int) -> None:
-    """Refuses a whole number that the type of whole numbers it meets does not have."""
-    if x.is_floating_point() or x.is_complex() or x.dtype is torch.bool:
-        return
-    limits = torch.iinfo(x.dtype)
-    if not limits.min <= number <= limits.max:
-        raise NumberRangeError(
-            f"{number} is no number of {to_numpy(x.dtype)}, which it meets "
-            f"({limits.min} to {limits.max}); .astype a wider type first"
-        )
 
 
 def alike(arrays: Sequence[Tensor]) -> list[Tensor]:
@@ -72,9 +62,23 @@ def binary(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, y: Any) -> Any:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
             if type(y) is int and not 0 <= y <= _SMALL:
-                require_room(x, y)
+                require_room(y, to_numpy(x.dtype))
             return function(x, y)
         return function(*operands(x, y))
+
+    return call
+
+
+def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) -> Any:
+    """A comparison, which a number that the array's type lacks decides by its side."""
+    plain = binary(function)
+
+    def call(x: Any, y: Any) -> Any:
+        if isinstance(x, Tensor) and type(y) is int and is_beyond(y, to_numpy(x.dtype)):
+            return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
+        if isinstance(y, Tensor) and type(x) is int and is_beyond(x, to_numpy(y.dtype)):
+            return y.new_full(y.shape, of_numbers(x, 0), dtype=torch.bool)
+        return plain(x, y)
 
     return call
 
@@ -83,7 +87,8 @@ def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of two arrays that takes no numbers, and of whole numbers gives floats."""
 
     def call(x: Any, y: Any) -> Any:
-        return function(*map(floating, operands(x, y)))
+        x, y = (floating(each) if isinstance(each, Tensor) else each for each in (x, y))
+        return function(*operands(x, y))
 
     return call
 

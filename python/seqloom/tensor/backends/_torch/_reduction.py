@@ -58,10 +58,11 @@ class Reductions(Backend):
         self, x: Tensor, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     ) -> Tensor:
         """The product over axes."""
-        x = x if dtype is None else x.to(to_torch(dtype))
+        kind = None if dtype is None else to_torch(dtype)
+        x = x if kind is None else x.to(kind)
         axes = (one % max(x.ndim, 1) for one in _every(x, axis))  # torch's scalar has one
         for each in sorted(axes, reverse=True):
-            x = torch.prod(x, each, keepdim=keepdims)
+            x = torch.prod(x, each, keepdim=keepdims, dtype=kind)
         return x
 
     def any(self, x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -160,6 +161,11 @@ class Reductions(Backend):
         self, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
     ) -> Tensor:
         """The places of the values in order; equal ones stay in theirs."""
+        if x.is_complex():  # which torch does not order: by the real parts, as NumPy
+            options: dict[str, Any] = {"axis": axis, "descending": descending}
+            order = self.argsort(x.imag, **options)
+            second = self.argsort(torch.gather(x.real, axis, order), **options)
+            return torch.gather(order, axis, second)
         return torch.argsort(x, stable=stable, dim=axis, descending=descending)
 
     def topk(self, x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
@@ -171,10 +177,13 @@ class Reductions(Backend):
         self, x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
     ) -> Tensor:
         """Where values would stand in a sorted row."""
+        x1, x2 = alike([x1, torch.as_tensor(x2, device=x1.device)])
         return torch.searchsorted(x1, x2.contiguous(), side=side, sorter=sorter)
 
     def nonzero(self, x: Tensor) -> tuple[Tensor, ...]:
         """The places of what is not 0."""
+        if not x.ndim:
+            raise ShapeError("nonzero: an array without axes has no places")
         return torch.nonzero(x, as_tuple=True)
 
 

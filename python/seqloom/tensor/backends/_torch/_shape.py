@@ -82,6 +82,8 @@ class Shapes(Backend):
 
     def roll(self, x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
         """Moved along axes, in a ring."""
+        if isinstance(axis, tuple) and isinstance(shift, int):
+            shift = (shift,) * len(axis)
         return torch.roll(x, shift, cast("Any", axis))
 
     def repeat(self, x: Tensor, repeats: Any, *, axis: int | None = None) -> Tensor:

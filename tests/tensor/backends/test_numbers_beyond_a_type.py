@@ -1,0 +1,104 @@
+"""Python's whole numbers beside bytes, which have few: refused or exact, never wrapped."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import NumberRangeError
+
+BYTES = np.array([0, 44, 200], "uint8")
+OPERATORS = ["add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "pow"]
+COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
+libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+
+
+def backend(library):
+    pytest.importorskip(library)
+    return sl.tensor.backend(library)
+
+
+@libraries
+@pytest.mark.parametrize("name", OPERATORS)
+def test_arithmetic_with_a_number_that_the_type_lacks_is_refused(library, name):
+    operate, x = getattr(operator, name), backend(library).tensor(BYTES)
+    with pytest.raises(NumberRangeError, match="300"):
+        operate(x, 300)
+    with pytest.raises(NumberRangeError, match="300"):
+        operate(300, x)
+
+
+@libraries
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_the_larger_of_bytes_and_a_number_that_they_lack_is_refused(library, name):
+    with pytest.raises(NumberRangeError, match="-1"):
+        getattr(sl.tensor, name)(backend(library).tensor(BYTES), -1)
+
+
+@libraries
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("number", [300, -1, -100, 2**70, 44])
+def test_a_comparison_with_any_whole_number_is_exact(library, name, number):
+    operate, x = getattr(operator, name), backend(library).tensor(BYTES)
+    wanted = [operate(each, number) for each in BYTES.tolist()]
+    assert operate(x, number).tolist() == wanted
+    assert operate(number, x).tolist() == [operate(number, each) for each in BYTES.tolist()]
+
+
+@libraries
+def test_a_bound_beyond_the_type_holds_nothing(library):
+    x = backend(library).tensor(BYTES)
+    assert sl.tensor.clip(x, -5, 300).tolist() == BYTES.tolist()
+    assert sl.tensor.clip(x, 40, 300).tolist() == [40, 44, 200]
+
+
+@libraries
+def test_a_number_that_the_type_lacks_is_not_put_into_a_tensor(library):
+    made = backend(library)
+    x = made.tensor(BYTES)
+    for put in (
+        lambda: x.at[0].set(300),
+        lambda: x.at[0].add(-1),
+        lambda: sl.tensor.where(x > 3, x, 300),
+        lambda: sl.tensor.where(x > 3, 300, x),
+        lambda: made.tensor([1, 300], dtype="uint8"),
+        lambda: made.tensor(-1, dtype="uint8"),
+    ):
+        with pytest.raises(NumberRangeError, match=r"is no number of uint8"):
+            put()
+
+
+@libraries
+def test_a_fraction_of_bytes_may_have_any_number_below_the_line(library):
+    x = backend(library).tensor(BYTES)
+    np.testing.assert_allclose((x / 300).numpy(), BYTES / 300, rtol=1e-6)
+    np.testing.assert_allclose((300 / (x + 1)).numpy(), 300 / (BYTES + 1.0), rtol=1e-6)
+
+
+@libraries
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
+def test_places_may_be_of_any_whole_type(library, dtype):
+    made = sl.tensor.Autodiff(backend(library))
+    rows = np.arange(8.0, dtype="float32").reshape(4, 2)
+    places = np.array([3, 1, 0, 1], dtype)  # as many as rows: no mask
+    x = made.tensor(rows, requires_grad=True)
+    for given in (made.tensor(places), places):
+        assert x[given].tolist() == rows[places].tolist()
+    ids = made.tensor(places)
+    assert sl.nn.functional.embedding(ids, x).tolist() == rows[places].tolist()
+    assert sl.tensor.apply("take", x, ids, axis=0).tolist() == rows[places].tolist()
+    for function in (lambda: x[ids], lambda: sl.nn.functional.embedding(ids, x)):
+        slope = (function() * 2.0).sum().backward().wrt(x)
+        assert slope.tolist() == [[2.0] * 2, [4.0] * 2, [0.0] * 2, [2.0] * 2]
+    assert x.at[ids].add(1.0).tolist() == np.add(rows, [[1], [2], [0], [1]]).tolist()
+
+
+@libraries
+def test_labels_may_be_bytes(library):
+    made = backend(library)
+    logits = made.tensor(np.arange(6.0, dtype="float32").reshape(2, 3))
+    labels = np.array([2, 0])
+    found = sl.nn.functional.cross_entropy(logits, made.tensor(labels.astype("uint8")))
+    wanted = sl.nn.functional.cross_entropy(logits, made.tensor(labels))
+    assert found.item() == wanted.item()
