@@ -36,7 +36,8 @@ def like(x: Tensor, value: Any) -> Tensor:
         return torch.full((), value, dtype=kind, device=x.device)
     if not isinstance(value, (int, float)):
         return torch.as_tensor(value, device=x.device)
-    require_room(value, to_numpy(x.dtype))
+    if _is_far(value):
+        require_room(value, to_numpy(x.dtype))
     strong = isinstance(value, float) and not x.dtype.is_floating_point
     dtype = torch.get_default_dtype() if strong else x.dtype
     return torch.full((), value, dtype=dtype, device=x.device)
@@ -61,7 +62,7 @@ def binary(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(x: Any, y: Any) -> Any:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
-            if type(y) is int and not 0 <= y <= _SMALL:
+            if _is_far(y):
                 require_room(y, to_numpy(x.dtype))
             return function(x, y)
         return function(*operands(x, y))
@@ -74,13 +75,18 @@ def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) ->
     plain = binary(function)
 
     def call(x: Any, y: Any) -> Any:
-        if isinstance(x, Tensor) and type(y) is int and is_beyond(y, to_numpy(x.dtype)):
+        if _is_far(y) and is_beyond(y, to_numpy(x.dtype)):
             return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
-        if isinstance(y, Tensor) and type(x) is int and is_beyond(x, to_numpy(y.dtype)):
+        if _is_far(x) and is_beyond(x, to_numpy(y.dtype)):
             return y.new_full(y.shape, of_numbers(x, 0), dtype=torch.bool)
         return plain(x, y)
 
     return call
+
+
+def _is_far(number: Any) -> bool:
+    """Whether a whole number may be beyond a type: only then torch is left for NumPy."""
+    return type(number) is int and not 0 <= number <= _SMALL
 
 
 def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
