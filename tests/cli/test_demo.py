@@ -99,9 +99,11 @@ def test_copies_its_files_and_trains_nothing(call):
         assert call("demo", "--files", "files").code == 0
     found = {path.name: path.read_bytes() for path in Path("files").iterdir()}
     names = ["train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"]
-    paths = [*map(_demo.path, names), *_demo.path("genotypes").glob("*.[!m]*")]
+    folders = [_demo.path("genotypes"), _demo.path("genome")]
+    beside = [path for folder in folders for path in folder.glob("*.[!m]*")]
+    paths = [*map(_demo.path, names), *beside]
     assert found == {path.name: path.read_bytes() for path in paths}
-    assert len(found) == 10
+    assert len(found) == 12
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ def path(name: str) -> Path:
 
     Args:
         name: ``train.fa.gz``, ``train.tsv``, ``test.fa.gz``, ``test.tsv``, ``README.md``,
-            or ``genotypes/example.bed`` and its neighbours.
+            or ``genotypes/example.bed`` and ``genome/genome.fa.gz`` with their neighbours.
 
     Returns:
         Where the installed package keeps it.

@@ -40,8 +40,9 @@ def demo(
     Args:
         out: The run folder; an earlier demo in it is replaced.
         files: Train nothing; copy the files of the examples to this folder, to try the
-            other commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv; example.bed
-            with .bim and .fam, trait.txt, phenotype.txt, covariates.txt.
+            other commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv;
+            genome.fa.gz, peaks.bed; example.bed with .bim and .fam, trait.txt,
+            phenotype.txt, covariates.txt.
         overwrite: Replace another run in OUT, or other files of these names.
         seed: Decides the first weights, the order, the dropout and the parts.
         machine: What computes.

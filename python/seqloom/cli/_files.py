@@ -9,6 +9,7 @@ from seqloom._files import write_atomic
 from seqloom.errors import FileError
 
 SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
+GENOME = ("genome.fa.gz", "peaks.bed")
 GENOTYPES = (
     "example.bed",
     "example.bim",
@@ -21,7 +22,9 @@ GENOTYPES = (
 
 def copy_files(console: Console, folder: Path, *, overwrite: bool) -> None:
     """Copies the demo's files; one of another content is replaced only if that is asked."""
-    sources = [*SEQUENCES, *(f"genotypes/{name}" for name in GENOTYPES)]
+    packed = {"genome": GENOME, "genotypes": GENOTYPES}
+    beside = [f"{place}/{name}" for place, names in packed.items() for name in names]
+    sources = [*SEQUENCES, *beside]
     contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
     _make(folder)
     for target, content in contents.items():
@@ -29,7 +32,7 @@ def copy_files(console: Console, folder: Path, *, overwrite: bool) -> None:
     for target, content in contents.items():
         write_atomic(target, content)
     console.print(f"copied to {folder}:")
-    for names in (SEQUENCES, GENOTYPES):
+    for names in (SEQUENCES, GENOME, GENOTYPES):
         console.print(f"  {', '.join(names)}")
 
 

@@ -84,7 +84,8 @@ def train(
 
     Args:
         files: Sequence files, their format and compression told from the content; tables
-            with a column of sequences; or a PLINK .bed with its .bim and .fam.
+            with a column of sequences; or a PLINK .bed with its .bim and .fam. With
+            --intervals one genome.
         folder: Where the run goes.
         data: What sequences and labels are.
         sequences: How sequences are read, and what letters mean.
