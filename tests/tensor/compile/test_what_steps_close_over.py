@@ -1,12 +1,22 @@
 """What a compiled step reads from around it may change: the step sees it."""
 
+import datetime as dt
+import itertools
+import logging
+import os
 import random
+import secrets
+import sys
+import time
+from functools import partial
 from random import uniform
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
+import torch
 
 import seqloom as sl
 from seqloom.errors import CaptureError
@@ -238,3 +248,119 @@ def test_what_stays_makes_one_program():
         settings.other = object()  # which the step does not read
         step(sl.tensor.backend("numpy").tensor([1.0, 2.0]))
     assert (len(seen), step.recompiles) == (1, 0)
+
+
+def clocked(clock):
+    return clock()
+
+
+class Holder:
+    def __init__(self, draw):
+        self.draw = draw
+
+
+def deep(holder):
+    return clocked(holder.draw)
+
+
+EACH_TIME = {
+    "time.time": time.time,
+    "time.perf_counter": lambda: time.perf_counter(),  # noqa: PLW0108
+    "time.monotonic_ns": lambda: clocked(time.monotonic_ns) * 1e-9,
+    "datetime.now": lambda: dt.datetime.now(dt.UTC).timestamp(),
+    "random.random": lambda: deep(Holder(random.random)),  # noqa: S311
+    "random.randint": lambda: deep(Holder(partial(random.randint, 0, 9))),  # noqa: S311
+    "random.choice": lambda: deep(Holder(lambda: random.choice([1, 2, 3]))),  # noqa: S311
+    "secrets.randbelow": lambda: secrets.randbelow(9),
+    "rvs of scipy.stats": lambda: scipy.stats.norm(0, 1).rvs(),
+    "torch.rand": lambda: float(torch.rand(()).item()),
+    "torch.Tensor.normal_": lambda: torch.zeros(1).normal_().item(),
+    "urandom": lambda: os.urandom(1)[0],
+}
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("call", EACH_TIME)
+def test_what_is_another_value_each_time_is_refused_wherever_it_is_called(call, name):
+    pytest.importorskip(name)
+    draw = EACH_TIME[call]
+    step = sl.tensor.compile(lambda x: x * draw())
+    x = sl.tensor.backend(name).tensor([1.0])
+    with pytest.raises(
+        CaptureError, match=rf"(?s){call.split('.')[-1]}.*pass|draws from a"
+    ):
+        step(x)
+    assert sl.tensor.compile(lambda x, value: x * value)(x, 2.0).tolist() == [2]
+
+
+def test_the_line_that_asks_for_the_time_is_named():
+    step = sl.tensor.compile(lambda x: x * time.time())
+    with pytest.raises(CaptureError, match=r"test_what_steps_close_over.py:\d+ calls time"):
+        step(sl.tensor.backend("numpy").tensor([1.0]))
+
+
+def test_a_generator_that_is_made_in_the_step_is_the_same_each_time():
+    step = sl.tensor.compile(lambda x: x * random.Random(3).random())  # noqa: S311
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    assert step(x).item() == pytest.approx(random.Random(3).random())  # noqa: S311
+
+
+def test_what_libraries_time_within_is_their_own():
+    def step(x):
+        logging.getLogger("seqloom.test").warning("a record has the time")
+        return x * 2
+
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    assert sl.tensor.compile(step)(x).tolist() == [2]
+
+
+def test_somebody_elses_profiler_goes_on():
+    seen = []
+    step = sl.tensor.compile(lambda x: x * 2)
+    sys.setprofile(lambda *_: seen.append(1))
+    try:
+        step(sl.tensor.backend("numpy").tensor([1.0]))
+        assert sys.getprofile() is not None
+    finally:
+        sys.setprofile(None)
+    assert seen
+
+
+def test_a_step_that_fails_leaves_no_profiler_behind():
+    step = sl.tensor.compile(lambda x: x + float(x))
+    with pytest.raises(CaptureError):
+        step(sl.tensor.backend("numpy").tensor([1.0]))
+    assert sys.getprofile() is None
+
+
+def counted():
+    yield 1.0
+    yield 2.0
+
+
+ITERATORS = {
+    "a generator": counted,
+    "a list's": lambda: iter([1.0, 2.0]),
+    "a count": itertools.count,
+    "pairs": lambda: zip([1.0], [2.0], strict=True),
+}
+
+
+@pytest.mark.parametrize("kind", ITERATORS)
+def test_an_iterator_around_the_step_is_refused(kind):
+    numbers = ITERATORS[kind]()
+    holder = SimpleNamespace(numbers=numbers)
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    for step in (lambda x: x * next(numbers), lambda x: x * next(holder.numbers)):
+        with pytest.raises(CaptureError, match=r"reads the iterator \S*numbers .*next"):
+            sl.tensor.compile(step)(x)
+
+
+def test_an_iterator_that_the_step_makes_is_no_fault():
+    layers = [2.0, 3.0]
+
+    def step(x):
+        return x * next(iter(layers)) + sum(number for number in layers)
+
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    assert sl.tensor.compile(step)(x).tolist() == [7]

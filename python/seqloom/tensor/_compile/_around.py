@@ -9,8 +9,10 @@ from __future__ import annotations
 import dis
 import sys
 import zlib
+from collections.abc import Iterator
+from io import IOBase
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,9 +20,6 @@ from seqloom.errors import CaptureError
 from seqloom.tensor._compile._drawn import generators
 from seqloom.tensor._leaves import HasLeaves, frozen, itself
 from seqloom.tensor._memory._origin import is_machinery
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # An array that is read at each call costs time; a larger one is better an argument.
 _MOST_BYTES = 1 << 20
@@ -104,8 +103,19 @@ class Around:
         self._sources.append(_source(read))
         if isinstance(value, ModuleType) or _is_of_library(value):
             return
+        if read.needed and isinstance(value, Iterator) and not isinstance(value, IOBase):
+            raise _moves_on(read)
         self._reads.append(read)
         self._follow(value, needed=read.needed)
+
+
+def _moves_on(read: Read) -> CaptureError:
+    """The error for an iterator, which a program would not move on."""
+    return CaptureError(
+        f"the compiled step reads the iterator {'.'.join((read.name, *read.attributes))} "
+        "from around it; the program would hold what it gives now, the same at every call. "
+        "Call next() before the step and pass what it gives"
+    )
 
 
 def _parts(holders: list[Any]) -> Iterator[Any]:
@@ -158,7 +168,7 @@ def _names(
     }
     for place, each in enumerate(lines):
         given: Any = each.argval
-        name = cast("str", given[-1] if type(given) is tuple else given)
+        name = cast("str", given[-1] if type(given) is tuple and given else given)
         is_global = each.opname in ("LOAD_GLOBAL", "LOAD_NAME")
         is_first = each.opname.startswith("LOAD_FAST") and name == first
         if name in stored or not (is_global or is_first or "DEREF" in each.opname):

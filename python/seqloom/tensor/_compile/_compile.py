@@ -46,7 +46,8 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     around it by name (globals, what it closes over, their attributes, lists, arrays up to
     1 MiB), in its own code, in the user's functions that it names and in the modules'
     methods; a larger array is refused there. A result may share memory with a tensor that
-    was given, never with an array of NumPy. At most 64 programs are kept, those in use first.
+    was given, never with an array of NumPy. At most 64 programs are kept, those in use
+    first.
 
     The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere.
 
@@ -62,8 +63,8 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
 
     Raises:
         CaptureError: At a call, where the function asks for a value inside the step, uses
-            a module that it was not given, or draws from a generator of NumPy's or Python's
-            that it reads from around it.
+            a module that it was not given, draws random numbers without a key, asks for the
+            time, or reads an iterator from around it.
 
     Examples:
         >>> import seqloom as sl
