@@ -1,6 +1,7 @@
 """Makes the genome of the interval example, and peaks of which half hold a motif."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,12 @@ MOTIF = np.frombuffer(b"TGACTCA", np.uint8)
 CHANCE = 0.05
 
 
-def simulate(seed: int = 0) -> tuple[dict[str, np.ndarray], list[tuple[object, ...]]]:
+def simulate(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
     """Draws chromosomes letter by letter, then writes the motif into half of the peaks."""
     random = np.random.default_rng(seed)
     bases = np.frombuffer(b"ACGT", np.uint8)
-    genome, peaks = {}, []
+    genome: dict[str, Any] = {}
+    peaks: list[tuple[object, ...]] = []
     for number in range(1, CHROMOSOMES + 1):
         letters = random.choice(bases, LETTERS)
         for start in range(STEP, LETTERS - WIDTH - STEP, STEP):

@@ -239,6 +239,7 @@ CASES = {
     "a gap": (f"{LONE} gaps.bed {NAMED}", "line 101: 1 of 101 .*--unlabelled skip"),
     "intervals as files": (f"train genome.fa peaks.bed {NAMED}", "--intervals peaks.bed"),
     "intervals alone": ("predict run peaks.bed --out s.tsv", "--intervals peaks.bed"),
+    "intervals to inspect": ("inspect peaks.bed", "found BED intervals"),
     "the wrong way round": (
         f"train peaks.bed --intervals genome.fa {NAMED}",
         "GENOME.fa --intervals peaks.bed",

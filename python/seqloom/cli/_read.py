@@ -187,7 +187,8 @@ def show_left_out(console: Console, *datasets: "Whole") -> None:
     """Says what has no partner; a label table may serve several of the datasets."""
     noun = getattr(datasets[0], "noun", "sequences")
     # Parts of one dataset share its report, which counts once.
-    reports = list({id(data.report): data.report for data in datasets}.values())
+    reports = [data.report for data in datasets]
+    reports = list({id(report): report for report in reports}.values())
     for key, text in _LEFT_OUT.items():
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]

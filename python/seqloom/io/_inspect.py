@@ -110,12 +110,17 @@ def inspect(
 
 @contextmanager
 def _pointing_on() -> Generator[None]:
-    """Says of genotypes, which are no sequences, what looks into them."""
+    """Says of genotypes and intervals, which are no sequences, what reads them."""
     try:
         yield
     except FormatError as error:
         if "PLINK .bed" in str(error):
             error.add_note("seqloom.io.inspect_bed says what a PLINK .bed holds")
+        if "found BED intervals" in str(error):
+            error.add_note(
+                "sl.data.IntervalDataset(genome, bed), or GENOME.fa --intervals BED, reads "
+                "parts of a genome"
+            )
         raise
 
 
