@@ -1,5 +1,6 @@
 """Natural calls of fit: they work where it is clear what is meant, else one sentence."""
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,24 @@ def test_a_field_of_another_type_is_named(make):
 def test_for_data_says_what_makes_a_dataset(config, value):
     with pytest.raises(SeqloomError, match="train must be a dataset"):
         config.for_data(value)
+
+
+def test_a_signal_is_the_programs_own_and_may_stop_a_run(toy, small, tmp_path):
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    class Scheduler:
+        def on_epoch(self, row):
+            if row["epoch"] == 2:
+                signal.raise_signal(signal.SIGTERM)
+
+    scheduler: Any = Scheduler()
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="keeps 2 epochs: go on with resume"):
+            sl.train.fit(small, toy(), epochs=5, out=tmp_path / "run", progress=scheduler)
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    run = sl.train.fit(small, toy(), epochs=5, out=tmp_path / "run", resume=True)
+    assert len(run.history) == 5

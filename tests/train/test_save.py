@@ -75,6 +75,7 @@ def test_a_folder_of_another_type_is_one_sentence(train):
 def test_a_run_shows_itself_in_one_line(train, tmp_path):
     said = repr(train(out=tmp_path / "run"))
     assert said.startswith("Run of SequenceCNN, ")
+    assert "parameters; classify no, yes; epoch " in said  # the task that fit took
     assert "of 2 kept; validation accuracy " in said
     assert said.endswith(f"in {tmp_path / 'run'}")
     assert "\n" not in said

@@ -47,6 +47,7 @@ def _read(handle):
 def test_a_terminal_shows_a_line_for_each_epoch(tmp_path):
     written = look("", tmp_path, terminal=True)
     assert b"parameters learn from 2 sequences" in written
+    assert b"times; classify no, yes" in written  # the task that fit took
     assert b"    2   0." in written  # its epoch, its loss
 
 

@@ -21,7 +21,7 @@ from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan, Progress
 from seqloom.train._rounds import ends_of_rounds
-from seqloom.train._run import Run
+from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
 from seqloom.train._trainer import Trainer
 
@@ -99,6 +99,7 @@ class Job:
             batches=trainer.batches(),
             samples=len(self.parts.train),
             noun=noun_of(self.parts.train),
+            task=aim_of(trainer.trained),
             backend=state.model.backend.name,
             threads=self.threads,
             parameters=state.model.number_of_parameters,

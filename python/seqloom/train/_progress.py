@@ -19,6 +19,7 @@ class Plan:
         parameters: How many numbers are learned.
         folder: The run folder, if there is one.
         noun: What the records are called.
+        task: The task and its classes, as `fit` takes them from the labels.
 
     Examples:
         >>> plan = Plan(
@@ -38,6 +39,7 @@ class Plan:
     parameters: int
     folder: Path | None
     noun: str = "sequences"
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

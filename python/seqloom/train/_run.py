@@ -17,6 +17,9 @@ from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 
+# So many names of classes fit into a line.
+_SHOWN = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -121,12 +124,20 @@ class Run:
         model = self.model
         said = [
             f"{type(model).__name__}, {model.number_of_parameters:,} parameters",
+            aim_of(self.trained),
             f"epoch {self.best_epoch} of {len(self.history)} kept",
         ]
         for name, part in (("validation", self.valid), ("test", self.test)):
             if part is not None:
                 said.append(f"{name} {_headline(part.metrics)}")
         return "; ".join(said)
+
+
+def aim_of(trained: Trained) -> str:
+    """Says in a few words what a network learns: its task, and of what names."""
+    names = trained.classes
+    shown = [*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])]
+    return f"{trained.task.name} {', '.join(shown)}"
 
 
 def write_scores(folder: Path, run: Run) -> None:

@@ -69,10 +69,11 @@ class Watch:
         self._plan = plan
         self._lowest = _lowest_before(plan)
         noun = printable(plan.noun)
+        task = f"; {printable(plan.task)}" if plan.task else ""
         going_on = f", from epoch {plan.first_epoch} on" if plan.first_epoch > 1 else ""
         self._console.print(
             f"{plan.parameters:,} parameters learn from {plan.samples:,} {noun} in "
-            f"{plan.batches:,} batches, {plan.epochs:,} times{going_on}"
+            f"{plan.batches:,} batches, {plan.epochs:,} times{going_on}{task}"
         )
         done = (plan.first_epoch - 1) * plan.samples
         total = plan.epochs * plan.samples
