@@ -233,7 +233,7 @@ CASES = {
     "no chromosome": (f"{LONE} foreign.bed {NAMED}", "line 101: genome.fa has no .*'8'"),
     "two classes": (
         f"{LONE} twice.bed {NAMED}",
-        "twice, as 'open' and as 'other'|as 'shut'",
+        "as two classes: 1, such as chr1:35-85.* and as '",
     ),
     "genotypes": (f"{LONE} genotypes.bed {NAMED}", "a PLINK .bed holds genotypes"),
     "a gap": (f"{LONE} gaps.bed {NAMED}", "line 101: 1 of 101 .*--unlabelled skip"),

@@ -123,13 +123,17 @@ def _labels_of(options: LabelOptions, found: "Intervals", columns: tuple[str, ..
 
 
 def _check_agreement(what: str, data: "IntervalDataset") -> None:
-    """Refuses one interval that stands twice, as two classes."""
+    """Refuses intervals that stand twice, as two classes."""
     if data.task != "classify" or data.labels is None:
         return
     first: dict[str, int] = {}
-    for name, label in zip(data.ids, data.labels.tolist(), strict=True):
-        if (other := first.setdefault(name, label)) != label:
-            raise LabelError(
-                f"{what}: {name} stands there twice, as {data.classes[other]!r} and as "
-                f"{data.classes[label]!r}: leave one of the two lines out"
-            )
+    labels: list[int] = data.labels.tolist()
+    pairs = zip(data.ids, labels, strict=True)
+    found = [(it, label) for it, label in pairs if first.setdefault(it, label) != label]
+    if found:
+        name, label = found[0]
+        one, other = data.classes[first[name]], data.classes[label]
+        raise LabelError(
+            f"{what}: intervals that stand there as two classes: {len(found):,}, such as "
+            f"{name}, as {one!r} and as {other!r}; leave one line of each out"
+        )
