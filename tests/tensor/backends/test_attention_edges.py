@@ -126,3 +126,47 @@ def test_dropped_weights_under_a_mask_can_be_traced():
 
     traced = torch.compile(attend, backend="eager", fullgraph=True)
     torch.testing.assert_close(traced(x, mask, key), attend(x, mask, key))
+
+
+MASKS = {
+    "keys": np.array([True, True, False, True, False])[None],
+    "pairs": np.tril(np.ones((5, 5), bool)) & (np.arange(5) != 2),
+}
+
+
+def of_padding(name, mask, value, *, clean):
+    """The result, and derivatives by all arguments, with a value at keys masked for all."""
+    b, hidden = found(name), ~mask.any(0)
+    q, k, v, _ = (each.copy() for each in ARRAYS)
+    k[:, :, hidden], v[:, :, hidden] = value, value
+    real = b.asarray(~hidden[:, None])
+
+    def attend(q, k, v):
+        if clean:
+            k, v = (sl.tensor.where(sl.tensor.Tensor(real, b), x, 0.0) for x in (k, v))
+        return sl.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+    level = sl.tensor.Autodiff(b)
+    leaves = [level.tensor(each, requires_grad=True) for each in (q, k, v)]
+    out = attend(*leaves)
+    grads = (out * out).sum().backward()
+    return [out.numpy(), *(grads.wrt(each).numpy() for each in leaves)]
+
+
+@everywhere
+@pytest.mark.parametrize("mask", MASKS)
+def test_finite_values_at_masked_keys_reach_nothing(mask, name):
+    expected = of_padding(name, MASKS[mask], 0.0, clean=False)
+    got = of_padding(name, MASKS[mask], 1e9, clean=False)
+    for mine, truth in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
+
+
+@everywhere
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("mask", MASKS)
+def test_padding_that_is_set_to_0_reaches_nothing_whatever_it_held(mask, value, name):
+    expected = of_padding(name, MASKS[mask], 0.0, clean=True)
+    got = of_padding(name, MASKS[mask], value, clean=True)
+    for mine, truth in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(mine, truth)

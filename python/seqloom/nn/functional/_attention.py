@@ -52,6 +52,10 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """A mean of values, weighted by how queries match keys (Vaswani et al. 2017).
 
+    A key that is masked has the weight 0. Its finite values reach nothing, but 0 times NaN
+    or infinity is NaN, as in torch: set padding to 0 where it may hold those, with
+    ``where(real, x, 0.0)``, or pack the sequences for `attention_varlen`.
+
     The names are torch's. The former names still work: ``keys=`` for `key`, and ``key=``
     for `rng` where the keys are given by position or as ``keys=``.
 
