@@ -7,7 +7,7 @@ import os
 import pytest
 
 from seqloom import _demo
-from seqloom.io import inspect
+from seqloom.io import inspect, open_sequences
 
 TRAIN = _demo.path("train.fa.gz")
 
@@ -97,3 +97,18 @@ def test_a_second_file_is_named_as_one_too_many(call):
         2,
         True,
     )
+
+
+@pytest.mark.parametrize("text", [b">a\nACGT\n>\nGG\n", b"@a\nAC\n+\nII\n@\nG\n+\nI\n"])
+def test_headers_without_a_word_in_standard_input_are_numbered_where_asked(
+    call, stdin, tmp_path, text
+):
+    out = str(tmp_path / "out.fa")
+    for words in (["inspect", "-"], ["convert", "-", out]):
+        stdin(text)
+        said = call(*words)
+        assert said.code == 2
+        assert "expected an id after" in said.err
+        stdin(text)
+        assert call(*words, "--ids", "number").code == 0
+    assert [record.id for record in open_sequences(out)] == ["a", "1"]

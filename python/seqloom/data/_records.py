@@ -171,7 +171,7 @@ def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
         raise ArgumentError(
             f"{inputs.paths[0]}: is not held in memory, and an index leaves nothing out: "
             "pass in_memory=True, or write a clean file with seqloom convert "
-            "--whitespace strip --comments skip"
+            "--whitespace strip --comments skip --ids number"
         )
     from seqloom.data._indexed import IndexedStore  # most datasets need no index
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import thread_count
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._numbers import check_number
 from seqloom.io._origin import resolve
+from seqloom.io._remedy import name_number
 from seqloom.io._report import ReadReport, fault_of
 from seqloom.io._settings import Settings
 from seqloom.io._turn import Turn
@@ -133,7 +134,7 @@ class SequenceReader:
         check_number("n", n)
         check_number("max_bytes", max_bytes)
         with self._turn:
-            columns = self._native.read(n, max_bytes)
+            columns = self._columns(n, max_bytes)
         if columns is None:
             return None
         data, offsets, headers, header_offsets, qualities = columns
@@ -142,6 +143,14 @@ class SequenceReader:
             Ragged(data, offsets),
             None if qualities is None else Ragged(qualities, offsets),
         )
+
+    def _columns(self, n: int, max_bytes: int) -> Any:
+        """Reads columns; an error names what helps against a header without a word."""
+        try:
+            return self._native.read(n, max_bytes)
+        except FormatError as error:
+            name_number(error)
+            raise
 
     @property
     def report(self) -> ReadReport:

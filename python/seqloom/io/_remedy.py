@@ -14,7 +14,29 @@ if TYPE_CHECKING:
 _OPTIONS = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
+    'ids="number"': "--ids number",
 }
+
+
+_NO_ID = "expected an id after"
+_NUMBER = ' (ids="number" gives such records their number)'
+
+
+def name_number(error: FormatError) -> None:
+    """Names in an error what helps against a header without a word.
+
+    Args:
+        error: What a reader raised.
+
+    Examples:
+        >>> error = FormatError("expected an id after '>', found none", kind="header")
+        >>> name_number(error)
+        >>> print(error)
+        expected an id after '>', found none (ids="number" gives such records their number)
+    """
+    text = str(error)
+    if _NO_ID in text and _NUMBER not in text:
+        error.args = (text + _NUMBER,)
 
 
 @contextmanager
@@ -37,6 +59,7 @@ def respelled(pattern: str) -> Generator[None]:
     try:
         yield
     except FormatError as error:
+        name_number(error)
         text = str(error)
         for python, shell in _OPTIONS.items():
             text = text.replace(python, pattern.format(python=python, shell=shell))
