@@ -137,10 +137,14 @@ def test_chromosomes_are_held_out(shell):
 def test_other_intervals_choose_and_judge(shell):
     Path("valid.bed").write_text(bed(PEAKS[:9]))
     Path("test.bed").write_text(bed(PEAKS[9:20]))
-    said = shell(f"{TRAIN} --valid valid.bed --test test.bed")
+    words = "--valid valid.bed --test test.bed --jitter 3 --edge pad"
+    said = shell(f"{TRAIN} {words}")
     assert column("run/scores-test.tsv", 0)[0] == "chr1:315-365(+)"
     assert "warning: 9 of 9 validation intervals overlap training intervals" in said.out
     assert "11 of 11 test intervals" in said.out
+    # What judges stands still.
+    shell("predict run genome.fa --intervals test.bed --out s.tsv")
+    assert Path("s.tsv").read_text() == Path("run/scores-test.tsv").read_text()
 
 
 @pytest.mark.usefixtures("here")
@@ -214,6 +218,7 @@ def test_intervals_that_are_dropped_are_counted_and_not_scored(run, shell):
 LONE = "train genome.fa --intervals"
 NAMED = "--label-column name --out new"
 FILES = {
+    "own.bed": "chrom\tstart\tend\tfile\nchr1\t0\t50\tx\n",
     "three.bed": "chr1\t0\t50\n",
     "past.bed": bed([*PEAKS, ("chr2", 890, 940, "open", 0, "+")]),
     "foreign.bed": bed([*PEAKS, ("8", 0, 50, "open", 0, "+")]),
@@ -236,6 +241,7 @@ CASES = {
         "as two classes: 1, such as chr1:35-85.* and as '",
     ),
     "genotypes": (f"{LONE} genotypes.bed {NAMED}", "a PLINK .bed holds genotypes"),
+    "a column of files": (f"{LONE} own.bed --label-from-file --out new", "column 'file'"),
     "a gap": (f"{LONE} gaps.bed {NAMED}", "line 101: 1 of 101 .*--unlabelled skip"),
     "intervals as files": (f"train genome.fa peaks.bed {NAMED}", "--intervals peaks.bed"),
     "intervals alone": ("predict run peaks.bed --out s.tsv", "--intervals peaks.bed"),

@@ -106,6 +106,11 @@ def _count_reached(taught: "NDArray[np.int64]", asked: "NDArray[np.int64]") -> i
 def _labels_of(options: LabelOptions, found: "Intervals", columns: tuple[str, ...]) -> Any:
     """Spells where labels come from as `IntervalDataset` takes it."""
     if options.label_from_file:
+        if "file" in found.columns:
+            raise LabelError(
+                f"{found.what}: has a column 'file' itself: --label-column file takes that, "
+                "and under another name it does no harm"
+            )
         return "file"
     if options.labels:
         return list(options.labels)
