@@ -108,8 +108,8 @@ def _labels_of(options: LabelOptions, found: "Intervals", columns: tuple[str, ..
     if options.label_from_file:
         if "file" in found.columns:
             raise LabelError(
-                f"{found.what}: has a column 'file' itself: --label-column file takes that, "
-                "and under another name it does no harm"
+                f"{found.what}: has a column 'file' itself: give --label-column file, or "
+                "rename the column"
             )
         return "file"
     if options.labels:
