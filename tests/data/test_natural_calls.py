@@ -14,11 +14,12 @@ from seqloom.augment import (
     Crop,
     Mask,
     Mutate,
+    QualityNoise,
     ReverseComplement,
     ShuffleKmers,
 )
 from seqloom.data import DataLoader, SequenceDataset, VarlenCollator, folds, split
-from seqloom.encode import OneHot
+from seqloom.encode import Integer, Kmer, OneHot, Tokens
 from seqloom.errors import ArgumentError
 
 
@@ -34,6 +35,7 @@ class Backwards(Augmentation):
 NOTHING: Any = None
 TEXT: Any = "3"
 HALF: Any = 2.5
+LIST: Any = []
 TEXTS: Any = ["ACGT"]
 ALONE: Any = ReverseComplement()
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -57,6 +59,25 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nothing as one": (lambda _: OneHot("dna")(NOTHING), "must be text or bytes"),
     "one as several": (lambda _: OneHot("dna").batch("ACGT"), "several sequences"),
     "a name as tokens": (lambda _: VarlenCollator(tokens="esm2"), "a function of one"),
+    "a text as offset": (lambda _: QualityNoise(offset=TEXT), "offset must be 33 or 64"),
+    "no alphabet": (lambda _: OneHot(NOTHING), "alphabet must be a name"),
+    "no new letters": (lambda _: Mutate(alphabet=NOTHING), "alphabet must be a name"),
+    "no pairs": (lambda _: ReverseComplement(alphabet=NOTHING), 'alphabet must be "dna"'),
+    "shares as rate": (lambda _: Mutate(rate=LIST), "rate must be a number"),
+    "a list as mode": (lambda _: Crop(4, mode=LIST), "mode must be"),
+    "half a word": (lambda _: Kmer(HALF), "k must be a whole number"),
+    "half a stride": (lambda _: Kmer(3, stride=HALF), "stride must be a whole number"),
+    "a text as k of tokens": (lambda _: Tokens("dna", k=TEXT), "k must be a whole number"),
+    "half a padding": (lambda _: Integer("dna", padding=HALF), "padding must be a whole"),
+    "a text as flag": (lambda _: OneHot("dna", rna_as_dna=TEXT), "must be True or False"),
+    "a text as places": (
+        lambda _: OneHot("dna").batch(["A"], length=TEXT),
+        "length must be a whole number",
+    ),
+    "no quality": (
+        lambda _: ReverseComplement()(b"A", Key(0), quality=HALF),
+        "quality must be",
+    ),
     "no timeout": (lambda data: DataLoader(data, timeout=NOTHING), "timeout must be"),
 }
 

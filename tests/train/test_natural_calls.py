@@ -166,6 +166,12 @@ def test_for_data_says_what_makes_a_dataset(config, value):
         config.for_data(value)
 
 
+def test_nothing_is_no_training_part(small):
+    nothing: Any = None
+    with pytest.raises(ArgumentError, match="training part"):
+        sl.train.fit(small, nothing)
+
+
 def test_a_signal_is_the_programs_own_and_may_stop_a_run(toy, small, tmp_path):
     def stop(number, frame):
         raise KeyboardInterrupt

@@ -59,6 +59,7 @@ class Augmentation(Config):
 
         Raises:
             ShapeError: There are not as many qualities as letters.
+            ArgumentError: An argument is of another type.
 
         Examples:
             >>> from seqloom import Key
@@ -67,6 +68,10 @@ class Augmentation(Config):
             (b'CGTT', b'!HII')
         """
         letters = _letters_of(sequence)
+        if quality is not None and not hasattr(quality, "__len__"):
+            raise ArgumentError(
+                f"quality must be bytes, one for each letter, got {quality!r}"
+            )
         if quality is not None and len(quality) != len(letters):
             raise ShapeError(f"{len(letters)} letters and {len(quality)} qualities")
         changed, changed_quality = _kernel(self).one(letters, _key_of(key).words, quality)
@@ -145,7 +150,7 @@ class Augmentation(Config):
 
     def __post_init__(self) -> None:
         if self.has_kernel:
-            _kernel(self)
+            self.kernel()  # not the kept one: what is no value of any kind has no hash
 
     @property
     def has_kernel(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 from seqloom._rust import _native
 from seqloom.augment._augmentation import Augmentation, letter_byte, share
 from seqloom.encode._policy import check_alphabet_name
+from seqloom.errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -104,4 +105,6 @@ class QualityNoise(Augmentation):
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
         check_alphabet_name(self.alphabet)
+        if self.offset not in (33, 64):
+            raise ArgumentError(f"offset must be 33 or 64, got {self.offset!r}")
         return _native.Augmenter.quality_noise(self.offset, self.alphabet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from seqloom._arguments import as_choice
 from seqloom._rust import _native
 from seqloom.augment._augmentation import Augmentation, share, whole_number
 
@@ -35,7 +36,8 @@ class ReverseComplement(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
-        return _native.Augmenter.reverse_complement(share("p", self.p), self.alphabet)
+        alphabet = as_choice("alphabet", self.alphabet, ("dna", "rna", "iupac"))
+        return _native.Augmenter.reverse_complement(share("p", self.p), alphabet)
 
 
 @dataclass(frozen=True)

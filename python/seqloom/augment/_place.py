@@ -35,7 +35,7 @@ class Crop(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
-        if self.mode not in {"random", "centre"}:
+        if self.mode not in ("random", "centre"):
             raise ArgumentError(f'mode must be "random" or "centre", got {self.mode!r}')
         length = whole_number("length", self.length, least=1)
         return _native.Augmenter.crop(length, self.mode == "centre")
@@ -69,7 +69,7 @@ class Shift(Augmentation):
 
     def kernel(self) -> _native.Augmenter:
         """Makes what does the work."""
-        if self.mode not in {"fill", "roll"}:
+        if self.mode not in ("fill", "roll"):
             raise ArgumentError(f'mode must be "fill" or "roll", got {self.mode!r}')
         most = whole_number("max_shift", self.max_shift, least=0)
         fill = letter_byte(self.letter)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_whole
 from seqloom._config import Config
 from seqloom._ragged import Ragged
 from seqloom._threads import thread_count
@@ -262,6 +263,8 @@ class SequenceEncoder(Config):
 
     def _common(self, rows: Ragged, length: int | None) -> int:
         """Decides how many places a batch has."""
+        if length is not None:
+            length = as_whole("length", length)
         if not len(rows):
             return length or 0
         least, most = self._extremes(rows)

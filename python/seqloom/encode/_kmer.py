@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from seqloom._arguments import as_whole
 from seqloom._rust import _native
 from seqloom.encode._output import bits_of
 from seqloom.encode._policy import (
@@ -85,14 +86,13 @@ class Kmer(TokenEncoder):
         super().__post_init__()
 
     def _check(self) -> None:
-        fits = self.dtype != "uint8" if self.counts else self.dtype in LIMITS
+        whole = tuple(LIMITS)
+        fits = self.dtype != "uint8" if self.counts else self.dtype in whole
         if not fits:
             what = "counts" if self.counts else "tokens"
             raise ArgumentError(f"{what} have no dtype {self.dtype!r}")
-        if min(self.k, self.stride) < 1:
-            raise ArgumentError(
-                f"k and stride must be 1 or more, got {self.k} and {self.stride}"
-            )
+        as_whole("k", self.k, least=1)
+        as_whole("stride", self.stride, least=1)
         if not self.counts:
             self._check_range()
         elif self._different > _MOST_COUNTS:

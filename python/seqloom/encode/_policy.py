@@ -6,6 +6,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
+from seqloom._arguments import as_flag, as_whole, shown
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 
@@ -42,6 +43,11 @@ def check_choices(encoder: SequenceEncoder) -> None:
         if value not in choices:
             known = ", ".join(map(repr, choices))
             raise ArgumentError(f"{name} must be one of {known}, got {value!r}")
+    for name in _flags(type(encoder)):
+        as_flag(name, getattr(encoder, name))
+    padding = getattr(encoder, "padding", None)
+    if padding is not None:
+        as_whole("padding", padding, least=-(1 << 63))
 
 
 @lru_cache
@@ -50,6 +56,12 @@ def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
     hints = get_type_hints(kind)
     named = {field.name: hints[field.name] for field in fields(kind)}
     return {name: get_args(it) for name, it in named.items() if get_origin(it) is Literal}
+
+
+@lru_cache
+def _flags(kind: type[Any]) -> list[str]:
+    """The settings that are True or False."""
+    return [name for name, hint in get_type_hints(kind).items() if hint is bool]
 
 
 def letters_of(
@@ -86,7 +98,12 @@ def letters_of(
 
 def check_alphabet_name(alphabet: str) -> None:
     """Refuses the name of an alphabet in other case, which would be letters."""
-    name = str(alphabet).lower()
+    if not isinstance(alphabet, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
+        raise ArgumentError(
+            'alphabet must be a name such as "dna", or letters of your own, got '
+            f"{shown(alphabet)}"
+        )
+    name = alphabet.lower()
     if name in ALPHABETS and alphabet != name:
         raise ArgumentError(
             f"alphabet {alphabet!r} is no name, and would be these letters: "

@@ -44,6 +44,7 @@ def prepare(
         ArgumentError: The training part has no encoder, the network does not fit, or an
             early stop is asked for without a validation part.
     """
+    check_examples("the training part", parts.train)
     for name, part in parts.named():
         check_examples(f"the {name} part", part)
     if settings.early_stop is not None and parts.valid is None:
