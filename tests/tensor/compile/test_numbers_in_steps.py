@@ -93,3 +93,35 @@ def test_another_whole_number_of_numpy_is_another_program():
     found = [step(x, n).tolist() for n in (np.int64(2), np.int64(3), np.int64(2))]
     assert found == [[2, 4], [3, 6], [2, 4]]
     assert step.recompiles == 1
+
+
+MADE = {
+    "a sum of it": lambda x, n: x + (n + n),
+    "a share of it": lambda x, n: x * (1 - n / 2),
+    "a power of it": lambda x, n: x * (n**2 + 1),
+    "a bound of it": lambda x, n: F.maximum(x, -n * 3),
+    "a choice of it": lambda x, n: F.where(x > 1, x, n * 0.5),
+}
+
+
+@pytest.mark.parametrize("case", MADE)
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int32"])
+def test_numbers_made_of_numbers_widen_no_array(kind, name, case):
+    x = sl.tensor.backend(name).tensor([1.0, 2.0, 3.0]).astype(kind)
+    step: Any = sl.tensor.compile(MADE[case])
+    for number in (0.5, np.float64(1.5)):
+        expected, found = MADE[case](x, number), step(x, number)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(
+            found.numpy().astype("f4"), expected.numpy().astype("f4"), rtol=0.01
+        )
+    assert step.recompiles <= 1
+
+
+def test_torch_widens_no_array_too():
+    pytest.importorskip("torch")
+    x = sl.tensor.backend("torch").tensor([1.0, 2.0], dtype="bfloat16")
+    found: Any = sl.tensor.compile(MADE["a share of it"])(x, 0.5)
+    assert found.dtype == x.dtype
+    assert found.tolist() == [0.75, 1.5]

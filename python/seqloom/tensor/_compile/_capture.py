@@ -13,7 +13,14 @@ from seqloom.tensor._backend import REQUIRED, Backend
 from seqloom.tensor._compile._context import capturing
 from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
 from seqloom.tensor._compile._key import SymbolKey
-from seqloom.tensor._compile._recorded import NUMBERS_ALONE, grouped, has_symbol, is_array
+from seqloom.tensor._compile._recorded import (
+    ARITHMETIC,
+    NUMBERS_ALONE,
+    grouped,
+    has_symbol,
+    is_array,
+    is_float,
+)
 from seqloom.tensor._compile._scan import capture_scan
 from seqloom.tensor._compile._shapes import kinds
 from seqloom.tensor._compile._standing import stand_in
@@ -53,6 +60,7 @@ class Capture(Backend):
         self._constants: dict[int, tuple[Value, Array]] = {}
         self.admitted: dict[int, tuple[Leaf, Value]] = {}
         self._undo: list[Callable[[], None]] = []
+        self._of_numbers: set[int] = set()  # values that eagerly are Python's numbers still
         for name in _whole(target):
             setattr(self, name, partial(self.record, name))
 
@@ -112,11 +120,37 @@ class Capture(Backend):
         if name in INDEXING:
             args = (args[0], without_masks(self.target, args[1]), *args[2:])
         given = tuple(self.plain(each) for each in args)
-        if name not in NUMBERS_ALONE and all(each.weak for each in values_in(given)):
-            given = tuple(self._strong(each) for each in given)
+        is_number = name in ARITHMETIC and all(map(self._is_number, values_in(given)))
+        if name not in NUMBERS_ALONE:
+            given = self._beside_arrays(given)
         found, several = self._kinds(name, given, options)
         outputs = self.write(name, given, options, found)
+        if is_number:
+            self._of_numbers.update(each.value.number for each in outputs)
         return grouped(name, given, outputs) if several else outputs[0]
+
+    def _is_number(self, value: Value) -> bool:
+        """Whether a value is a number of the call, or made of such alone."""
+        return value.weak or value.number in self._of_numbers
+
+    def _beside_arrays(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments among which no number made of numbers widens the arrays it meets."""
+        arrays = [each for each in values_in(given) if not self._is_number(each)]
+        if not arrays and all(each.weak for each in values_in(given)):
+            return tuple(self._strong(each) for each in given)
+        kinds_met = {each.dtype for each in arrays if is_float(each.dtype)}
+        if len(kinds_met) != 1 or self._of_numbers.isdisjoint(
+            each.number for each in values_in(given)
+        ):
+            return given
+        return tuple(self._narrowed(each, *kinds_met) for each in given)
+
+    def _narrowed(self, arg: Any, dtype: np.dtype[Any]) -> Any:
+        """A number made of numbers in the type of the arrays it meets; others as is."""
+        is_made = isinstance(arg, Value) and arg.number in self._of_numbers
+        if not is_made or arg.dtype == dtype:
+            return arg
+        return self.write("astype", (arg, dtype), {}, [((), dtype)])[0].value
 
     def _kinds(self, name: str, given: Any, options: Any) -> tuple[list[Any], bool]:
         """What a call will give; a fault that shows already here names its line."""

@@ -11,6 +11,11 @@ from seqloom.tensor._compile._symbol import Symbol
 NUMBERS_ALONE = frozenset(
     {"asarray", "full", "adamw", "sgd", "dropout", "clip_by_global_norm"}
 )
+# What gives a number of numbers alone, by an operator of Python's.
+ARITHMETIC = frozenset(
+    {"add", "subtract", "multiply", "divide", "pow", "negative", "abs", "remainder"}
+    | {"floor_divide", "positive"}
+)
 
 
 def has_symbol(tree: Any) -> bool:
@@ -23,6 +28,11 @@ def has_symbol(tree: Any) -> bool:
 def is_array(arg: Any) -> bool:
     """Whether an argument is some library's array; types have its attributes too."""
     return hasattr(arg, "shape") and hasattr(arg, "dtype") and not isinstance(arg, type)
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a type is of floats, half precision too."""
+    return dtype.kind == "f" or "float" in dtype.name
 
 
 def grouped(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
