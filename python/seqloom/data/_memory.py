@@ -224,6 +224,8 @@ def _from_rows(
 def _check_alike(name: str, rows: list[Any]) -> None:
     """Refuses records among sequences, and dicts of columns among either."""
     kind = _kind(rows[0])
+    if {str} == set(map(type, rows)):
+        return
     strange = next((i for i, row in enumerate(rows) if _kind(row) != kind), None)
     if strange is not None:
         raise FormatError(

@@ -317,6 +317,8 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
 
 def id_text(key: Any, where: str) -> str:
     """Writes an id as text; nothing is none."""
+    if isinstance(key, str) and key and not key.isspace():
+        return key
     text = header_text(key) if isinstance(key, bytes) else str(key)
     if is_nothing(key) or not text.strip():
         raise LabelError(
