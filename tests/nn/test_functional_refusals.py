@@ -118,9 +118,9 @@ SHAPES = {
         lambda t: F.avg_pool1d(t(*LINE), 9),
         r"no window of \[9\] places fits into \[4\]",
     ),
-    "pooling without a batch": (lambda t: F.max_pool1d(t(1, 4), 2), r"3 axes.*\(n, c, l\)"),
-    "a convolution without a batch": (
-        lambda t: F.conv2d(t(2, 5, 5), t(1, 2, 2, 2)),
+    "pooling without channels": (lambda t: F.max_pool1d(t(4), 2), r"3 axes.*\(n, c, l\)"),
+    "a convolution without channels": (
+        lambda t: F.conv2d(t(5, 5), t(1, 2, 2, 2)),
         r"4 axes.*\(n, c, h, w\)",
     ),
     "a filter longer than its row": (

@@ -102,6 +102,28 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
             "bicubic": {"scale_factor": 1.5, "mode": "bicubic"},
         }.items()
     },
+    **{
+        f"{name} of one record": (
+            lambda x, *more, name=name, given=given: getattr(F, name)(x, *more, *given),
+            lambda x, *more, name=name, given=given: getattr(TF, name)(x, *more, *given),
+            arrays,
+        )
+        for name, given, arrays in (
+            ("conv1d", (None, 2, 1), [LINE[0], values(4, 3, 3)]),
+            ("conv2d", (None, 1, 1), [PLANE[0], values(4, 3, 2, 3)]),
+            ("conv_transpose1d", (None, 2), [LINE[0], values(3, 4, 3)]),
+            ("conv_transpose2d", (None, 2), [PLANE[0], values(3, 4, 2, 3)]),
+            ("max_pool1d", (3, 2, 1), [LINE[0]]),
+            ("max_pool2d", (3, 2, 1), [PLANE[0]]),
+            ("avg_pool1d", (3, 2, 1), [LINE[0]]),
+            ("avg_pool2d", (3, 2, 1), [PLANE[0]]),
+        )
+    },
+    "softplus beyond a threshold": (
+        lambda x: F.softplus(x, 2.0, 1.0),
+        lambda x: TF.softplus(x, 2.0, 1.0),
+        [values(3, 4)],
+    ),
     "glu": (lambda x: F.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
     "poisson_nll_loss": (
         lambda x: F.poisson_nll_loss(x, COUNTS, full=True),
@@ -185,3 +207,32 @@ def test_pooling_gives_the_places_of_torchs_pooling(library):
     options = {"ceil_mode": True, "return_indices": True}
     _, theirs = TF.max_pool2d(torch.tensor(PLANE), 3, 2, 1, 2, **options)
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@libraries
+def test_pooling_one_record_gives_its_places_without_a_batch(library):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(PLANE[0])
+    _, ours = F.max_pool2d(x, 3, 2, 1, return_indices=True)
+    _, theirs = TF.max_pool2d(torch.tensor(PLANE[0]), 3, 2, 1, return_indices=True)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@libraries
+def test_one_hot_counts_the_classes_where_nobody_says_how_many(library):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(PLACES)
+    wanted = TF.one_hot(torch.tensor(PLACES)).numpy()
+    np.testing.assert_array_equal(F.one_hot(x).numpy(), wanted)
+    np.testing.assert_array_equal(F.one_hot(x, -1).numpy(), wanted)
+    with pytest.raises(sl.errors.ArgumentError, match="give num_classes"):
+        F.one_hot(x[:0])
+
+
+@libraries
+def test_one_hot_in_a_compiled_step_asks_for_the_number_of_classes(library):
+    pytest.importorskip(library)
+    x = sl.tensor.backend(library).tensor(PLACES)
+    compiled: Any = sl.tensor.compile(F.one_hot)
+    with pytest.raises(sl.errors.CaptureError, match="give num_classes"):
+        compiled(x)

@@ -370,6 +370,56 @@ class Module:
             part.assign(values[path])
         return self
 
+    def state_dict(self) -> dict[str, Any]:
+        """Its parameters and buffers by path, as NumPy arrays, as torch gives them.
+
+        Returns:
+            A dict of copies; later steps do not change them.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> state = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).state_dict()
+            >>> {path: values.shape for path, values in state.items()}
+            {'weight': (1, 2), 'bias': (1,)}
+        """
+        return {path: np.array(values) for path, values in self.to_record().items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+        """Takes its numbers from what `state_dict` gave: torch's name for `load_record`.
+
+        Args:
+            state: Arrays by path; every path, and no other.
+
+        Returns:
+            This module.
+
+        Raises:
+            RecordError: As `load_record`: the state does not fit, and nothing is changed.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> one = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+            >>> other = sl.nn.Linear(2, 1).bind("numpy", sl.Key(1))
+            >>> other.load_state_dict(one.state_dict()).weight.numpy().tolist() == (
+            ...     one.weight.numpy().tolist()
+            ... )
+            True
+        """
+        return self.load_record({path: np.asarray(state[path]) for path in state})
+
+    def named_parameters(self) -> Iterator[tuple[str, Param]]:
+        """Its parameters with their paths: torch's name for `parameters`.
+
+        Yields:
+            Pairs of path and parameter.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> [path for path, _ in sl.nn.Linear(2, 1).named_parameters()]
+            ['weight', 'bias']
+        """
+        yield from self.parameters()
+
     def __repr__(self) -> str:
         values = {name: getattr(self, name) for name in field_names(type(self))}
         inside = ", ".join(f"{name}={value!r}" for name, value in values.items())

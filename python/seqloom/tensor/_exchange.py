@@ -13,6 +13,7 @@ from seqloom.tensor._native_error import translated
 from seqloom.tensor._operators import Operators
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from seqloom.tensor._backend import Backend
@@ -54,6 +55,13 @@ class Exchange(Operators):
                 "tensor's own functions, or .detach() it first"
             )
         return np.array(values, dtype=dtype, copy=copy)
+
+    def __array_function__(
+        self, function: Any, _types: Any, args: Any, options: Any
+    ) -> Any:
+        """NumPy's functions: on the values, as arrays that it cannot write."""
+        as_array = _shaped if function in _OF_SHAPES else np.asarray
+        return function(*_arrays(args, as_array), **_arrays(options, as_array))
 
     def __dlpack__(
         self,
@@ -212,6 +220,27 @@ class Exchange(Operators):
                 ".detach() it first"
             )
         return self.detach()
+
+
+# What NumPy asks of a shape alone, which it may know of any tensor.
+_OF_SHAPES = frozenset((np.shape, np.ndim, np.size))
+
+
+def _shaped(x: Any) -> Any:
+    """An array of that shape, without the values."""
+    return np.broadcast_to(np.int8(0), x.shape)
+
+
+def _arrays(given: Any, as_array: Callable[[Any], Any]) -> Any:
+    """Arguments with arrays in place of tensors, also within lists, tuples and dicts."""
+    if isinstance(given, Exchange):
+        return as_array(given)
+    if type(given) is dict:
+        items = cast("dict[str, Any]", given).items()
+        return {name: _arrays(each, as_array) for name, each in items}
+    if type(given) in (list, tuple):
+        return type(given)(_arrays(each, as_array) for each in given)
+    return given
 
 
 def _sealed(values: Any) -> Any:

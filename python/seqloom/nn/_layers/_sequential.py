@@ -6,11 +6,11 @@ import inspect
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.nn._module import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from seqloom._key import Key
     from seqloom.tensor import Tensor
@@ -59,6 +59,24 @@ class Sequential(Module):
                 )
             x = layer(x, **({"key": key and key.fold(place)} if takes_key else {}))
         return x
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __bool__(self) -> bool:
+        return True  # a module is one, also without layers
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.layers)
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """A layer; of a slice, a Sequential of those layers, which both then share."""
+        if isinstance(place, slice):
+            return Sequential(*self.layers[place])
+        count = len(self.layers)
+        if not -count <= place < count:
+            raise OutOfRangeError(f"Sequential has {count} layers, and no layer {place}")
+        return self.layers[place]
 
 
 def _needs(layer: Any) -> tuple[bool, tuple[str, ...]]:

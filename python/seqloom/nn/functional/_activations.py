@@ -189,12 +189,14 @@ def tanh(x: Tensor) -> Tensor:
     return apply("tanh", x)
 
 
-def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
+def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Tensor:
     """``log(1 + exp(beta * x)) / beta``, without overflow.
 
     Args:
         x: A tensor of any shape.
         beta: How sharp the bend is.
+        threshold: Where ``beta * x`` is more, give `x` itself, as torch does from 20 on;
+            default nowhere: the exact value needs no help.
 
     Returns:
         A tensor of that shape.
@@ -208,7 +210,8 @@ def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
         [100.0]
     """
     require_floats("softplus", x)
-    return apply("softplus", x) if beta == 1 else apply("softplus", x * beta) / beta
+    found = apply("softplus", x) if beta == 1 else apply("softplus", x * beta) / beta
+    return found if threshold is None else apply("where", x * beta > threshold, x, found)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.nn.functional._geometry import number, pair, require_axes, require_window
+from seqloom.nn.functional._geometry import (
+    number,
+    of_one_or_many,
+    pair,
+    require_axes,
+    require_window,
+)
 from seqloom.nn.functional._kinds import LAYER, require_alike
 from seqloom.tensor import apply
 
@@ -14,6 +20,7 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
+@of_one_or_many(3)
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -26,7 +33,7 @@ def conv1d(
     """Cross-correlation along the last axis.
 
     Args:
-        x: ``(n, c, l)``.
+        x: ``(n, c, l)``, or ``(c, l)``.
         weight: ``(o, c / groups, k)``.
         bias: ``(o,)``.
         stride: Places from one window to the next.
@@ -36,7 +43,7 @@ def conv1d(
         groups: Blocks of channels that do not see each other.
 
     Returns:
-        ``(n, o, l')``.
+        ``(n, o, l')``, without `n` where `x` has none.
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
@@ -63,6 +70,7 @@ def conv1d(
     )
 
 
+@of_one_or_many(4)
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -75,7 +83,7 @@ def conv2d(
     """Cross-correlation along the last two axes; arguments as in `conv1d`.
 
     Args:
-        x: ``(n, c, h, w)``.
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
         weight: ``(o, c / groups, kh, kw)``.
         bias: ``(o,)``.
         stride: Places from one window to the next, for each axis or for both.
@@ -84,7 +92,7 @@ def conv2d(
         groups: Blocks of channels that do not see each other.
 
     Returns:
-        ``(n, o, h', w')``.
+        ``(n, o, h', w')``, without `n` where `x` has none.
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
@@ -151,6 +159,7 @@ def same_padding(kernel_size: int, stride: int, padding: str, dilation: int) -> 
     return span // 2
 
 
+@of_one_or_many(3)
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -164,7 +173,7 @@ def conv_transpose1d(
     """The derivative of `conv1d` by its input, used as a layer that grows the length.
 
     Args:
-        x: ``(n, c, l)``.
+        x: ``(n, c, l)``, or ``(c, l)``.
         weight: ``(c, o / groups, k)``.
         bias: ``(o,)``.
         stride: Places from one window to the next, in the output.
@@ -174,7 +183,7 @@ def conv_transpose1d(
         dilation: Places from one weight to the next.
 
     Returns:
-        ``(n, o, l')``.
+        ``(n, o, l')``, without `n` where `x` has none.
 
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
@@ -200,6 +209,7 @@ def conv_transpose1d(
     return apply("conv_transpose1d", x, weight, bias, **geometry)
 
 
+@of_one_or_many(4)
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -213,7 +223,7 @@ def conv_transpose2d(
     """The derivative of `conv2d` by its input; arguments as in `conv_transpose1d`.
 
     Args:
-        x: ``(n, c, h, w)``.
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
         weight: ``(c, o / groups, kh, kw)``.
         bias: ``(o,)``.
         stride: Places from one window to the next, for each axis or for both.
@@ -223,7 +233,7 @@ def conv_transpose2d(
         dilation: Places from one weight to the next.
 
     Returns:
-        ``(n, o, h', w')``.
+        ``(n, o, h', w')``, without `n` where `x` has none.
 
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from operator import index
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.tensor import apply
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Size = int | Sequence[int]
 _SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
@@ -43,6 +46,32 @@ def _whole(name: str, size: Any, count: int) -> tuple[int, ...]:
         wanted = "a whole number" + (" or a pair of them" if count > 1 else "")
         raise ArgumentError(f"{name} must be {wanted}, got {size!r}")
     return sizes * count if len(sizes) < count else sizes
+
+
+def of_one_or_many(rank: int) -> Callable[[Function], Function]:
+    """Lets a function of arrays with a batch axis take one without, and gives one back.
+
+    Args:
+        rank: How many axes its input has, that of the batch included.
+
+    Returns:
+        A decorator.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(x: Tensor, *args: Any, **options: Any) -> Any:
+            if getattr(x, "ndim", rank) != rank - 1:
+                return function(x, *args, **options)
+            found = function(apply("expand_dims", x, axis=0), *args, **options)
+            if isinstance(found, tuple):
+                several = cast("tuple[Tensor, ...]", found)
+                return tuple(apply("squeeze", each, axis=0) for each in several)
+            return apply("squeeze", found, axis=0)
+
+        return cast("Function", call)
+
+    return decorate
 
 
 def require_axes(name: str, rank: int, *arrays: Tensor) -> None:

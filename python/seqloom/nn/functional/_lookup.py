@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from seqloom.errors import (
+    ArgumentError,
+    CaptureError,
+    DTypeError,
+    OutOfRangeError,
+    ShapeError,
+)
 from seqloom.nn.functional._geometry import number
 from seqloom.nn.functional._operands import beside, require_below
 from seqloom.tensor import Tensor, apply
@@ -60,19 +66,21 @@ def _whole(ids: Tensor) -> Tensor:
     return ids.astype("int32") if ids.dtype.itemsize < _WIDTH else ids
 
 
-def one_hot(x: Tensor, num_classes: int) -> Tensor:
+def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
     """1 at each number's place of a new last axis, 0 elsewhere.
 
     Args:
         x: Whole numbers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a
             compiled step, or on a GPU, another number gives zeros.
-        num_classes: The length of the new axis.
+        num_classes: The length of the new axis; default one more than the largest number,
+            which a compiled step cannot know.
 
     Returns:
         ``(..., num_classes)``, int64.
 
     Raises:
         ArgumentError: There is no class.
+        CaptureError: A compiled step gives no `num_classes`.
         OutOfRangeError: A number names none of them.
 
     Examples:
@@ -81,9 +89,23 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
         >>> one_hot(x, 3).numpy().tolist()
         [[0, 1, 0], [1, 0, 0]]
     """
-    count = number("num_classes", num_classes, 1)
+    given = _classes(x) if num_classes in {None, -1} else num_classes
+    count = number("num_classes", given, 1)
     require_below("one_hot", x, count)
     return apply("one_hot", x, count, dtype="int64")
+
+
+def _classes(x: Tensor) -> int:
+    """One more than the largest number, as torch counts classes where nobody says."""
+    if not x.size:
+        raise ArgumentError("one_hot of no numbers cannot count classes: give num_classes")
+    try:
+        return int(x.max()) + 1
+    except CaptureError:
+        raise CaptureError(
+            "one_hot without num_classes looks for the largest number, which a compiled "
+            "step does not know: give num_classes"
+        ) from None
 
 
 def pad(

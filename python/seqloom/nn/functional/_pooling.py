@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.nn.functional._geometry import number, pair, require_pool
+from seqloom.nn.functional._geometry import number, of_one_or_many, pair, require_pool
 from seqloom.nn.functional._kinds import require_floats, require_numbers
 from seqloom.tensor import apply
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
+@of_one_or_many(3)
 def max_pool1d(
     x: Tensor,
     kernel_size: int,
@@ -26,7 +27,7 @@ def max_pool1d(
     """The largest value of each window.
 
     Args:
-        x: ``(n, c, l)``.
+        x: ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Places in a window.
         stride: Places from one window to the next; default the window.
         padding: Places before and after that never win.
@@ -55,6 +56,7 @@ def max_pool1d(
     return found if return_indices else found[0]
 
 
+@of_one_or_many(4)
 def max_pool2d(
     x: Tensor,
     kernel_size: Size,
@@ -67,7 +69,7 @@ def max_pool2d(
     """The largest value of each window of an image; arguments as in `max_pool1d`.
 
     Args:
-        x: ``(n, c, h, w)``.
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
         kernel_size: Places in a window, for each axis or for both.
         stride: Places from one window to the next; default the window.
         padding: Places around that never win.
@@ -96,6 +98,7 @@ def max_pool2d(
     return found if return_indices else found[0]
 
 
+@of_one_or_many(3)
 def avg_pool1d(
     x: Tensor,
     kernel_size: int,
@@ -107,7 +110,7 @@ def avg_pool1d(
     """The mean of each window.
 
     Args:
-        x: ``(n, c, l)``.
+        x: ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Places in a window.
         stride: Places from one window to the next; default the window.
         padding: Zeros before and after.
@@ -116,7 +119,7 @@ def avg_pool1d(
         count_include_pad: Whether zeros of the padding count.
 
     Returns:
-        ``(n, c, l')``.
+        ``(n, c, l')``, without `n` where `x` has none.
 
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
@@ -135,6 +138,7 @@ def avg_pool1d(
     return apply("avg_pool1d", x, **options, **_counting(ceil_mode, count_include_pad))
 
 
+@of_one_or_many(4)
 def avg_pool2d(
     x: Tensor,
     kernel_size: Size,
@@ -147,7 +151,7 @@ def avg_pool2d(
     """The mean of each window of an image; arguments as in `avg_pool1d`.
 
     Args:
-        x: ``(n, c, h, w)``.
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
         kernel_size: Places in a window, for each axis or for both.
         stride: Places from one window to the next; default the window.
         padding: Zeros around.
@@ -156,7 +160,7 @@ def avg_pool2d(
         divisor_override: What sums are divided by; default how many places count.
 
     Returns:
-        ``(n, c, h', w')``.
+        ``(n, c, h', w')``, without `n` where `x` has none.
 
     Raises:
         ArgumentError: A size is no whole number or too small, the padding is more than
