@@ -124,6 +124,13 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
         lambda x: TF.softplus(x, 2.0, 1.0),
         [values(3, 4)],
     ),
+    "logsigmoid": (F.logsigmoid, TF.logsigmoid, [values(3, 4) * 30]),
+    "mish": (F.mish, TF.mish, [values(3, 4) * 3]),
+    "huber_loss": (
+        lambda x: F.huber_loss(x, COUNTS, "sum", 0.7),
+        lambda x: TF.huber_loss(x, torch.tensor(COUNTS), "sum", delta=0.7),
+        [values(3, 4)],
+    ),
     "glu": (lambda x: F.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
     "poisson_nll_loss": (
         lambda x: F.poisson_nll_loss(x, COUNTS, full=True),

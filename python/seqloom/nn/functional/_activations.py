@@ -214,6 +214,48 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
     return found if threshold is None else apply("where", x * beta > threshold, x, found)
 
 
+def logsigmoid(x: Tensor) -> Tensor:
+    """The logarithm of the sigmoid, without overflow.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape, of numbers below 0.
+
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> logsigmoid(sl.tensor.backend("numpy").tensor([-100.0])).numpy().tolist()
+        [-100.0]
+    """
+    require_floats("logsigmoid", x)
+    return -apply("softplus", -x)
+
+
+def mish(x: Tensor) -> Tensor:
+    """``x * tanh(softplus(x))`` (Misra 2019).
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Raises:
+        DTypeError: `x` holds whole numbers.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> mish(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+    require_floats("mish", x)
+    return x * apply("tanh", apply("softplus", x))
+
+
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Exponentials along an axis, divided by their sum.
 

@@ -100,6 +100,36 @@ def smooth_l1_loss(
     return reduced(apply("where", distance < beta, near, far), reduction)
 
 
+def huber_loss(
+    x: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    """Squared near the target, absolute away from it: `smooth_l1_loss` times `delta`.
+
+    Args:
+        x: Predictions.
+        target: What they should be, of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        delta: The difference at which the one becomes the other.
+
+    Returns:
+        A scalar; with ``"none"``, of the shape of `x`.
+
+    Raises:
+        DTypeError: `x` holds whole numbers.
+        ArgumentError: `delta` is not above 0.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> huber_loss(
+        ...     sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]], delta=0.5
+        ... ).item()
+        0.875
+    """
+    if not delta > 0:
+        raise ArgumentError(f"delta must be above 0, got {delta}")
+    return smooth_l1_loss(x, target, reduction, delta) * delta
+
+
 def binary_cross_entropy_with_logits(
     x: Tensor,
     target: Any,
