@@ -79,8 +79,8 @@ fuzz: ## Give every parser hostile bytes: make fuzz [SECONDS_EACH=20]
 	fuzz/run
 
 .PHONY: bench
-bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name]
-	python -m benchmarks $(SUITE)
+bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name] [SIMD=avx2]
+	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD))
 
 ##@ Edit
 

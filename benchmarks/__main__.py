@@ -1,7 +1,10 @@
-"""Runs the suites that are named, or all."""
+"""Runs the suites that are named, or all; --simd avx2 caps every library at AVX2."""
 
+import argparse
 import sys
 from importlib import import_module
+
+from benchmarks._processor import CAPS, cap
 
 # The name that a person types, and the module that does it, quickest first.
 SUITES = {
@@ -21,14 +24,25 @@ SUITES = {
 }
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Runs suites one after another; nothing is measured beside anything else."""
-    unknown = sorted(set(names) - set(SUITES))
-    if unknown:
-        sys.exit(f"no suite is called {', '.join(unknown)}; there are: {', '.join(SUITES)}")
-    for name in names or SUITES:
+    wanted = _arguments()
+    if wanted.simd:
+        cap(wanted.simd)
+    for name in wanted.suites or SUITES:
         import_module(SUITES[name]).main()
 
 
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("--simd", choices=CAPS, help="the instruction set of every library")
+    wanted = parser.parse_args()
+    unknown = sorted(set(wanted.suites) - set(SUITES))
+    if unknown:
+        sys.exit(f"no suite is called {', '.join(unknown)}; there are: {', '.join(SUITES)}")
+    return wanted
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -1,22 +1,35 @@
-"""The page that holds the results: docs/benchmarks.md, one section a suite."""
+"""The page that holds the results: docs/benchmarks.md.
 
-import os
+A suite has one section, and in it one part for each kind of processor that was measured.
+"""
+
 import platform
+import re
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+
+from benchmarks._processor import described, kind
 
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 
 
 def publish(suite: str, text: str) -> None:
-    """Prints a suite's results and puts them between its two marks on the page."""
+    """Prints a suite's results and puts them into its section, under this processor's name."""
     print(f"\n== {suite}\n\n{text}")
     before, begin, rest = PAGE.read_text("utf-8").partition(f"<!-- begin {suite} -->\n")
-    _, end, after = rest.partition(f"<!-- end {suite} -->")
+    section, end, after = rest.partition(f"<!-- end {suite} -->")
     assert begin, f"{PAGE.name} has no place for {suite}"
     assert end, f"{PAGE.name} has no end for {suite}"
-    PAGE.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", "utf-8")
+    parts = {**_parts(section), kind(): text}
+    joined = "\n\n".join(f"### {name}\n\n{part}" for name, part in sorted(parts.items()))
+    PAGE.write_text(f"{before}{begin}\n{joined}\n\n{end}{after}", "utf-8")
+
+
+def _parts(section: str) -> dict[str, str]:
+    """Reads what stands for each kind of processor."""
+    _, *found = re.split(r"^### (.+)\n", section, flags=re.MULTILINE)
+    return {name: part.strip() for name, part in zip(found[::2], found[1::2], strict=True)}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -28,12 +41,4 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def machine(*packages: str) -> str:
     """Says what a figure was measured with."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
-    return f"Measured on {_processor()}, CPython {platform.python_version()}, {versions}."
-
-
-def _processor() -> str:
-    """Names the processor, how many of its cores there are, and how busy they were."""
-    facts = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
-    names = [value.strip() for key, _, value in facts if key.strip() == "model name"]
-    name = names[0] if names else platform.machine()
-    return f"{name} ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
+    return f"Measured on {described()}, CPython {platform.python_version()}, {versions}."

@@ -1,6 +1,6 @@
 //! The nouns of sequence data: alphabets, errors, ragged batches and
 //! counter-based random keys; and threads that do jobs in order, for whoever
-//! may not use a pool. No input or output, no arrays.
+//! may not use a pool; and the instruction set that kernels use. No input or output, no arrays.
 
 pub mod alphabet;
 pub mod crew;
@@ -8,6 +8,7 @@ pub mod error;
 pub mod key;
 pub mod ragged;
 pub mod shelf;
+pub mod simd;
 
 pub use alphabet::Alphabet;
 pub use error::{Error, Result};

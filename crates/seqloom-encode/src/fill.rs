@@ -3,12 +3,11 @@
 mod block;
 
 use rayon::prelude::*;
-use seqloom_core::{Ragged, Result};
+use seqloom_core::{Ragged, Result, simd};
 
 pub use block::{Block, Rows};
 
 use crate::letters::{Counts, Judge, Letters};
-use crate::machine;
 
 /// Below this many output bytes, waking other threads costs more than it saves.
 const WORTH_SHARING: usize = 1 << 18;
@@ -27,7 +26,7 @@ pub trait Kernel<T: Send>: Send + Sync {
 
     /// Writes many rows; nothing if one is too short, or a letter is refused.
     fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {
-        machine::dispatch(block.by(self, table))
+        simd::dispatch(block.by(self, table))
     }
 }
 

@@ -11,9 +11,9 @@ pub(crate) use plain::{CHUNK, Seen};
 use expected::Expected;
 use plain::Plain;
 use pulp::{Simd, WithSimd};
-use seqloom_core::{Error, Ragged, Result};
+use seqloom_core::{Error, Ragged, Result, simd};
 
-use crate::{Policy, machine};
+use crate::Policy;
 
 /// One verdict for each of the 256 bytes, made once.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl Letters {
 
     /// The first sequence with a letter that is refused.
     pub fn refused_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
-        machine::dispatch(Looking(self, sequences))
+        simd::dispatch(Looking(self, sequences))
     }
 
     /// The error of the first letter that is refused: looked for in order, so that every

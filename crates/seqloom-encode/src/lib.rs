@@ -13,7 +13,6 @@ pub mod genotype;
 mod kmer;
 mod letters;
 mod lookup;
-mod machine;
 pub mod one_hot;
 pub mod pack;
 mod policy;

@@ -5,13 +5,6 @@
     reason = "compiled anew for each instruction set"
 )]
 
-use std::sync::LazyLock;
-
-use pulp::Arch;
-
-/// The widest vectors of this machine; asked for once.
-pub(crate) static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
-
 /// What a byte must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {

@@ -1,10 +1,9 @@
 //! The instruction set that a kernel runs on.
 
-use std::sync::LazyLock;
+use pulp::{Simd, WithSimd};
+use seqloom_core::simd;
 
-use pulp::{Arch, Simd, WithSimd};
-
-/// Runs a kernel with the widest registers that this machine has.
+/// Runs a kernel on the instruction set that [`simd`] chose.
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     #[cfg(test)]
@@ -13,11 +12,8 @@ pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
         tests::Machine::Old => return kernel.with_simd(pulp::Scalar),
         tests::Machine::Wide => return kernel.with_simd(pulp::Scalar512b),
     }
-    ARCH.dispatch(kernel)
+    simd::dispatch(kernel)
 }
-
-/// Asked for once.
-static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// Whether there are thirty-two registers, or only sixteen: all machines with vectors of
 /// sixteen single floats have the former.

@@ -31,16 +31,17 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_init]
-    #[expect(clippy::unnecessary_wraps, reason = "PyO3 wants a result")]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interrupt::listen();
+        let chosen = seqloom_core::simd::choose();
+        chosen.map_err(|error| super::error::raised(module.py(), &error))?;
         Ok(())
     }
 
     #[pymodule_export]
     use super::core::key::{fold_each, random_bits, threefry};
     #[pymodule_export]
-    use super::core::version;
+    use super::core::{simd, version};
     #[pymodule_export]
     use super::encode::augment::Augmenter;
     #[pymodule_export]

@@ -87,6 +87,7 @@ __all__ = [
     "sigmoid",
     "sigmoid_grad",
     "silu",
+    "simd",
     "softmax",
     "softmax_grad",
     "take_rows",
@@ -976,6 +977,11 @@ def sigmoid_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArra
 def silu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with `x / (1 + exp(-x))`.
+    """
+
+def simd() -> builtins.str:
+    r"""
+    The instruction set that kernels use: "avx512", "avx2", "neon" or "portable".
     """
 
 def softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

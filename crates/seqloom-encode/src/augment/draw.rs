@@ -16,7 +16,7 @@
 use pulp::{Simd, WithSimd};
 use seqloom_core::Key;
 
-use crate::machine::dispatch;
+use seqloom_core::simd::dispatch;
 
 const RANGE: u32 = 0xC000_0000;
 const LETTERS: u32 = 0;

@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use crate::machine::dispatch;
+use seqloom_core::simd::dispatch;
 
 /// The low bit of each of the 32 codes in a word.
 const LOW: u64 = 0x5555_5555_5555_5555;

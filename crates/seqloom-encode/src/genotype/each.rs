@@ -2,8 +2,7 @@
 //! genotypes of a sample, whose places are variants.
 
 use pulp::{Simd, WithSimd};
-
-use crate::machine;
+use seqloom_core::simd;
 
 /// The value of each code at each place, a slice for each code.
 pub type Tables<'a, T> = [&'a [T]; 4];
@@ -45,7 +44,7 @@ const RUN: usize = 16;
 ///
 /// If a line has fewer places than the tables, or `out` is no row for each line.
 pub fn decode<T: Choice>(lines: &[u8], stride: usize, tables: Tables<'_, T>, out: &mut [T]) {
-    machine::dispatch(Decoding {
+    simd::dispatch(Decoding {
         lines,
         stride,
         tables,

@@ -9,10 +9,9 @@ use std::fmt::Display;
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, simd};
 
 use super::Genotype;
-use crate::machine;
 
 /// Lines that a thread packs together.
 const BLOCK: usize = 256;
@@ -93,7 +92,7 @@ pub fn pack<T: Genotype + Display>(
             first,
             out,
         };
-        (!machine::dispatch(work)).then_some(first)
+        (!simd::dispatch(work)).then_some(first)
     };
     // Outside a pool rayon would build its global one.
     let alone =

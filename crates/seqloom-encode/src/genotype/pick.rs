@@ -101,7 +101,7 @@ impl Kept {
 
     #[cfg(target_arch = "x86_64")]
     fn line(&self, line: &[u8], out: &mut [u8]) {
-        match pulp::x86::V3::try_new() {
+        match seqloom_core::simd::avx2() {
             Some(simd) => simd.vectorize(
                 #[inline(always)]
                 || self.moved(line, out, |word, mask| extract_at_once(simd, word, mask)),

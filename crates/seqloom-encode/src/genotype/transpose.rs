@@ -9,8 +9,7 @@
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-
-use crate::machine;
+use seqloom_core::simd;
 
 /// Lines and places of a tile.
 const SIDE: usize = 256;
@@ -48,7 +47,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         "more lines than there are places"
     );
     let band = |(number, band): (usize, &mut [u8])| {
-        machine::dispatch(Band {
+        simd::dispatch(Band {
             from,
             stride,
             first: number * BAND / 4,

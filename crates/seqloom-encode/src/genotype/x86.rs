@@ -2,13 +2,14 @@
 
 use pulp::cast;
 use pulp::x86::V3;
+use seqloom_core::simd;
 
 use super::Table;
 use super::value::kernels::Kernels;
 
 /// Runs work where this machine has AVX2; else nothing is done.
 fn run(work: impl FnOnce(V3) -> usize) -> usize {
-    let Some(simd) = V3::try_new() else { return 0 };
+    let Some(simd) = simd::avx2() else { return 0 };
     simd.vectorize(
         #[inline(always)]
         || work(simd),

@@ -9,9 +9,10 @@
 
 use memchr::{memchr, memchr3};
 use pulp::{Simd, WithSimd};
+use seqloom_core::simd;
 
 use super::Parser;
-use crate::bytes::{ARCH, Class, is_one_line};
+use crate::bytes::{Class, is_one_line};
 use crate::cursor::{MAX_HEADER, has_id};
 use crate::input::as_u64;
 use crate::sink::{Place, Sink};
@@ -46,7 +47,7 @@ impl Parser {
     /// Takes whole records from the beginning of `text`; says how much of it.
     pub(super) fn whole_records(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
         let parser = self;
-        ARCH.dispatch(Whole { parser, text, sink })
+        simd::dispatch(Whole { parser, text, sink })
     }
 
     #[inline(always)]

@@ -26,6 +26,8 @@ mod wide {
         _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
 
+    use seqloom_core::simd;
+
     use crate::{Float, machine};
 
     /// Turns lines of single floats, eight by eight; gives how many.
@@ -36,7 +38,7 @@ mod wide {
         width: usize,
         out: &mut [T],
     ) -> usize {
-        if size_of::<T>() != size_of::<f32>() || !is_x86_feature_detected!("avx") {
+        if size_of::<T>() != size_of::<f32>() || simd::avx2().is_none() {
             return 0;
         }
         let values: &[f32] = bytemuck::cast_slice(values);

@@ -13,3 +13,13 @@ use pyo3::prelude::*;
 pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
+
+/// The instruction set that kernels use: "avx512", "avx2", "neon" or "portable".
+#[cfg_attr(
+    feature = "stubs",
+    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
+)]
+#[pyfunction]
+pub(crate) fn simd() -> &'static str {
+    seqloom_core::simd::name()
+}

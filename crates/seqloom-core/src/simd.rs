@@ -1,0 +1,115 @@
+//! The instruction set that every kernel runs on: the widest that this processor has, or
+//! what the environment variable `SEQLOOM_SIMD` caps it at.
+
+use std::sync::LazyLock;
+
+use pulp::{Arch, WithSimd};
+
+use crate::{Error, Result};
+
+/// The environment variable that caps the instruction set.
+const VARIABLE: &str = "SEQLOOM_SIMD";
+
+/// Asked for once: a process keeps its instruction set.
+static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
+
+/// Runs a kernel on the chosen instruction set. What is not inlined into the kernel is
+/// compiled for the oldest processor.
+#[inline]
+pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+    ARCH.dispatch(kernel)
+}
+
+/// The chosen instruction set: `"avx512"`, `"avx2"`, `"neon"` or `"portable"`.
+pub fn name() -> &'static str {
+    name_of(*ARCH)
+}
+
+/// The token of AVX2, FMA and BMI2, unless this processor lacks them or the cap forbids them.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn avx2() -> Option<pulp::x86::V3> {
+    match *ARCH {
+        Arch::V3(simd) => Some(simd),
+        // Whoever has AVX-512 has AVX2.
+        Arch::V4(_) => pulp::x86::V3::try_new(),
+        _ => None,
+    }
+}
+
+/// Chooses the instruction set.
+///
+/// # Errors
+///
+/// [`Error::Argument`] if `SEQLOOM_SIMD` names none, or one that this processor lacks.
+pub fn choose() -> Result<Arch> {
+    match std::env::var_os(VARIABLE) {
+        Some(cap) if !cap.is_empty() => capped(&cap.to_string_lossy()),
+        _ => Ok(Arch::new()),
+    }
+}
+
+/// The instruction set of a name.
+fn capped(cap: &str) -> Result<Arch> {
+    let offered = offered();
+    let chosen = offered.iter().find(|arch| name_of(**arch) == cap);
+    chosen.copied().ok_or_else(|| {
+        let names: Vec<_> = offered.iter().copied().map(name_of).collect();
+        let names = names.join(", ");
+        Error::argument(format!(
+            "{VARIABLE} is {cap:?}, and this processor offers {names}: set it to one of these, \
+             or unset it to use {}",
+            name_of(Arch::new())
+        ))
+    })
+}
+
+/// The instruction sets that this processor has, widest first.
+fn offered() -> Vec<Arch> {
+    let mut offered = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        offered.extend(pulp::x86::V4::try_new().map(Arch::V4));
+        offered.extend(pulp::x86::V3::try_new().map(Arch::V3));
+    }
+    #[cfg(target_arch = "aarch64")]
+    offered.extend(pulp::aarch64::Neon::try_new().map(Arch::Neon));
+    offered.push(Arch::Scalar);
+    offered
+}
+
+/// The name of an instruction set.
+fn name_of(arch: Arch) -> &'static str {
+    match arch {
+        #[cfg(target_arch = "x86_64")]
+        Arch::V4(_) => "avx512",
+        #[cfg(target_arch = "x86_64")]
+        Arch::V3(_) => "avx2",
+        #[cfg(target_arch = "aarch64")]
+        Arch::Neon(_) => "neon",
+        _ => "portable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_offered_instruction_set_is_chosen_by_its_name() {
+        for arch in offered() {
+            let chosen = capped(name_of(arch)).map(name_of);
+            assert_eq!(chosen, Ok(name_of(arch)));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_what_is_offered() {
+        let message = capped("sse")
+            .map(name_of)
+            .map_err(|error| error.to_string());
+        let message = message.err().unwrap_or_default();
+        assert!(message.contains("\"sse\""), "{message}");
+        assert!(message.contains("portable"), "{message}");
+    }
+}

@@ -1,0 +1,75 @@
+"""SEQLOOM_SIMD caps the instruction set that our kernels use."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seqloom._rust import _native
+
+# From the widest on; a processor that has one has those after it.
+WIDTHS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]}
+HAS = _native.simd()  # of the processor, unless the tests themselves run under a cap
+CAPS = WIDTHS.get(HAS, [HAS, "portable"])
+
+# Digests of everything whose bits are promised: letters, genotypes, random numbers, parsing.
+DIGESTS = """
+import hashlib
+import numpy as np
+import seqloom as sl
+from pathlib import Path
+
+draw = np.random.default_rng(0)
+records = ["".join(draw.choice(list("ACGT"), n)) for n in draw.integers(9, 300, 200)]
+short = [record[:9] for record in records]
+genotypes = draw.choice(np.array([0, 1, 2, -127], np.int8), (131, 67))
+fasta = [f">r{i}\\n{record}\\n" for i, record in enumerate(records)]
+fastq = [f"@r{i}\\n{record}\\n+\\n{'I' * len(record)}\\n" for i, record in enumerate(records)]
+Path("x.fa").write_text("".join(fasta))
+Path("x.fq").write_text("".join(fastq))
+sl.io.to_bed("x.bed", genotypes)
+found = {
+    "one-hot": sl.encode.OneHot("dna").batch(short),
+    "k-mers": sl.encode.Kmer(4).batch(short),
+    "fasta": b"".join(record.sequence for record in sl.io.open_sequences("x.fa")),
+    "fastq": b"".join(record.sequence for record in sl.io.open_sequences("x.fq")),
+    "random": sl.Key(3).uniform(1001),
+    "bed": sl.io.open_bed("x.bed").read(dtype="float32"),
+    "a part": sl.io.open_bed("x.bed").read(np.s_[3:99:5, ::3], dtype="int8"),
+}
+for name, value in found.items():
+    data = value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
+    print(name, hashlib.sha256(data).hexdigest())
+"""
+
+
+def run(code, cap, folder):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SEQLOOM_SIMD": cap},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("cap", CAPS)
+def test_kernels_run_on_the_instruction_set_that_is_named(cap, tmp_path):
+    code = "from seqloom._rust import _native; print(_native.simd())"
+    assert run(code, cap, tmp_path).stdout.strip() == cap
+
+
+def test_a_name_that_the_processor_does_not_offer_is_an_error_that_lists_the_others(
+    tmp_path,
+):
+    errors = run("import seqloom", "sse", tmp_path).stderr
+    assert 'SEQLOOM_SIMD is "sse"' in errors
+    assert f"this processor offers {', '.join(CAPS)}" in errors
+
+
+def test_what_is_read_encoded_and_drawn_has_the_same_bits_under_every_cap(tmp_path):
+    found = {cap: run(DIGESTS, cap, tmp_path) for cap in CAPS}
+    assert found[HAS].stdout.count("\n") == 7, found[HAS].stderr
+    assert {each.stdout for each in found.values()} == {found[HAS].stdout}
