@@ -15,6 +15,7 @@ SUITES = {
     "loader": "benchmarks.loader",
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",
+    "products": "benchmarks.products",
     "train_cnn": "benchmarks.train_cnn",
     "tensor": "benchmarks.tensor",
     "demo": "benchmarks.demo",

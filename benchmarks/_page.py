@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 
 
 def publish(suite: str, text: str) -> None:
-    """Prints a suite's results and puts them into its section, under this processor's name."""
+    """Prints a suite's results and puts them into its section, under this name."""
     print(f"\n== {suite}\n\n{text}")
     before, begin, rest = PAGE.read_text("utf-8").partition(f"<!-- begin {suite} -->\n")
     section, end, after = rest.partition(f"<!-- end {suite} -->")

@@ -32,12 +32,19 @@ def cap(name: str) -> None:
     if wanted.items() <= os.environ.items():
         return
     command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
-    os.execve(sys.executable, command, {**os.environ, **wanted})
+    os.execve(  # noqa: S606  # this program, again
+        sys.executable, command, {**os.environ, **wanted}
+    )
 
 
 def kind() -> str:
     """Names the processor and the instruction set, as a heading of the page has them."""
     return f"{_name()}, {NAMES[_native.simd()]}"
+
+
+def is_avx512() -> bool:
+    """Whether kernels use AVX-512 in this run."""
+    return _native.simd() == "avx512"
 
 
 def described() -> str:

@@ -13,7 +13,7 @@ WIDTHS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]
 HAS = _native.simd()  # of the processor, unless the tests themselves run under a cap
 CAPS = WIDTHS.get(HAS, [HAS, "portable"])
 
-# Digests of everything whose bits are promised: letters, genotypes, random numbers, parsing.
+# Digests of what has the same bits everywhere: letters, genotypes, random numbers, parsing.
 DIGESTS = """
 import hashlib
 import numpy as np
@@ -25,7 +25,7 @@ records = ["".join(draw.choice(list("ACGT"), n)) for n in draw.integers(9, 300, 
 short = [record[:9] for record in records]
 genotypes = draw.choice(np.array([0, 1, 2, -127], np.int8), (131, 67))
 fasta = [f">r{i}\\n{record}\\n" for i, record in enumerate(records)]
-fastq = [f"@r{i}\\n{record}\\n+\\n{'I' * len(record)}\\n" for i, record in enumerate(records)]
+fastq = [f"@r{i}\\n{r}\\n+\\n{'I' * len(r)}\\n" for i, r in enumerate(records)]
 Path("x.fa").write_text("".join(fasta))
 Path("x.fq").write_text("".join(fastq))
 sl.io.to_bed("x.bed", genotypes)

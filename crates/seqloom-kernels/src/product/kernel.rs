@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::panels::{EIGHT, FOUR, WIDE};
+use super::panels::{LARGE, SMALL};
 use crate::{Float, lanes::Lanes, machine};
 
 /// A tile of the output: sums over one block of the depth.
@@ -87,25 +87,25 @@ impl<T: Float, F: Take<T>> WithSimd for Tiles<'_, T, F> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         if machine::has_many_registers::<S>() {
-            self.panels::<S, EIGHT>(simd);
+            self.panels::<S, { LARGE.0 }, { LARGE.1 }>(simd);
         } else {
-            self.panels::<S, FOUR>(simd);
+            self.panels::<S, { SMALL.0 }, { SMALL.1 }>(simd);
         }
     }
 }
 
 /// Numbers of the largest tile.
-const TILE: usize = EIGHT * WIDE * 16;
+const TILE: usize = LARGE.0 * LARGE.1 * 16;
 
 impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
-    fn panels<S: Simd, const R: usize>(mut self, simd: S) {
-        let panel = (WIDE * Lanes::<S, T>::COUNT * self.depth).max(1);
+    fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
+        let panel = (V * Lanes::<S, T>::COUNT * self.depth).max(1);
         for (number, block) in self.right.chunks(NEAR * panel).enumerate() {
             for (row, left) in self.left.chunks_exact(R * self.depth).enumerate() {
                 for (place, right) in block.chunks(panel).enumerate() {
                     let at = (row * R, number * NEAR + place);
-                    self.tile::<S, R>(simd, (left, right), at);
+                    self.tile::<S, R, V>(simd, (left, right), at);
                 }
             }
         }
@@ -113,25 +113,25 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
 
     /// Sums one tile and gives it away.
     #[inline(always)]
-    fn tile<S: Simd, const R: usize>(
+    fn tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (left, right): (&[T], &[T]),
         (row, panel): (usize, usize),
     ) {
         let lanes = Lanes::<S, T>::COUNT;
-        let at = (row, panel * WIDE * lanes);
+        let at = (row, panel * V * lanes);
         self.take.expect(row, at.1, R);
         match right.len() / self.depth / lanes {
             1 => self
                 .take
                 .take_sums(at, &sum::<S, T, R, 1>(simd, left, right)),
-            2 => self
+            2 if V > 2 => self
                 .take
                 .take_sums(at, &sum::<S, T, R, 2>(simd, left, right)),
             _ => self
                 .take
-                .take_sums(at, &sum::<S, T, R, WIDE>(simd, left, right)),
+                .take_sums(at, &sum::<S, T, R, V>(simd, left, right)),
         }
     }
 }

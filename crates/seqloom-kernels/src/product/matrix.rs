@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::panels::{LARGE, SMALL};
 use super::{Lines, turn::turn};
 use crate::{Float, machine};
 
@@ -136,12 +137,14 @@ const TOGETHER: usize = 48;
 /// Copies as many numbers as a panel of the left factor has, or any others.
 #[inline(always)]
 fn copy_few<T: Float>(values: &[T], out: &mut [T]) {
-    match (
-        <&[T; 8]>::try_from(values),
-        <&mut [T; 8]>::try_from(&mut *out),
-    ) {
-        (Ok(values), Ok(out)) => *out = *values,
-        _ => out.copy_from_slice(values),
+    if let (Ok(values), Ok(out)) = (values.try_into(), (&mut *out).try_into()) {
+        let (values, out): (&[T; LARGE.0], &mut [T; LARGE.0]) = (values, out);
+        *out = *values;
+    } else if let (Ok(values), Ok(out)) = (values.try_into(), (&mut *out).try_into()) {
+        let (values, out): (&[T; SMALL.0], &mut [T; SMALL.0]) = (values, out);
+        *out = *values;
+    } else {
+        out.copy_from_slice(values);
     }
 }
 

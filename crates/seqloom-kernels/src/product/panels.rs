@@ -42,25 +42,24 @@ impl<T: Float> WithSimd for Ask<T> {
 
     fn with_simd<S: Simd>(self, _: S) -> Panels {
         let lanes = Lanes::<S, T>::COUNT;
-        let left = if machine::has_many_registers::<S>() {
-            EIGHT
+        let (left, wide) = if machine::has_many_registers::<S>() {
+            LARGE
         } else {
-            FOUR
+            SMALL
         };
         Panels {
             left,
-            right: WIDE * lanes,
+            right: wide * lanes,
             lanes,
         }
     }
 }
 
-/// Registers of a right panel.
-pub(super) const WIDE: usize = 3;
-/// Twelve sums, three inputs and a factor are what sixteen registers hold.
-pub(super) const FOUR: usize = 4;
-/// The same for thirty-two registers.
-pub(super) const EIGHT: usize = 8;
+/// Left lines and right registers of a tile where there are thirty-two registers.
+pub(super) const LARGE: (usize, usize) = (8, 3);
+/// The same where there are sixteen. Twelve sums of four by three would leave the compiler too
+/// few for the inputs: it would store and load two sums at each step.
+pub(super) const SMALL: (usize, usize) = (6, 2);
 
 /// Cuts a depth into equal blocks of at most [`DEEPEST`] places.
 pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone {

@@ -1,0 +1,83 @@
+"""Times every product of the four networks on each side, in turn, and writes the tables."""
+
+from statistics import geometric_mean, median
+
+from benchmarks._page import machine, publish, table
+from benchmarks.products._sides import CRATES, LIBRARIES, Shape, Side
+
+SIDES = (*LIBRARIES, *CRATES)
+ROUNDS = 7
+# So long a side works at a time, and so many products at most.
+SECONDS, MOST = 0.05, 200
+
+
+def _dense(rows: int, before: int, after: int) -> list[Shape]:
+    """A layer forward, its gradient by the weights, and by the inputs."""
+    return [
+        Shape("nt", rows, before, after),
+        Shape("tn", after, rows, before),
+        Shape("nn", rows, after, before),
+    ]
+
+
+# Rows, inputs and outputs: an MLP's layers, an encoder's, windows of convolutions by their
+# channels (SequenceCNN's and DeepSEA's), and the square that everybody measures.
+LAYERS = {
+    "MLP": [(64, 784, 512), (64, 512, 512)],
+    "encoder": [(2048, 320, 960), (2048, 320, 320), (2048, 320, 1280), (2048, 1280, 320)],
+    "SequenceCNN": [(960, 160, 32), (64, 480, 3)],
+    "DeepSEA": [(3856, 2560, 480), (848, 3840, 960), (64, 50880, 925)],
+    "others": [(64, 1024, 1024), (4096, 512, 2048), (1024, 1024, 1024)],
+}
+
+
+def main() -> None:
+    """Measures in both precisions, with one thread and with two."""
+    tables = [
+        _table(threads, dtype) for dtype in ("float32", "float64") for threads in (1, 2)
+    ]
+    notes = (
+        "GF/s, medians of rounds in which the sides take turns, each in a process of its "
+        "own. `nt` is a layer forward, `tn` its gradient by the weights, `nn` by the "
+        "inputs: rows, depth and columns. Torch multiplies by MKL; gemm 0.19 and "
+        "private-gemm-x86 0.1 (faer's) are crates."
+    )
+    publish("products", "\n\n".join([*tables, notes, machine("numpy", "torch", "seqloom")]))
+
+
+def _table(threads: int, dtype: str) -> str:
+    """One row a product, in GF/s, and the ratio to the best of the others."""
+    sides = {name: Side(name, threads) for name in SIDES}
+    try:
+        rows = [
+            _row(name, shape._replace(dtype=dtype), sides)
+            for name, layers in LAYERS.items()
+            for layer in layers
+            for shape in _dense(*layer)
+        ]
+    finally:
+        for side in sides.values():
+            side.close()
+    ratios = [float(row[-1].strip("*")) for row in rows]
+    mean = ["geometric mean", *[""] * len(SIDES), f"**{geometric_mean(ratios):.2f}**"]
+    head = (f"{dtype}, {threads} threads", *SIDES, "ours / the best of the others")
+    return table(head, [*rows, mean])
+
+
+def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:
+    """The speed of each side at one product."""
+    once = sides["OpenBLAS"].seconds(shape, 1)
+    times = max(1, min(MOST, int(SECONDS / once)))
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
+    for _ in range(ROUNDS):
+        for side, process in sides.items():
+            seconds[side].append(process.seconds(shape, times))
+    speeds = {side: shape.operations / median(each) / 1e9 for side, each in seconds.items()}
+    best = max(speed for side, speed in speeds.items() if side != "ours")
+    label = f"{name} {shape.layout} {shape.rows} x {shape.depth} x {shape.columns}"
+    print(label, {side: round(speed) for side, speed in speeds.items()}, flush=True)
+    return [
+        label,
+        *(f"{v:.0f}" for v in speeds.values()),
+        f"**{speeds['ours'] / best:.2f}**",
+    ]

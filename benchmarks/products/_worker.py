@@ -1,0 +1,58 @@
+"""One library in a process of its own, which multiplies as its standard input says."""
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.products._sides import Shape
+
+
+def _arrays(shape: Shape) -> list[np.ndarray]:
+    """Both factors, as views where they are transposed, and the output."""
+    left, right = (shape.rows, shape.depth), (shape.depth, shape.columns)
+    stored = [
+        np.full(size[::-1] if way == "t" else size, 0.5, shape.dtype)
+        for way, size in zip(shape.layout, (left, right), strict=True)
+    ]
+    views = [a.T if way == "t" else a for way, a in zip(shape.layout, stored, strict=True)]
+    return [*views, np.empty((shape.rows, shape.columns), shape.dtype)]
+
+
+def _of_ours(shape: Shape, threads: int) -> Callable[[], object]:
+    from seqloom._rust import _native
+
+    left, right, out = _arrays(shape)
+    return lambda: _native.product((left, right), None, out, threads)
+
+
+def _of_openblas(shape: Shape, _threads: int) -> Callable[[], object]:
+    left, right, out = _arrays(shape)
+    return lambda: np.matmul(left, right, out=out)
+
+
+def _of_torch(shape: Shape, threads: int) -> Callable[[], object]:
+    import torch
+
+    torch.set_num_threads(threads)
+    left, right, out = map(torch.from_numpy, _arrays(shape))
+    return lambda: torch.mm(left, right, out=out)
+
+
+def _answer(name: str, threads: int) -> None:
+    """Answers each line, a shape and how often, with the seconds of one product."""
+    work_of = {"ours": _of_ours, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
+    for line in sys.stdin:
+        _, dtype, layout, *numbers = line.split()
+        rows, depth, columns, _, times = map(int, numbers)
+        work = work_of(Shape(layout, rows, depth, columns, dtype), threads)
+        work()
+        start = time.perf_counter()
+        for _ in range(times):
+            work()
+        print((time.perf_counter() - start) / times, flush=True)
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1], int(sys.argv[2]))
