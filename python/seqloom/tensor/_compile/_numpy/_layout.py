@@ -48,7 +48,7 @@ class Layout:
         for operation in self.graph.operations:
             if operation.outputs[0].number not in self.memory.views:
                 grouping.add(operation)
-        return in_order(grouping.units)
+        return in_order(grouping.finished())
 
     def _needed_elsewhere(self) -> set[int]:
         """The values that another unit reads, or that leave, themselves or as a view."""

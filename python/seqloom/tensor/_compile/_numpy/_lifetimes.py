@@ -73,9 +73,11 @@ def _dying(unit: Unit, place: int, memory: Memory, spans: dict[int, Span]) -> li
         for value in reads
         if value.shape == unit.shape and memory.is_whole(value)
     }
-    found: list[int] = []
-    for root in dict.fromkeys(memory.root(value) for value in reads):
-        own = {value.number for value in reads if memory.root(value) == root}
-        if root in spans and spans[root].last == place and own <= plain:
-            found.append(root)
-    return found
+    own: dict[int, set[int]] = {}
+    for value in reads:
+        own.setdefault(memory.root(value), set()).add(value.number)
+    return [
+        root
+        for root, values in own.items()
+        if root in spans and spans[root].last == place and values <= plain
+    ]

@@ -45,13 +45,15 @@ def fused(unit: Unit, stored: set[int]) -> Fused:
         The program, which keeps its other values to itself.
     """
     draft = _Draft()
+    own = {value.number for value in unit.makes()}
     for operation in unit.operations:
         for arg in operation.args:
-            draft.meet(arg, {value.number for value in unit.makes()})
+            draft.meet(arg, own)
     for operation in unit.operations:
         draft.add(operation)
     outputs = [value for value in unit.makes() if value.number in stored]
-    leaving = [draft.leaving(value, unit) for value in outputs]
+    makers = {value.number: each for each in unit.operations for value in each.outputs}
+    leaving = [draft.leaving(value, makers[value.number]) for value in outputs]
     double = unit.computes == "float64"
     numbers = list(draft.constants)
     program = ElementwiseProgram(double, len(draft.inputs), numbers, draft.steps, leaving)
@@ -98,9 +100,8 @@ class _Draft:
         """The number of what the next step makes."""
         return len(self.inputs) + len(self.constants) + len(self.steps)
 
-    def leaving(self, value: Value, unit: Unit) -> tuple[int, str | None, list[int]]:
+    def leaving(self, value: Value, maker: Operation) -> tuple[int, str | None, list[int]]:
         """How a value leaves the program."""
-        maker = next(each for each in unit.operations if value in each.outputs)
         if computed_in(maker) is not None:
             return self._places[value.number], None, []
         return self.place(maker.args[0]), folded_as(maker), list(folded_axes(maker))

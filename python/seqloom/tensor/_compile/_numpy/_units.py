@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ class Unit:
         before: Numbers of the units that must run before.
         apart: Those of them that can never become one with it: what it needs of them is
             there only when they are done.
+        span: The positions in the graph of its first and of its last operation.
     """
 
     number: int
@@ -35,6 +37,7 @@ class Unit:
     shape: tuple[int, ...] = ()
     before: set[int] = field(default_factory=set[int])
     apart: set[int] = field(default_factory=set[int])
+    span: tuple[int, int] = (0, 0)
 
     def is_urgent(self) -> bool:
         """Whether it runs as soon as it can."""
@@ -58,14 +61,16 @@ class Unit:
 class Grouping:
     """Puts operations into units, one after the other, in the order of the graph.
 
-    Attributes:
-        units: What there is, by number.
+    A unit that became part of another is found by its number nevertheless, so that a merge
+    touches neither the other units nor their sets.
     """
 
     def __init__(self, memory: Memory) -> None:
-        self.units: dict[int, Unit] = {}
+        self._units: dict[int, Unit] = {}
+        self._became: dict[int, int] = {}  # a unit's number: that of the one it is part of
         self._memory = memory
-        self._made_by: dict[int, Unit] = {}  # by the number of a value that is no view
+        self._made_by: dict[int, int] = {}  # a value that is no view: its unit's number
+        self._folds: set[int] = set()  # values that are folds
         self._readers: dict[int, set[int]] = {}  # units that read a memory
         self._places: dict[int, int] = {}  # of operations in the graph
         self._number = count()
@@ -74,6 +79,8 @@ class Grouping:
         """Puts an operation into a unit that is there, or into a new one."""
         self._places[id(operation)] = len(self._places)
         computes, fold = computed_in(operation), folded_as(operation)
+        if fold:
+            self._folds.update(value.number for value in operation.outputs)
         if computes is None and fold:
             self._join(operation, self._folding(operation))
         else:
@@ -82,46 +89,75 @@ class Grouping:
         if computes:
             self._merge_makers(operation)
 
+    def finished(self) -> dict[int, Unit]:
+        """The units, by number; each lists its operations in the order of the graph."""
+        for unit in self._units.values():
+            unit.operations.sort(key=lambda each: self._places[id(each)])
+            unit.before = self._before(unit)
+        return self._units
+
+    def _unit(self, number: int) -> Unit:
+        """The unit that a number stands for now."""
+        last = number
+        while last in self._became:
+            last = self._became[last]
+        while number != last:  # the next search is short
+            after = self._became[number]
+            self._became[number] = last
+            number = after
+        return self._units[last]
+
+    def _before(self, unit: Unit) -> set[int]:
+        """The units that must run before, by their numbers of now."""
+        unit.before = {self._unit(number).number for number in unit.before} - {unit.number}
+        return unit.before
+
+    def _maker(self, number: int) -> Unit | None:
+        """The unit that makes a value."""
+        return self._unit(self._made_by[number]) if number in self._made_by else None
+
     def _folding(self, operation: Operation) -> Unit:
         """The group that makes what is folded, or a new one."""
         x = operation.args[0]
-        maker = self._made_by.get(x.number)
-        if maker and maker.computes and maker.shape == x.shape and not self._is_fold(x):
+        maker = self._maker(x.number)
+        if (
+            maker
+            and maker.computes
+            and maker.shape == x.shape
+            and x.number not in self._folds
+        ):
             return maker
         computes = "float64" if x.dtype.name == "float64" else "float32"
         return Unit(next(self._number), [], computes, x.shape)
 
     def _join(self, operation: Operation, unit: Unit) -> None:
         """An operation becomes the unit's last."""
-        self.units[unit.number] = unit
+        self._units[unit.number] = unit
+        place = self._places[id(operation)]
+        unit.span = (unit.span[0] if unit.operations else place, place)
         unit.operations.append(operation)
         for value in operation.inputs():
             self._need(value, unit)
             self._readers.setdefault(self._memory.root(value), set()).add(unit.number)
         for root in self._memory.written(operation):
-            unit.before |= self._readers[root] - {unit.number}
+            unit.before |= self._readers[root]
         for value in operation.outputs:
-            self._made_by[value.number] = unit
+            self._made_by[value.number] = unit.number
 
     def _need(self, value: Value, unit: Unit) -> None:
         """A unit runs after the one that makes a value."""
-        maker = self._made_by.get(self._memory.origin(value))
+        maker = self._maker(self._memory.origin(value))
         if maker is None or maker is unit:
             return
         unit.before.add(maker.number)
-        if value.number not in self._made_by or self._is_fold(value):
+        if value.number not in self._made_by or value.number in self._folds:
             unit.apart.add(maker.number)
-
-    def _is_fold(self, value: Value) -> bool:
-        """Whether a value is a fold over what its unit computes."""
-        makers = self._made_by[value.number].operations
-        return any(value in made.outputs and folded_as(made) for made in makers)
 
     def _merge_makers(self, operation: Operation) -> None:
         """The groups that made the operands take the operation's in, where they can."""
         for value in operation.inputs():
-            unit = self._made_by[operation.outputs[0].number]
-            maker = self._made_by.get(value.number, unit)
+            unit = self._unit(self._made_by[operation.outputs[0].number])
+            maker = self._maker(value.number) or unit
             if maker is not unit and self._are_alike(maker, unit):
                 self._merge(maker, unit)
 
@@ -132,16 +168,25 @@ class Grouping:
             other.shape,
         ):
             return False
-        if one.number in other.apart or other.number in one.apart:
+        if self._is_apart(one, other) or self._is_apart(other, one):
             return False
         return not (self._leads(one, other) or self._leads(other, one))
+
+    def _is_apart(self, one: Unit, other: Unit) -> bool:
+        """Whether the other needs what the first has only when it is done."""
+        other.apart = {self._unit(number).number for number in other.apart}
+        return one.number in other.apart
 
     def _leads(self, first: Unit, last: Unit) -> bool:
         """Whether the last needs the first by way of a third."""
         seen = {first.number}
-        ahead = list(last.before - seen)
+        ahead = list(self._before(last) - seen)
         while ahead:
-            before = self.units[ahead.pop()].before
+            third = self._units[ahead.pop()]
+            # What ended before the first began cannot need it, nor can what that needs.
+            if third.span[1] < first.span[0]:
+                continue
+            before = self._before(third)
             if first.number in before:
                 return True
             ahead += before - seen
@@ -150,31 +195,37 @@ class Grouping:
 
     def _merge(self, one: Unit, other: Unit) -> None:
         """Two units become one, with the number of the first."""
-        both = {one.number, other.number}
-        one.operations += other.operations
-        one.operations.sort(key=lambda each: self._places[id(each)])
-        one.before = (one.before | other.before) - both
+        del self._units[other.number]
+        self._became[other.number] = one.number
+        # The shorter list is moved: `finished` puts the operations in order.
+        lists = sorted((one.operations, other.operations), key=len)
+        one.operations = lists[1]
+        one.operations += lists[0]
+        one.before |= other.before
         one.apart |= other.apart
-        del self.units[other.number]
-        for value in other.makes():
-            self._made_by[value.number] = one
-        sets = [unit.before for unit in self.units.values()]
-        sets += [unit.apart for unit in self.units.values()]
-        for numbers in (*sets, *self._readers.values()):
-            if other.number in numbers:
-                numbers.remove(other.number)
-                numbers.add(one.number)
+        one.span = min(one.span[0], other.span[0]), max(one.span[1], other.span[1])
 
 
 def in_order(units: dict[int, Unit]) -> list[Unit]:
     """The units, each after those it needs: urgent ones as soon as they can."""
-    done: set[int] = set()
+    waits = {number: len(unit.before) for number, unit in units.items()}
+    after: dict[int, list[int]] = {number: [] for number in units}
+    for number, unit in units.items():
+        for before in unit.before:
+            after[before].append(number)
+    able: list[tuple[bool, int]] = []
+
+    def offer(number: int) -> None:
+        if waits[number] == 0:
+            heappush(able, (not units[number].is_urgent(), number))
+
+    for number in units:
+        offer(number)
     ordered: list[Unit] = []
-    waiting = sorted(units)
-    while waiting:
-        able = [each for each in waiting if units[each].before <= done]
-        ready = next((each for each in able if units[each].is_urgent()), able[0])
-        waiting.remove(ready)
-        done.add(ready)
-        ordered.append(units[ready])
+    while able:
+        _, number = heappop(able)
+        ordered.append(units[number])
+        for each in after[number]:
+            waits[each] -= 1
+            offer(each)
     return ordered

@@ -1,0 +1,48 @@
+"""Compiling a long chain of elementwise operations."""
+
+import sys
+
+import numpy as np
+
+import seqloom as sl
+
+
+def rounds_of(count):
+    def rounds(x):
+        for _ in range(count):
+            x = x * 1.0001 + 0.001
+        return x
+
+    return sl.tensor.compile(rounds)
+
+
+def calls_of(work):
+    """Counts the calls of functions that `work` makes."""
+    found = 0
+
+    def note(_frame, event, _arg):
+        nonlocal found
+        found += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def test_two_thousand_rounds_compute_what_numpy_computes():
+    x = np.linspace(-1, 1, 11, dtype=np.float32)
+    expected = x.astype(np.float64)
+    for _ in range(2000):
+        expected = expected * 1.0001 + 0.001
+    found = rounds_of(2000)(sl.tensor.backend("numpy").tensor(x))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
+
+
+def test_compiling_takes_work_in_proportion_to_the_operations():
+    x = sl.tensor.backend("numpy").tensor(np.ones(3, np.float32))
+    few, many = (calls_of(lambda count=count: rounds_of(count)(x)) for count in (300, 1200))
+    assert many < 4.4 * few
