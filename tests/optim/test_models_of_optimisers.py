@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from counted_calls import calls_of
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, DTypeError, RecordError
@@ -261,3 +262,13 @@ def test_a_wide_model_and_its_state_move_to_a_library_without_64_bits():
     np.testing.assert_allclose(
         model.layers[0].weight.numpy(), expected.layers[0].weight.numpy(), atol=1e-5
     )
+
+
+def test_the_first_step_takes_work_in_proportion_to_the_parameters():
+    def first_step(count):
+        parts = [sl.nn.Linear(3, 3) for _ in range(count)]
+        model = sl.nn.Sequential(*parts).bind("numpy", sl.Key(0))
+        _, grads = sl.nn.value_and_grad(lambda model: model(X).sum())(model)
+        return calls_of(lambda: sl.optim.AdamW().step(0.1, model, grads))
+
+    assert first_step(120) < 4.4 * first_step(30)

@@ -28,7 +28,7 @@ class States:
 
     def __init__(self) -> None:
         self._leaves: dict[str, dict[str, Leaf]] = {}
-        self._flat: tuple[Any, list[Leaf]] = ((), [])
+        self._flat: tuple[Any, list[Leaf]] | None = None  # until somebody asks
 
     def of(self, param: Param, shapes: Shapes, backend: Backend) -> dict[str, Array]:
         """The arrays of one parameter, for a writer."""
@@ -45,7 +45,7 @@ class States:
             }
         if found != fitting:
             self._leaves[param.path] = fitting
-            self._flatten()
+            self._flat = None
             serve([(leaf, param) for leaf in fitting.values()])
         return {name: leaf.own() for name, leaf in fitting.items()}
 
@@ -85,21 +85,23 @@ class States:
             if missing := [name for name in names if name not in state]:
                 raise RecordError(f"the optimiser's {missing[0]} of {path} is missing")
         self._leaves = found
-        self._flatten()
+        self._flat = None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
         """Paths, names and shapes, and the leaves in their order."""
+        if self._flat is None:  # a step asks each time
+            self._flat = self._in_a_row()
         return self._flat
 
-    def _flatten(self) -> None:
-        """Lays the leaves out in a row: a step asks for that each time."""
+    def _in_a_row(self) -> tuple[Any, list[Leaf]]:
+        """Lists kinds and leaves, parameter after parameter."""
         kinds = tuple(
             (path, tuple((name, *_kind(leaf)) for name, leaf in state.items()))
             for path, state in self._leaves.items()
             if state  # of a rule without any, a first step changes nothing
         )
         rows = [leaf for state in self._leaves.values() for leaf in state.values()]
-        self._flat = kinds, rows
+        return kinds, rows
 
 
 def _fitting(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:

@@ -1,8 +1,7 @@
 """Compiling a long chain of elementwise operations."""
 
-import sys
-
 import numpy as np
+from counted_calls import calls_of
 
 import seqloom as sl
 
@@ -14,23 +13,6 @@ def rounds_of(count):
         return x
 
     return sl.tensor.compile(rounds)
-
-
-def calls_of(work):
-    """Counts the calls of functions that `work` makes."""
-    found = 0
-
-    def note(_frame, event, _arg):
-        nonlocal found
-        found += event in {"call", "c_call"}
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return found
 
 
 def test_two_thousand_rounds_compute_what_numpy_computes():

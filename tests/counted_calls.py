@@ -1,0 +1,20 @@
+"""Counts calls of functions: how work grows, without a clock."""
+
+import sys
+
+
+def calls_of(work):
+    """Counts the calls of functions that `work` makes."""
+    found = 0
+
+    def note(_frame, event, _arg):
+        nonlocal found
+        found += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return found
