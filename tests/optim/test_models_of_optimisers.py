@@ -4,9 +4,9 @@ import copy
 
 import numpy as np
 import pytest
-from counted_calls import calls_of
 
 import seqloom as sl
+from counted_calls import calls_of
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 
 torch = pytest.importorskip("torch")

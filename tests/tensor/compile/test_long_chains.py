@@ -1,9 +1,9 @@
 """Compiling a long chain of elementwise operations."""
 
 import numpy as np
-from counted_calls import calls_of
 
 import seqloom as sl
+from counted_calls import calls_of
 
 
 def rounds_of(count):
