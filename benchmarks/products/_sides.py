@@ -47,7 +47,7 @@ class Side:
             command = [
                 sys.executable,
                 "-m",
-                "benchmarks.products._sides",
+                "benchmarks.products._worker",
                 name,
                 str(threads),
             ]
