@@ -47,7 +47,7 @@ test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example of README, 
 	pytest $(ARGS)
 
 .PHONY: soak
-soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes
+soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
 	pytest tests/soak $(ARGS)
 
 .PHONY: lint lint-python lint-rust lint-stub

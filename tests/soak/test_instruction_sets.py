@@ -1,0 +1,46 @@
+"""Every kernel under each instruction set that is narrower than the processor's."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seqloom._rust import _native
+
+HOME = Path(__file__).parents[2]
+NARROWER = {"avx512": ["avx2", "portable"], "portable": []}.get(
+    _native.simd(), ["portable"]
+)
+# The tests of what runs in our kernels: files, codes, and numbers on NumPy.
+TESTS = [
+    "tests/io",
+    "tests/encode",
+    "tests/augment",
+    "tests/data",
+    "tests/nn",
+    "tests/optim",
+]
+TESTS += ["tests/tensor/backends", "tests/tensor/agreement", "tests/tensor/plan"]
+
+
+def run(command, cap):
+    environment = {**os.environ, "SEQLOOM_SIMD": cap}
+    done = subprocess.run(
+        command, cwd=HOME, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("cap", NARROWER)
+def test_what_runs_in_kernels_passes_its_tests(cap):
+    run([sys.executable, "-m", "pytest", "-q", *TESTS], cap)
+
+
+@pytest.mark.parametrize("cap", NARROWER)
+def test_the_crates_pass_their_tests(cap):
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    run(["cargo", "test", "--quiet", "--workspace", "--exclude", "seqloom-py"], cap)
