@@ -158,11 +158,19 @@ def test_overlaps_are_counted_as_by_hand():
         assert count_overlaps(dataset(taught), dataset(asked)) == sum(shared)
 
 
-def dataset(spans):
+@pytest.mark.usefixtures("here")
+def test_what_jitter_reaches_overlaps():
+    asked = dataset([(125, 150), (10, 15)])
+    taught = [(100, 120), (40, 60)]
+    counts = [count_overlaps(dataset(taught, jitter=n), asked) for n in (5, 6, 25, 26)]
+    assert counts == [0, 1, 1, 2]
+
+
+def dataset(spans, **options):
     """Opens parts of the first chromosome."""
     starts, stops = zip(*spans, strict=True)
     table = {"chrom": ["chr1"] * len(spans), "start": starts, "stop": stops}
-    return IntervalDataset("genome.fa", table)
+    return IntervalDataset("genome.fa", table, **options)
 
 
 @pytest.mark.usefixtures("here")

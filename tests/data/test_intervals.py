@@ -477,3 +477,68 @@ def test_two_columns_of_one_name_are_an_error(genome, bed):
 
 def test_chromosomes_in_memory_may_be_bytes(genome):
     assert IntervalDataset(genome, ONE | {"chrom": [b"chr1"]}).ids == ["chr1:1-5(.)"]
+
+
+def test_a_summit_outside_its_interval_is_an_error_where_it_decides(genome, bed):
+    peak = bed("chr1\t100\t140\tp\t0\t+\t1\t1\t1\t120\n")
+    assert IntervalDataset(genome, peak)[0]["sequence"] == read("chr1", 100, 140)
+    with pytest.raises(FormatError, match=r"line 1: the summit .* 0 to 40.* found 120"):
+        IntervalDataset(genome, peak, width=10)
+    at_its_end = bed("chr1\t100\t140\tp\t0\t+\t1\t1\t1\t40\n")
+    assert IntervalDataset(genome, at_its_end, width=10).ids == ["chr1:135-145(+)"]
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), ".", ""])
+def test_a_missing_strand_or_summit_is_none(genome, nothing):
+    table = {
+        "chrom": ["chr1", "chr1"],
+        "start": [100, 200],
+        "stop": [140, 240],
+        "strand": ["-", nothing],
+        "summit": [4, nothing],
+    }
+    data = IntervalDataset(genome, table, width=8)
+    assert data.ids == ["chr1:100-108(-)", "chr1:216-224(.)"]
+
+
+@pytest.mark.parametrize("strand", [-1, -1.0, b"-", "-"], ids=range(4))
+def test_a_strand_is_said_in_any_way(genome, strand):
+    data = IntervalDataset(genome, ONE | {"strand": [strand]})
+    assert data[0]["sequence"] == read("chr1", 1, 5, "-")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chrom,start,end,label\nchr1,1,5,x\nchr2,2,6,y\n",
+        "chrom;start;end;label\nchr1;1;5;x\nchr2;2;6;y\n",
+        '"chrom"\t"start"\t"end"\t"label"\n"chr1"\t1\t5\t"x"\n"chr2"\t2\t6\t"y"\n',
+        "seqnames\tstart\tend\twidth\tlabel\nchr1\t1\t5\t4\tx\nchr2\t2\t6\t4\ty\n",
+        "label\tcontig\tbegin\tend\nx\tchr1\t1\t5\ny\tchr2\t2\t6\n",
+        "#chrom\tstart\tend\tlabel\nchr1\t1\t5\tx\n#chrom\tstart\tend\tlabel\nchr2\t2\t6\ty\n",
+        "# Chromosomes of UCSC\nchrom\tstart\tend\tlabel\nchr1\t1\t5\tx\nchr2\t2\t6\ty\n",
+    ],
+    ids=["comma", "semicolon", "quotes", "granges", "any order", "joined", "comment"],
+)
+def test_a_table_of_intervals_is_known_by_its_names_whatever_cuts_it(genome, bed, text):
+    data = IntervalDataset(genome, bed(text), labels="label")
+    assert data.ids == ["chr1:1-5(.)", "chr2:2-6(.)"]
+    assert [data.classes[i] for i in data.labels] == ["x", "y"]
+
+
+def test_a_comment_about_chromosomes_is_a_comment(genome, bed):
+    path = bed("# Chromosome names as in Ensembl\nchr1\t1\t5\n")
+    assert IntervalDataset(genome, path).ids == ["chr1:1-5(.)"]
+
+
+def test_labels_are_found_by_the_place_of_the_file_whatever_the_width(genome, bed):
+    path = bed("chr1\t100\t140\nchr1\t110\t130\nchr2\t100\t140\n")
+    places = {"chr1:100-140(.)": "x", "chr1:110-130(.)": "y", "chr2:100-140(.)": "x"}
+    # At this width the first interval is shown as the second is written.
+    data = IntervalDataset(genome, path, labels=places, width=20)
+    assert [data.classes[i] for i in data.labels] == ["x", "y", "x"]
+
+
+def test_windows_find_the_home_folder(genome, monkeypatch):
+    monkeypatch.setenv("HOME", str(genome.parent))
+    assert windows("~/g.fa", 100).ids == windows(genome, 100).ids

@@ -132,6 +132,13 @@ def test_resume_refuses_another_setting_by_name(start, name, other):
         start(resume=True, **other)
 
 
+def test_resume_says_which_setting_of_a_task_differs(start):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(2, 1))
+    with pytest.raises(RunFolderError, match="begun with task weights None, not"):
+        start(resume=True, class_weight="balanced")
+
+
 def test_more_epochs_make_a_run_longer(start, tmp_path):
     start()
     longer = start(resume=True, epochs=6)

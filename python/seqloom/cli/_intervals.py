@@ -76,7 +76,7 @@ def are_intervals(data: Any) -> bool:
 
 
 def count_overlaps(train: Any, others: Any) -> int:
-    """Counts the intervals that share a letter with some training interval."""
+    """Counts the intervals that share a letter with a training interval, jitter and all."""
     taught, asked = _spans_of(train), _spans_of(others)
     return sum(
         _count_reached(taught[chrom], spans)
@@ -86,9 +86,10 @@ def count_overlaps(train: Any, others: Any) -> int:
 
 
 def _spans_of(data: Any) -> "dict[str, NDArray[np.int64]]":
-    """Lists starts and stops by chromosome."""
+    """Lists starts and stops by chromosome, as far as jitter may move them."""
     chroms = np.asarray(data.group("chrom"))
     spans = np.array([data.group("start"), data.group("stop")], np.int64)
+    spans += np.array([[-1], [1]]) * getattr(data, "dataset", data).jitter
     return {str(name): spans[:, chroms == name] for name in np.unique(chroms)}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -107,7 +107,17 @@ def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:
     """Says what the run had; of data the fingerprints would tell nobody anything."""
     if name.endswith("data") and value is not None and saved.get(name) is not None:
         return f"other {name}"
-    return f"{name} {_shown(saved.get(name))}, not {_shown(value)}"
+    inner = _first_difference(saved.get(name), value)
+    return f"{name} {inner or f'{_shown(saved.get(name))}, not {_shown(value)}'}"
+
+
+def _first_difference(saved: Any, now: Any) -> str:
+    """Says which entry of two descriptions differs first; nothing of other values."""
+    if not (isinstance(saved, Mapping) and isinstance(now, Mapping)):
+        return ""
+    was, wanted = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (saved, now))
+    names = [name for name in {**was, **wanted} if was.get(name) != wanted.get(name)]
+    return _difference(names[0], was, wanted.get(names[0])) if names else ""
 
 
 def _shown(value: object) -> str:

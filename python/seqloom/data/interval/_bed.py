@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import zlib
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from seqloom.data.label._table import open_text
@@ -15,6 +17,16 @@ if TYPE_CHECKING:
 
     Rows = tuple[dict[str, list[str]], list[int]]
 
+# What the columns of a table are called elsewhere, in lower case.
+NAMES = {
+    "chrom": ("chrom", "chr", "chromosome", "seqname", "seqnames", "contig"),
+    "start": ("start", "chromstart", "begin"),
+    "stop": ("stop", "end", "chromend"),
+    "strand": ("strand",),
+    "summit": ("summit", "peak"),
+}
+_NEEDED = tuple(frozenset(NAMES[name]) for name in ("chrom", "start", "stop"))
+_MARKS = ("\t", ",", ";", None)
 _BED = ("chrom", "start", "stop", "name", "score", "strand")
 _PEAK = (*_BED, "signal", "p_value", "q_value", "summit")
 _BESIDES = {"track", "browser"}
@@ -42,7 +54,7 @@ def _parse(path: str, file: TextIO) -> Rows:
     lines = _lines(file)
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
-    cells = _cells(first)
+    cells = _cells_of_table(first, first) if is_header else _cells(first)
     names = _header(cells) if is_header else _names(path, number, cells)
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
         message = f"{path}, line {number}: two columns are named {double[0]!r}"
@@ -50,7 +62,9 @@ def _parse(path: str, file: TextIO) -> Rows:
     rows: list[list[str]] = [] if is_header else [cells]
     numbers = [] if is_header else [number]
     for number, line in lines:
-        cells = _cells(line)
+        if is_header and line == first:
+            continue  # files with a header were put behind each other
+        cells = _cells_of_table(line, first) if is_header else _cells(line)
         if len(cells) != len(names):
             raise FormatError(
                 f"{path}, line {number}: expected {len(names)} columns, found {len(cells)}",
@@ -68,7 +82,7 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
-        if words and (_is_header(text) or not _is_beside(words[0])):
+        if words and (not _is_beside(words[0]) or _names_places(text)):
             yield number, text
 
 
@@ -79,9 +93,34 @@ def _is_beside(word: str) -> bool:
 
 def _is_header(line: str) -> bool:
     """Tells a line that names columns."""
-    words = line.lstrip("#").lower().split()
+    words = line.lower().split()
     # Some genomes have one sequence, called Chromosome.
-    return len(words) >= _LEAST and words[0] in _TITLES and not words[1].isdigit()
+    is_titled = len(words) >= _LEAST and words[0] in _TITLES and not words[1].isdigit()
+    return is_titled or _names_places(line)
+
+
+def _names_places(line: str) -> bool:
+    """Says whether a line names columns of chromosome, start and stop."""
+    return _mark_of(line) != ""
+
+
+def _mark_of(line: str) -> str | None:
+    """Finds what stands between the names of columns: None for blanks, "" if none are."""
+    for mark in _MARKS:
+        names = {cell.strip('"# ').lower() for cell in line.split(mark)}
+        if all(names & wanted for wanted in _NEEDED):
+            return mark
+    return ""
+
+
+def _cells_of_table(line: str, header: str) -> list[str]:
+    """Cuts a line as the header says: at commas too, and with quotation marks."""
+    mark = _mark_of(header)
+    if not (mark in (",", ";") or '"' in header):
+        return _cells(line)
+    text = line if mark else " ".join(line.split())
+    rows = csv.reader([text], delimiter=mark or " ", skipinitialspace=True)
+    return [cell.strip() for cell in chain.from_iterable(rows)]
 
 
 def _header(cells: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from seqloom.data._encoder import check_encoder
 from seqloom.data._extent import leaves_out
 from seqloom.data._items import SequenceItems
 from seqloom.data.interval._genome import Genome
-from seqloom.data.interval._intervals import read_intervals
+from seqloom.data.interval._intervals import SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
 from seqloom.data.interval._strand import alphabet_of, padded, turn
 from seqloom.data.label._interval_labels import label_intervals
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from seqloom.data.interval._intervals import Intervals
     from seqloom.data.interval._spans import Spans
 
-_SIGNS = {1: "+", -1: "-", 0: "."}
 _EXAMPLES = 3
 _AT_ONCE = 4096
 
@@ -209,7 +208,7 @@ class IntervalDataset(SequenceItems):
         signs = self._intervals.strands[ordinals].tolist()
         places = (spans.chroms.tolist(), spans.starts.tolist(), spans.stops.tolist(), signs)
         return [
-            f"{chroms[chrom]}:{start}-{stop}({_SIGNS[sign]})"
+            f"{chroms[chrom]}:{start}-{stop}({SIGNS[sign]})"
             for chrom, start, stop, sign in zip(*places, strict=True)
         ]
 
@@ -307,7 +306,7 @@ class IntervalDataset(SequenceItems):
             "chrom": [names[number] for number in spans.chroms.tolist()],
             "start": spans.starts,
             "stop": spans.stops,
-            "strand": [_SIGNS[sign] for sign in signs],
+            "strand": [SIGNS[sign] for sign in signs],
         }
 
     def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +12,15 @@ import numpy as np
 from seqloom._arguments import as_path, shown
 from seqloom._text import whole
 from seqloom.data._frame import Frame
-from seqloom.data.interval._bed import read_rows
+from seqloom.data.interval._bed import NAMES, read_rows
+from seqloom.data.label._missing import MISSING, is_nothing
 from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# What the columns of a table are called elsewhere, in lower case.
-_NAMES = {
-    "chrom": ("chrom", "chr", "chromosome", "seqname", "seqnames", "contig"),
-    "start": ("start", "chromstart", "begin"),
-    "stop": ("stop", "end", "chromend"),
-    "strand": ("strand",),
-    "summit": ("summit", "peak"),
-}
 _STRANDS = {"+": 1, "-": -1, ".": 0, "": 0, "1": 1, "-1": -1, "0": 0, "*": 0}
+SIGNS = {1: "+", -1: "-", 0: "."}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +58,11 @@ class Intervals:
 
     def __len__(self) -> int:
         return len(self.chroms)
+
+    def name(self, row: int) -> str:
+        """Names an interval by where it lies."""
+        sign = SIGNS[int(self.strands[row])]
+        return f"{self.chroms[row]}:{self.starts[row]}-{self.stops[row]}({sign})"
 
     def place(self, row: int) -> str:
         """Says where an interval stands."""
@@ -130,7 +129,7 @@ def _table(intervals: Any) -> dict[str, list[Any]]:
 
 def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
     """Finds the columns that there must be, and those that may be."""
-    found = {name: _find(what, columns, name) for name in _NAMES}
+    found = {name: _find(what, columns, name) for name in NAMES}
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
         raise FormatError(
@@ -148,7 +147,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
         reader.whole_numbers(str(found["start"])),
         reader.whole_numbers(str(found["stop"])),
         reader.strands(strand) if strand else np.zeros(len(none), np.int64),
-        reader.whole_numbers(summit) if summit else np.array(none, np.int64),
+        reader.summits(summit) if summit else np.array(none, np.int64),
         lines,
         {name: rows for name, rows in columns.items() if name not in found.values()},
         [what] * len(lines),
@@ -161,7 +160,7 @@ def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
     for name in columns:
         by_name.setdefault(name.strip().lstrip("#").lower(), []).append(name)
     none: list[str] = []
-    found = next((by_name[name] for name in _NAMES[wanted] if name in by_name), none)
+    found = next((by_name[name] for name in NAMES[wanted] if name in by_name), none)
     if len(found) > 1:
         raise FormatError(
             f"{what}: {' and '.join(map(repr, found))} both may be the column of {wanted}: "
@@ -187,9 +186,14 @@ class _Reader:
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
             raise self._fault(row, f"{name} must be a whole number", cells[row]) from None
 
+    def summits(self, name: str) -> NDArray[np.int64]:
+        """Reads a column of summits; -1 where there is none."""
+        cells = [-1 if _is_missing(cell) else cell for cell in self.columns[name]]
+        return replace(self, columns={name: cells}).whole_numbers(name)
+
     def strands(self, name: str) -> NDArray[np.int64]:
-        """Reads a column of strands."""
-        cells = [str(cell).strip() for cell in self.columns[name]]
+        """Reads a column of strands; a missing one is none."""
+        cells = [_strand(cell) for cell in self.columns[name]]
         try:
             return np.array([_STRANDS[cell] for cell in cells], np.int64)
         except KeyError:
@@ -210,6 +214,19 @@ def _text(name: Any) -> str:
     return (
         name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
     )
+
+
+def _is_missing(cell: Any) -> bool:
+    """Tells a cell that says nothing: None, NaN, an empty one, a point."""
+    return is_nothing(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
+
+
+def _strand(cell: Any) -> str:
+    """Writes a strand as a file has it; numbers beside gaps are floats in pandas."""
+    if _is_missing(cell):
+        return "."
+    is_whole = isinstance(cell, float) and cell.is_integer()
+    return str(int(cell)) if is_whole else _text(cell).strip()
 
 
 def _whole(cell: Any) -> int:

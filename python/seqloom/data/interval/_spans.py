@@ -72,12 +72,30 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
         )
     starts, stops = intervals.starts, intervals.stops
     if width is not None:
-        middles = (starts + stops) // 2
+        _check_summits(intervals)
+        middles = starts + (stops - starts) // 2
         has_summit = intervals.summits >= 0
         middles = np.where(has_summit, starts + intervals.summits, middles)
         starts = middles - width // 2
         stops = starts + width
     return Spans(chroms, starts, stops)
+
+
+def _check_summits(intervals: Intervals) -> None:
+    """Refuses summits outside their intervals, such as positions on the chromosome."""
+    outside = intervals.summits > intervals.stops - intervals.starts
+    if outside.any():
+        row = int(outside.argmax())
+        start, stop, summit = (
+            int(column[row])
+            for column in (intervals.starts, intervals.stops, intervals.summits)
+        )
+        raise intervals.fault(
+            row,
+            f"the summit is counted from the start: expected 0 to {stop - start}, or -1 "
+            f"for none, found {summit}; subtract the start from a position on the "
+            "chromosome, or leave the column out",
+        )
 
 
 def _check_distinct(intervals: Intervals, names: list[str]) -> None:

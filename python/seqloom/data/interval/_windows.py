@@ -61,7 +61,7 @@ def windows(
     if edge not in ("keep", "pad", "drop", "error"):
         raise ArgumentError(f"edge must be keep, pad, drop or error; got {edge!r}")
     as_path("path", path, expected="the path of a FASTA or FASTQ file")
-    genome = Genome(os.fsdecode(path))
+    genome = Genome(os.path.expanduser(os.fsdecode(path)))  # noqa: PTH111 - a path as text
     chroms, starts = _tiles(genome.lengths, width, stride)
     stops = starts + width
     if edge == "keep":

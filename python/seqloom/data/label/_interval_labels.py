@@ -166,6 +166,14 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Sou
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
 
 
+def _as_labelled(ids: list[str], places: list[str], source: Source) -> list[str]:
+    """Chooses which the labels name: what is read, or what the intervals say."""
+    # One of the two for all: at a width one interval may be shown where another lies.
+    known = {*source.cells, *source.missing}
+    named = sum(place in known for place in places)
+    return places if named > sum(name in known for name in ids) else ids
+
+
 def _by_id(
     labels: Any,
     intervals: Intervals,
@@ -183,7 +191,8 @@ def _by_id(
     source = labels_by_id(labels, *columns)
     names = intervals.columns.get("name", [])
     keys: dict[str, str] = {}
-    for i, (name, row) in enumerate(zip(ids, kept.tolist(), strict=True)):
+    shown = _as_labelled(ids, [intervals.name(row) for row in kept.tolist()], source)
+    for i, (name, row) in enumerate(zip(shown, kept.tolist(), strict=True)):
         for key in (name, names[row] if names else name):
             if key in source.cells or (key in source.missing and str(i) not in keys):
                 keys[str(i)] = key
