@@ -237,7 +237,10 @@ FILES = {
 }
 CASES = {
     "no labels": (f"{LONE} peaks.bed --out new", "it has name, score: give .*--label-col"),
-    "no column": (f"{LONE} three.bed --out new", "'label' of labels: give --labels TABLE"),
+    "no column": (
+        f"{LONE} three.bed --out new",
+        "'label' for the labels: give --labels TABLE",
+    ),
     "another column": (f"{LONE} peaks.bed --label-column x --out new", "no column 'x'"),
     "no intervals": (f"{LONE} --label-column name --out new", "--intervals requires at l"),
     "a missing file": (f"{LONE} none.bed {NAMED}", "none.bed: no such file"),
@@ -246,7 +249,7 @@ CASES = {
     "no chromosome": (f"{LONE} foreign.bed {NAMED}", "line 101: genome.fa has no .*'8'"),
     "two classes": (
         f"{LONE} twice.bed {NAMED}",
-        "as two classes: 1, such as chr1:35-85.* and as '",
+        "with two different classes: 1, such as chr1:35-85.* as '.* and as '",
     ),
     "genotypes": (f"{LONE} genotypes.bed {NAMED}", "a PLINK .bed holds genotypes"),
     "a column of files": (f"{LONE} own.bed --label-from-file --out new", "column 'file'"),
@@ -276,11 +279,11 @@ CASES = {
     ),
     "no such chromosome": (
         f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr9",
-        "chr9: no interval lies there, but in chr1, chr2, chr3, ...",
+        "chr9: no interval has this chromosome; chromosomes: chr1, chr2, chr3, ...",
     ),
     "all chromosomes": (
         f"{LONE} peaks.bed {NAMED} --test-chromosomes chr1 chr2 chr3 chr4",
-        "none is left to learn from",
+        "no interval is left to train on",
     ),
     "one for two": (
         f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr1 --test-chromosomes chr1",

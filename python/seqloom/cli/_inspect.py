@@ -10,7 +10,7 @@ from rich.table import Table
 
 from seqloom.cli import _bed_inspect
 from seqloom.cli._check import check_free
-from seqloom.cli._kinds import check_no_letters
+from seqloom.cli._kinds import check_no_sequence_options
 from seqloom.cli._machine import open_console
 from seqloom.cli._options import FILE_DEFAULTS, PLACE, FileOptions, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
@@ -46,7 +46,7 @@ def inspect(
 
     check_free(plot, overwrite=overwrite)
     if plot is None and _bed_inspect.is_bed(file):
-        check_no_letters(reading)
+        check_no_sequence_options(reading)
         _bed_inspect.inspect(file, json=json)
         return
     summary = look(file, **asdict(reading))

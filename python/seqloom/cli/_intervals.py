@@ -1,4 +1,4 @@
-"""Parts of a genome on the command line: how they are opened, and held out."""
+"""Opens genome intervals on the command line, and splits them by chromosome."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seqloom.data import IntervalDataset, Subset
     from seqloom.data.interval._intervals import Intervals
 
-_SHOWN = 3
+_MAX_SHOWN = 3  # chromosomes that an error lists
 
 
 def open_intervals(
@@ -26,16 +26,16 @@ def open_intervals(
     columns: tuple[str, ...] = (),
     **settings: Any,
 ) -> "IntervalDataset":
-    """Opens parts of a genome with their labels, from tables or columns of their own."""
+    """Opens the intervals with labels, from label tables or from the intervals' columns."""
     from seqloom.data import IntervalDataset
     from seqloom.data.interval._intervals import read_intervals
 
     columns = labels.label_column or columns or ("label",)
-    found = read_intervals(options.intervals)
+    intervals = read_intervals(options.intervals)
     data = IntervalDataset(
         genome,
-        found,
-        labels=_labels_of(labels, found, columns),
+        intervals,
+        labels=_choose_labels(labels, intervals, columns),
         id_column=labels.id_column or "id",
         label_column=columns[0] if len(columns) == 1 else columns,
         unlabelled=labels.unlabelled,
@@ -43,14 +43,14 @@ def open_intervals(
         **options.to_keywords(),
         **settings,
     )
-    _check_agreement(found.what, data)
+    _check_one_class_each(intervals.what, data)
     return data
 
 
 def hold_out(
     whole: Any, chromosomes: Sequence[str], option: str
 ) -> "tuple[Subset, Subset]":
-    """Cuts the intervals of some chromosomes off; those stand still."""
+    """Returns the rest, and the intervals of some chromosomes, which are not augmented."""
     from seqloom.data import Subset
     from seqloom.data._subset import without_augment
 
@@ -58,88 +58,101 @@ def hold_out(
     known = dict.fromkeys(names)
     for name in chromosomes:
         if name not in known:
-            shown = ", ".join([*known][:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
-            raise ArgumentError(f"{option} {name}: no interval lies there, but in {shown}")
+            shown = ", ".join([*known][:_MAX_SHOWN]) + (
+                ", ..." if len(known) > _MAX_SHOWN else ""
+            )
+            raise ArgumentError(
+                f"{option} {name}: no interval has this chromosome; chromosomes: {shown}"
+            )
     is_held = np.isin(names, chromosomes)
     if is_held.all():
         raise ArgumentError(
-            f"{option}: all intervals lie there, none is left to learn from"
+            f"{option}: all intervals have these chromosomes, no interval is left to train "
+            "on; name fewer"
         )
     return Subset(whole, ~is_held), Subset(without_augment(whole), is_held)
 
 
 def are_intervals(data: Any) -> bool:
-    """Says whether records are parts of a genome."""
+    """Returns True if the records are genome intervals."""
     from seqloom.data import IntervalDataset
 
     return isinstance(getattr(data, "dataset", data), IntervalDataset)
 
 
 def count_overlaps(train: Any, others: Any) -> int:
-    """Counts the intervals that share a letter with a training interval, jitter and all."""
-    taught, asked = _spans_of(train), _spans_of(others)
+    """Counts the other intervals that overlap a training interval, jitter included."""
+    train_spans, other_spans = _group_spans(train), _group_spans(others)
     return sum(
-        _count_reached(taught[chrom], spans)
-        for chrom, spans in asked.items()
-        if chrom in taught
+        _count_overlapping(train_spans[chromosome], spans)
+        for chromosome, spans in other_spans.items()
+        if chromosome in train_spans
     )
 
 
-def _spans_of(data: Any) -> "dict[str, NDArray[np.int64]]":
-    """Lists starts and stops by chromosome, as far as jitter may move them."""
-    chroms = np.asarray(data.group("chrom"))
+def _group_spans(data: Any) -> "dict[str, NDArray[np.int64]]":
+    """Groups by chromosome: starts and stops of shape (2, intervals), widened by jitter."""
+    chromosomes = np.asarray(data.group("chrom"))
     spans = np.array([data.group("start"), data.group("stop")], np.int64)
     spans += np.array([[-1], [1]]) * getattr(data, "dataset", data).jitter
-    return {str(name): spans[:, chroms == name] for name in np.unique(chroms)}
+    return {str(name): spans[:, chromosomes == name] for name in np.unique(chromosomes)}
 
 
-def _count_reached(taught: "NDArray[np.int64]", asked: "NDArray[np.int64]") -> int:
-    """Counts the spans that one of the others reaches into."""
-    starts: NDArray[np.int64] = taught[0]
-    stops: NDArray[np.int64] = asked[1]
+def _count_overlapping(train: "NDArray[np.int64]", others: "NDArray[np.int64]") -> int:
+    """Counts the other spans on one chromosome that overlap a training span."""
+    starts: NDArray[np.int64] = train[0]
+    other_stops: NDArray[np.int64] = others[1]
     order = np.argsort(starts)
-    furthest = np.maximum.accumulate(taught[1, order])
-    before = np.searchsorted(starts[order], stops)  # so many begin before each one's stop
-    reached = furthest[np.maximum(before - 1, 0)] > asked[0]
-    return int((reached & (before > 0)).sum())
+    max_stops = np.maximum.accumulate(train[1, order])
+    # For each other span: how many training spans start before it stops. It overlaps one of
+    # them if the largest of their stops is beyond its start.
+    counts = np.searchsorted(starts[order], other_stops)
+    overlaps = max_stops[np.maximum(counts - 1, 0)] > others[0]
+    return int((overlaps & (counts > 0)).sum())
 
 
-def _labels_of(options: LabelOptions, found: "Intervals", columns: tuple[str, ...]) -> Any:
-    """Spells where labels come from as `IntervalDataset` takes it."""
+def _choose_labels(
+    options: LabelOptions, intervals: "Intervals", columns: tuple[str, ...]
+) -> Any:
+    """Returns the argument `labels` of `IntervalDataset` for the options."""
     if options.label_from_file:
-        if "file" in found.columns:
+        if "file" in intervals.columns:
             raise LabelError(
-                f"{found.what}: has a column 'file' itself: give --label-column file, or "
-                "rename the column"
+                f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
+                "give --label-column file instead, or rename the column"
             )
         return "file"
     if options.labels:
         return list(options.labels)
     if options.id_column:
-        raise ArgumentError("--id-column is of --labels TABLE: give that too")
-    lacking = [name for name in columns if name not in found.columns]
-    if lacking:
-        known = f"; it has {', '.join(found.columns)}: give one as --label-column, or"
+        raise ArgumentError(
+            "--id-column names a column of --labels TABLE: give --labels TABLE too"
+        )
+    missing = [name for name in columns if name not in intervals.columns]
+    if missing:
+        known = f"; it has {', '.join(intervals.columns)}: give one as --label-column, or"
         raise LabelError(
-            f"{found.what}: has no column {lacking[0]!r} of labels"
-            f"{known if found.columns else ': give'} --labels TABLE, or --label-from-file "
-            "where each file is a class"
+            f"{intervals.what}: has no column {missing[0]!r} for the labels"
+            f"{known if intervals.columns else ': give'} --labels TABLE, or "
+            "--label-from-file where each file is one class"
         )
     return columns
 
 
-def _check_agreement(what: str, data: "IntervalDataset") -> None:
-    """Refuses intervals that stand twice, as two classes."""
+def _check_one_class_each(what: str, data: "IntervalDataset") -> None:
+    """Refuses an interval that is listed with two different classes."""
     if data.task != "classify" or data.labels is None:
         return
     first: dict[str, int] = {}
     labels: list[int] = data.labels.tolist()
     pairs = zip(data.ids, labels, strict=True)
-    found = [(it, label) for it, label in pairs if first.setdefault(it, label) != label]
-    if found:
-        name, label = found[0]
+    conflicts = [
+        (id_, label) for id_, label in pairs if first.setdefault(id_, label) != label
+    ]
+    if conflicts:
+        name, label = conflicts[0]
         one, other = data.classes[first[name]], data.classes[label]
         raise LabelError(
-            f"{what}: intervals that stand there as two classes: {len(found):,}, such as "
-            f"{name}, as {one!r} and as {other!r}; leave one line of each out"
+            f"{what}: intervals listed with two different classes: {len(conflicts):,}, "
+            f"such as {name}, as {one!r} and as {other!r}; keep one line for each interval"
         )

@@ -1,4 +1,4 @@
-"""What the records are: sequences, genotypes or parts of a genome, and whose options."""
+"""Detects the kind of the records, and refuses options that belong to another kind."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -16,20 +16,20 @@ from seqloom.cli._options import (
 from seqloom.errors import ArgumentError, SeqloomError
 
 Kind: TypeAlias = Literal["sequences", "genotypes", "intervals"]
-_MAGIC = b"\x6c\x1b"
+_PLINK_MAGIC = b"\x6c\x1b"
 _ARE_GENOTYPES = "FILES are genotypes (a PLINK .bed)"
 
 
-def kind_of(files: Sequence[Path], intervals: IntervalOptions) -> Kind:
-    """Says what the records are."""
+def detect_kind(files: Sequence[Path], intervals: IntervalOptions) -> Kind:
+    """Returns the kind of the records: sequences, genotypes or genome intervals."""
     if intervals.intervals:
         return "intervals"
     return "genotypes" if are_genotypes(files) else "sequences"
 
 
 def are_genotypes(files: Sequence[Path]) -> bool:
-    """Says whether files are PLINK .bed files, by their name or first bytes."""
-    return any(file.suffix == ".bed" or _begins_as_bed(file) for file in files)
+    """Returns True if a file is a PLINK .bed file, by its name or its first bytes."""
+    return any(file.suffix == ".bed" or _starts_with_plink_magic(file) for file in files)
 
 
 def check_options(
@@ -40,11 +40,13 @@ def check_options(
     sequences: SequenceOptions,
     intervals: IntervalOptions,
 ) -> Kind:
-    """Says what the records are, and refuses options of other ones."""
+    """Returns the kind of the records; refuses label and reading options of other kinds."""
     kind = check_reading(files, genotypes, sequences=sequences, intervals=intervals)
     if kind == "intervals":
         given = {"--label-from-header": options.label_from_header is not None}
-        _refuse(given, "not with --intervals; --label-column names a column of theirs")
+        _refuse(
+            given, "not with --intervals; give --label-column, a column of the intervals"
+        )
     if kind == "genotypes":
         alphabet = options.alphabet if isinstance(options, DataOptions) else "auto"
         given = {
@@ -63,72 +65,72 @@ def check_reading(
     sequences: SequenceOptions,
     intervals: IntervalOptions,
 ) -> Kind:
-    """Says what the records are, and refuses other ways to read them."""
-    kind = kind_of(files, intervals)
+    """Returns the kind of the records; refuses reading options of other kinds."""
+    kind = detect_kind(files, intervals)
     if kind == "intervals":
         _check_genome(files, intervals)
         _refuse(
-            _changed(sequences, SequenceOptions),
-            "not with --intervals: they need a clean FASTA file, as seqloom convert writes",
+            _find_changed(sequences, SequenceOptions),
+            "not with --intervals: clean the genome first, with seqloom convert",
         )
     else:
-        _refuse(_changed(intervals), "only with --intervals BED")
+        _refuse(_find_changed(intervals), "only with --intervals BED")
     if kind == "genotypes":
-        _check_no_text(files)
-        check_no_letters(sequences)
+        _check_no_intervals(files)
+        check_no_sequence_options(sequences)
     else:
         why = "only for genotypes (a PLINK .bed), but FILES are sequences"
-        _refuse(_changed(genotypes), why)
+        _refuse(_find_changed(genotypes), why)
     return kind
 
 
-def check_no_letters(sequences: FileOptions) -> None:
-    """Refuses for genotypes how sequences are read."""
-    _refuse(_changed(sequences), f"only for sequences, but {_ARE_GENOTYPES}")
+def check_no_sequence_options(sequences: FileOptions) -> None:
+    """Refuses options that read sequences, because the files are genotypes."""
+    _refuse(_find_changed(sequences), f"only for sequences, but {_ARE_GENOTYPES}")
 
 
-def check_no_reading(sequences: SequenceOptions) -> None:
-    """Refuses for standard input what is for files."""
-    _refuse(_changed(sequences), "only for files; save standard input to one first")
+def check_no_file_options(sequences: SequenceOptions) -> None:
+    """Refuses options that read files, because the sequences are on standard input."""
+    _refuse(_find_changed(sequences), "only for files; save standard input to a file first")
 
 
 def check_model(model: Path, trained: Any, kind: Kind) -> None:
-    """Refuses sequences for a model of genotypes, and the other way round."""
+    """Refuses records of another kind than those the model was trained on."""
     from seqloom.data import GenotypeEncoder
 
-    reads, found = isinstance(trained.encoder, GenotypeEncoder), kind == "genotypes"
-    if reads != found:
-        kinds = {False: "sequences", True: "genotypes (a PLINK .bed)"}
+    expected, given = isinstance(trained.encoder, GenotypeEncoder), kind == "genotypes"
+    if expected != given:
+        names = {False: "sequences", True: "genotypes (a PLINK .bed)"}
         raise ArgumentError(
-            f"{model}: the model reads {kinds[reads]}, but FILES are {kinds[found]}"
+            f"{model}: the model reads {names[expected]}, but FILES are {names[given]}"
         )
 
 
 def _check_genome(files: Sequence[Path], intervals: IntervalOptions) -> None:
-    """Refuses another genome than one sequence file."""
+    """Refuses intervals unless FILES are one sequence file, the genome."""
     if len(files) != 1:
         raise ArgumentError(
-            f"--intervals lie in one genome, got {len(files)} files: join them first, or "
-            "name all files of intervals behind --intervals"
+            f"--intervals needs one genome file, got {len(files)} files: join them first; "
+            "if some are files of intervals, name them after --intervals"
         )
     if are_genotypes(files):
         raise ArgumentError(
-            f"{files[0]}: is no genome, which is FASTA and comes first: "
+            f"{files[0]}: is not a genome in FASTA; give the genome first, as in "
             f"GENOME.fa --intervals {files[0]}; got --intervals {intervals.intervals[0]}"
         )
 
 
-def _check_no_text(files: Sequence[Path]) -> None:
-    """Tells intervals from genotypes, which have the same end of the name."""
+def _check_no_intervals(files: Sequence[Path]) -> None:
+    """Refuses intervals where genotypes belong: the names of both end in .bed."""
     for file in filter(_holds_intervals, files):
         raise ArgumentError(
-            f"{file}: holds intervals, not genotypes: name the genome, then "
+            f"{file}: holds intervals, not genotypes: give the genome first, then "
             f"--intervals {file}"
         )
 
 
 def _holds_intervals(file: Path) -> bool:
-    """Says whether a file is BED as text."""
+    """Returns True if a file is a BED text file of intervals."""
     from seqloom.io import open_sequences
 
     try:
@@ -138,26 +140,26 @@ def _holds_intervals(file: Path) -> bool:
         return "found BED intervals" in str(error)
 
 
-def _changed(options: Any, kind: Any = None) -> dict[str, bool]:
-    """Lists options, all or those of a base, that are not as they are by default."""
-    usual = type(options)()
+def _find_changed(options: Any, kind: Any = None) -> dict[str, bool]:
+    """Says of each option, or each that `kind` defines, if it differs from the default."""
+    defaults = type(options)()
     names = [field.name for field in fields(kind or options)]
     return {
-        f"--{name.replace('_', '-')}": getattr(options, name) != getattr(usual, name)
+        f"--{name.replace('_', '-')}": getattr(options, name) != getattr(defaults, name)
         for name in names
     }
 
 
-def _begins_as_bed(file: Path) -> bool:
-    """Reads a file's first bytes; what cannot be read is told of later."""
+def _starts_with_plink_magic(file: Path) -> bool:
+    """Returns True if a file starts as a PLINK .bed; False if it cannot be read."""
     try:
         with file.open("rb") as opened:
-            return opened.read(2) == _MAGIC
-    except OSError:
+            return opened.read(2) == _PLINK_MAGIC
+    except OSError:  # whoever opens the file later raises the error
         return False
 
 
 def _refuse(given: dict[str, bool], why: str) -> None:
-    """Refuses options that do not go with the files."""
+    """Raises an error that names the given options and says why they are refused."""
     if names := [name for name, is_given in given.items() if is_given]:
         raise ArgumentError(f"{' and '.join(names)}: {why}")

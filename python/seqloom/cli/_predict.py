@@ -9,7 +9,7 @@ from rich.console import Console
 
 from seqloom.cli._check import check_free
 from seqloom.cli._genotypes import files_read, open_unlabelled
-from seqloom.cli._kinds import Kind, check_model, check_no_reading, check_reading
+from seqloom.cli._kinds import Kind, check_model, check_no_file_options, check_reading
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
@@ -124,7 +124,7 @@ def _opened(
         parts = intervals.to_keywords()
         return IntervalDataset(files[0], intervals.intervals, encoder=encoder, **parts)
     if files == [Path(STREAM)]:
-        check_no_reading(sequences)
+        check_no_file_options(sequences)
         return sys.stdin.buffer
     reading: dict[str, Any] = {**sequences.to_reading(), "id_column": id_column}
     return SequenceDataset(files, encoder=encoder, labels=False, **reading)

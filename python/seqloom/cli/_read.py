@@ -9,7 +9,7 @@ from rich.console import Console
 
 from seqloom.cli._genotypes import label_column_of, open_genotypes
 from seqloom.cli._intervals import hold_out, open_intervals
-from seqloom.cli._kinds import kind_of
+from seqloom.cli._kinds import detect_kind
 from seqloom.cli._network import augment_for
 from seqloom.cli._options import (
     DataOptions,
@@ -71,7 +71,7 @@ def _read_training(
     network: NetworkOptions,
 ) -> "Opened":
     """Reads the training files and says what they are."""
-    kind = kind_of(files, intervals)
+    kind = detect_kind(files, intervals)
     if kind == "genotypes":
         augment_for("genotypes", network)
         data = open_genotypes(
@@ -112,7 +112,7 @@ def read_like(
     task = getattr(model.task, "name", model.task)
     settings = {"encoder": model.encoder, "classes": model.classes, "task": task}
     columns = model.classes if task == "regress" else ()
-    kind = kind_of(files, intervals)
+    kind = detect_kind(files, intervals)
     if kind == "intervals":
         return open_intervals(
             files[0], intervals, labels=options, columns=columns, **settings

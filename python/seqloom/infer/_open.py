@@ -13,7 +13,7 @@ from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
 from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
-from seqloom.io._remedy import respelled
+from seqloom.io._remedy import replace_remedies
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import check_examples
 from seqloom.models._learned import seen_by
@@ -44,7 +44,7 @@ def opened(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
         with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
             yield examples
     else:
-        with respelled(_DATASET):
+        with replace_remedies(_DATASET):
             examples = _opened(trained.encoder, data)
         yield examples
 
@@ -66,7 +66,7 @@ def labelled(trained: Trained, data: Examples | Readable) -> Examples:
     options: dict[str, Any] = {"classes": trained.classes, "task": task}
     if task != "classify" and len(trained.classes) > 1:
         options["label_column"] = trained.classes
-    with respelled(_DATASET):
+    with replace_remedies(_DATASET):
         return SequenceDataset(data, encoder=trained.encoder, **options)
 
 
@@ -166,7 +166,7 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
         held = Path(folder) / "stream"
         try:
             _copy(stream, held)
-            with respelled(_DATASET):
+            with replace_remedies(_DATASET):
                 examples = SequenceDataset(held, encoder=encoder, labels=False)
             yield examples
         except SeqloomError as error:

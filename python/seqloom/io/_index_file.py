@@ -14,7 +14,7 @@ from seqloom._text import printable
 from seqloom._threads import thread_count, watched
 from seqloom.errors import FileError, FormatError, MissingFileError
 from seqloom.io._regular import check_lasting
-from seqloom.io._remedy import respelled
+from seqloom.io._remedy import replace_remedies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ def build_index(
         if on_progress is not None:
             on_progress(progress.bytes)
 
-    with respelled(_CLEAN):
+    with replace_remedies(_CLEAN):
         watched(make, look, stop=progress.stop)
     return side
 
@@ -171,7 +171,7 @@ def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
     def make() -> bytes | None:
         return _native.build_index(path, None, progress, threads)
 
-    with respelled(_CLEAN):
+    with replace_remedies(_CLEAN):
         kept = watched(make, lambda: None, stop=progress.stop) or b""
     native = _native.SequenceIndex.from_bytes(path, kept, threads)
     return OpenedIndex(native, None, f"the index is kept in memory ({why})")

@@ -12,7 +12,7 @@ from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._numbers import check_number
 from seqloom.io._origin import resolve
-from seqloom.io._remedy import name_number
+from seqloom.io._remedy import suggest_numbered_ids
 from seqloom.io._report import ReadReport, fault_of
 from seqloom.io._settings import Settings
 from seqloom.io._turn import Turn
@@ -149,7 +149,7 @@ class SequenceReader:
         try:
             return self._native.read(n, max_bytes)
         except FormatError as error:
-            name_number(error)
+            suggest_numbered_ids(error)
             raise
 
     @property

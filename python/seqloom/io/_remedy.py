@@ -1,4 +1,4 @@
-"""Remedies that an error names, spelled as the caller can apply them."""
+"""Adapts the remedies in error messages to the function or command that the user called."""
 
 from __future__ import annotations
 
@@ -10,47 +10,46 @@ from seqloom.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-# What the parser of FASTA names, because `open_sequences` takes it.
+# Options of `open_sequences` that errors of the FASTA parser name, and those of the shell.
 _OPTIONS = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
     'ids="number"': "--ids number",
 }
-
-
 _NO_ID = "expected an id after"
-_NUMBER = ' (ids="number" gives such records their number)'
+_NUMBERED_IDS = ' (ids="number" takes its number as the id)'
 
 
-def name_number(error: FormatError) -> None:
-    """Names in an error what helps against a header without a word.
+def suggest_numbered_ids(error: FormatError) -> None:
+    """Adds the option `ids="number"` to the error for a header without an id.
 
     Args:
-        error: What a reader raised.
+        error: The error of a reader; its message is changed in place.
 
     Examples:
         >>> error = FormatError("expected an id after '>', found none", kind="header")
-        >>> name_number(error)
+        >>> suggest_numbered_ids(error)
         >>> print(error)
-        expected an id after '>', found none (ids="number" gives such records their number)
+        expected an id after '>', found none (ids="number" takes its number as the id)
     """
     text = str(error)
-    if _NO_ID in text and _NUMBER not in text:
-        error.args = (text + _NUMBER,)
+    if _NO_ID in text and _NUMBERED_IDS not in text:
+        error.args = (text + _NUMBERED_IDS,)
 
 
 @contextmanager
-def respelled(pattern: str) -> Generator[None]:
-    """Names other remedies than the options of `open_sequences`, which has others.
+def replace_remedies(pattern: str) -> Generator[None]:
+    """Replaces the options of `open_sequences` in an error by what the caller offers.
 
     Args:
-        pattern: What to write; ``{python}`` and ``{shell}`` stand for the option.
+        pattern: The text that replaces an option. ``{python}`` is the option in Python,
+            ``{shell}`` the option of the command line.
 
     Raises:
-        FormatError: The one that arose, in other words.
+        FormatError: The error from the body, with the replaced message.
 
     Examples:
-        >>> with respelled("convert {shell}"):
+        >>> with replace_remedies("convert {shell}"):
         ...     raise FormatError('a blank: whitespace="strip" leaves it out')
         Traceback (most recent call last):
         ...
@@ -59,7 +58,7 @@ def respelled(pattern: str) -> Generator[None]:
     try:
         yield
     except FormatError as error:
-        name_number(error)
+        suggest_numbered_ids(error)
         text = str(error)
         for python, shell in _OPTIONS.items():
             text = text.replace(python, pattern.format(python=python, shell=shell))

@@ -1,7 +1,7 @@
-"""Calls that give another value each time: clocks, draws of random numbers.
+"""Finds calls that return another value each time: clocks and random numbers.
 
-While a step is captured, Python tells of each call on this thread. What the step's own code
-calls, and that of the user's helpers, is looked at; what libraries call within is not.
+While a step is captured, a profile function (`sys.setprofile`) sees each call on this
+thread. It checks the calls in the user's own code, and skips the calls inside libraries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 # fmt: off
-_OF_C = {
+_C_FUNCTIONS = {
     "time": {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
              "monotonic_ns", "process_time", "process_time_ns", "thread_time",
              "thread_time_ns"},
@@ -29,95 +29,95 @@ _OF_C = {
     "torch": {"bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like",
               "randint", "randint_like", "randn", "randn_like", "randperm"},
 }
-_OF_TORCHS_ARRAYS = frozenset({
+_TORCH_METHODS = frozenset({
     "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_",
     "multinomial", "normal_", "random_", "uniform_",
 })
-_OF_DATES = frozenset({"now", "today", "utcnow"})
-_OF_PYTHON = {"uuid": {"uuid1", "uuid4"}}
+_DATE_METHODS = frozenset({"now", "today", "utcnow"})
+_PYTHON_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
 # fmt: on
-_STANDARD = tuple({sysconfig.get_path(each) for each in ("stdlib", "platstdlib")})
+_STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 
 @contextmanager
-def impure_calls_refused() -> Generator[None]:
-    """Refuses, at its end, a step that made such a call meanwhile on this thread.
+def refuse_impure_calls() -> Generator[None]:
+    """Refuses a step that calls such a function, after the step has run.
 
-    Where somebody else profiles this thread, nothing is looked at.
+    Does nothing if this thread has another profile function, such as cProfile's.
 
     Raises:
-        CaptureError: It names the first such call and its line.
+        CaptureError: The user's code called one; the message names the first and its line.
     """
     if sys.getprofile() is not None:
         yield
         return
     found: list[str] = []
 
-    def look(frame: FrameType, event: str, arg: Any) -> None:
+    def record(frame: FrameType, event: str, arg: Any) -> None:
         name = None
         if event == "c_call":
-            name = _of_c(arg) if _is_users(frame) else None
+            name = _name_c_call(arg) if _is_user_code(frame) else None
         elif event == "call" and frame.f_back is not None:
-            name = _of_python(frame) if _is_users(frame.f_back) else None
+            name = _name_python_call(frame) if _is_user_code(frame.f_back) else None
             frame = frame.f_back
         if name is not None:
-            found.append(f"{frame.f_code.co_filename}:{frame.f_lineno} {_done(name)}")
+            found.append(f"{frame.f_code.co_filename}:{frame.f_lineno} {_describe(name)}")
 
-    sys.setprofile(look)
+    sys.setprofile(record)
     try:
         yield
     finally:
         sys.setprofile(None)
     if found:
         raise CaptureError(
-            f"{found[0]} inside a compiled step, which gives another value at each call; "
-            "the program would hold this one for good. Call it before the step and pass "
-            "the value; for random numbers use a key (sl.Key)"
+            f"{found[0]} inside a compiled step: the value changes at each call, but the "
+            "compiled step would repeat the first. Make the call before the step and pass "
+            "the value as an argument; for random numbers use a key (sl.Key)"
         )
 
 
-def _done(name: str) -> str:
-    """What was done by a call."""
-    is_clock = name.startswith("time.") or name.rsplit(".", maxsplit=1)[-1] in _OF_DATES
-    return f"calls {name}" if is_clock else f"draws from a generator by {name}"
+def _describe(name: str) -> str:
+    """Says in words what a call does."""
+    is_clock = name.startswith("time.") or name.rsplit(".", maxsplit=1)[-1] in _DATE_METHODS
+    return f"calls {name}" if is_clock else f"draws from a random generator with {name}"
 
 
-def _is_users(frame: FrameType) -> bool:
-    """Whether the frame is of code that is no library's."""
+def _is_user_code(frame: FrameType) -> bool:
+    """Returns True if the frame runs user code, not code of a library."""
     name = frame.f_code.co_filename
-    is_library = "site-packages" in name or name.startswith((*_STANDARD, "<frozen"))
+    is_library = "site-packages" in name or name.startswith((*_STDLIB_FOLDERS, "<frozen"))
     return not (is_library or is_machinery(name))
 
 
-def _of_c(function: Any) -> str | None:
-    """The name of a function in C that gives another value each time."""
+def _name_c_call(function: Any) -> str | None:
+    """Returns the name of a C function that is impure; None for any other."""
     name, owner = function.__name__, getattr(function, "__self__", None)
     module = getattr(function, "__module__", None) or ""
     owner_module = type(cast("Any", owner)).__module__
-    if name in _OF_C.get(module, ()):
+    if name in _C_FUNCTIONS.get(module, ()):
         return f"{module}.{name}"
-    if name in _OF_DATES and isinstance(owner, type) and issubclass(owner, dt.date):
+    if name in _DATE_METHODS and isinstance(owner, type) and issubclass(owner, dt.date):
         return f"{owner.__name__}.{name}"
-    if name in _OF_TORCHS_ARRAYS and owner_module.startswith("torch"):
+    if name in _TORCH_METHODS and owner_module.startswith("torch"):
         return f"torch.Tensor.{name}"
     return f"random.{name}" if _is_shared(owner) and name != "setstate" else None
 
 
-def _of_python(frame: FrameType) -> str | None:
-    """The name of a function in Python that gives another value each time."""
+def _name_python_call(frame: FrameType) -> str | None:
+    """Returns the name of a Python function that is impure; None for any other."""
     name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
-    if name in _OF_PYTHON.get(module, ()) or module == "secrets":
+    if name in _PYTHON_FUNCTIONS.get(module, ()) or module == "secrets":
         return f"{module}.{name}"
     if name == "rvs" and module.startswith("scipy."):
-        return "rvs of scipy.stats"
+        return "the method rvs of scipy.stats"
     if module != "random" or not _is_shared(frame.f_locals.get("self")):
         return None
     return f"random.{name}" if name not in ("seed", "setstate", "getstate") else None
 
 
 def _is_shared(generator: Any) -> bool:
-    """Whether a generator is the one of the module `random`, or the machine's own."""
-    shared = getattr(random.random, "__self__", None)  # noqa: S311  # it only compares
+    """Returns True for the global generator of `random`, and for a `SystemRandom`."""
+    shared = getattr(random.random, "__self__", None)  # noqa: S311  # no number is drawn
     if generator is None:
         return False
     return generator is shared or isinstance(generator, random.SystemRandom)

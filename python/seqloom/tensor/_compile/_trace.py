@@ -10,7 +10,7 @@ from seqloom._key import Key
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._copies import separated
-from seqloom.tensor._compile._impure import impure_calls_refused
+from seqloom.tensor._compile._impure import refuse_impure_calls
 from seqloom.tensor._compile._key import SymbolKey
 from seqloom.tensor._compile._program import Program, as_array
 from seqloom.tensor._compile._results import Results
@@ -67,7 +67,7 @@ def _run(
             capture.admit(leaf)
         symbols = [_symbol(capture, each) for each in given.inputs]
         args, options = replaced(arguments, iter(symbols), capture)
-        with capture.running(), impure_calls_refused():
+        with capture.running(), refuse_impure_calls():
             result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # whatever happens, the leaves hold their own arrays again
