@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.tensor._dispatch import apply
 from seqloom.tensor._index import plain_key
-from seqloom.tensor._room import require_room
+from seqloom.tensor._integer_range import require_in_range
 
 if TYPE_CHECKING:
     from seqloom.tensor._tensor import Tensor
@@ -78,7 +78,7 @@ class Places:
     def _given(self, values: Any) -> Any:
         """The values as an array of the tensor's type."""
         tensor = self._tensor
-        require_room(values, tensor.dtype)
+        require_in_range(values, tensor.dtype)
         if not isinstance(values, type(tensor)):
             values = tensor.backend.tensor(values)
         return values if values.dtype == tensor.dtype else values.astype(tensor.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, Defaults
-from seqloom.tensor._room import require_room
+from seqloom.tensor._integer_range import require_in_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -269,7 +269,7 @@ def _require_room(data: Any, dtype: Any) -> None:
     numbers: np.ndarray[Any, Any] = np.asarray(cast("Any", data))
     if numbers.size and numbers.dtype.kind in "iu":
         for each in (numbers.min(), numbers.max()):
-            require_room(int(each), np.dtype(str(dtype)))
+            require_in_range(int(each), np.dtype(str(dtype)))
 
 
 def overrides(backend: Backend, name: str) -> bool:

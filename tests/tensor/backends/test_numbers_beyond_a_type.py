@@ -65,7 +65,7 @@ def test_a_number_that_the_type_lacks_is_not_put_into_a_tensor(library):
         lambda: made.tensor([1, 300], dtype="uint8"),
         lambda: made.tensor(-1, dtype="uint8"),
     ):
-        with pytest.raises(NumberRangeError, match=r"is no number of uint8"):
+        with pytest.raises(NumberRangeError, match=r"is out of range for uint8"):
             put()
 
 

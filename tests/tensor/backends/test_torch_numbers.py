@@ -13,9 +13,9 @@ B = backend("torch")
 @pytest.mark.parametrize("number", [2**40, -(2**31) - 1])
 def test_a_number_beyond_the_type_it_meets_is_refused(number):
     x = B.tensor(np.array([1], np.int32))
-    with pytest.raises(NumberRangeError, match="no number of int32"):
+    with pytest.raises(NumberRangeError, match="out of range for int32"):
         x + number
-    with pytest.raises(NumberRangeError, match="no number of int32"):
+    with pytest.raises(NumberRangeError, match="out of range for int32"):
         number - x
 
 

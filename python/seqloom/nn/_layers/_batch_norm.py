@@ -8,7 +8,7 @@ from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Buffer, Param
-from seqloom.nn.functional._kinds import LAYER, require_alike
+from seqloom.nn.functional._kinds import LAYER, require_same_dtype
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import apply
 
@@ -94,7 +94,7 @@ class BatchNorm1d(Module):
             >>> norm.by_averages(norm.backend.tensor([[[3.0]]])).item()
             3.0
         """
-        require_alike("BatchNorm1d", LAYER, self.weight.value, x)
+        require_same_dtype("BatchNorm1d", LAYER, self.weight.value, x)
         mask = None if mask is None else beside(x, mask, x.dtype)
         deviation = apply("sqrt", self.running_var.value + self.eps)
         scale = self.weight.value / deviation

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._kinds import is_of_floats, require_floats, require_numbers
+from seqloom.nn.functional._kinds import is_inexact, require_floats, require_numbers
 from seqloom.tensor import apply, split
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def relu(x: Tensor) -> Tensor:
         >>> relu(sl.tensor.backend("numpy").tensor([-1.0, 2.0])).numpy().tolist()
         [0.0, 2.0]
     """
-    if is_of_floats(x):
+    if is_inexact(x):
         return apply("relu", x)
     require_numbers("relu", x)
     return apply("maximum", x, 0)
@@ -167,7 +167,7 @@ def sigmoid(x: Tensor) -> Tensor:
         >>> sigmoid(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
         [0.5]
     """
-    if not is_of_floats(x):
+    if not is_inexact(x):
         x = x.astype(x.backend.float_dtype)
     return apply("sigmoid", x)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._geometry import number
-from seqloom.nn.functional._kinds import ATTENTION, require_alike
+from seqloom.nn.functional._kinds import ATTENTION, require_same_dtype
 from seqloom.nn.functional._operands import beside, on_host
 from seqloom.tensor import Tensor, apply
 
@@ -89,7 +89,7 @@ def scaled_dot_product_attention(
     """
     if dropout_p:
         _require_key(dropout_p, rng)
-    require_alike("attention", ATTENTION, query, key, value)
+    require_same_dtype("attention", ATTENTION, query, key, value)
     q, k, v = _wide(query), _wide(key), _wide(value)
     if enable_gqa:
         k, v = _repeated(q, k), _repeated(q, v)
@@ -195,7 +195,7 @@ def attention_varlen(
         5.0
     """
     _require_one_by_one(query, key, value)
-    require_alike("attention_varlen", ATTENTION, query, key, value)
+    require_same_dtype("attention_varlen", ATTENTION, query, key, value)
     longest = number("max_seqlen", max_seqlen, 0)
     _require_rising(cu_seqlens, query.shape[0], longest)
     offsets = beside(query, cu_seqlens, "int32")

@@ -12,7 +12,7 @@ from seqloom.nn.functional._geometry import (
     require_axes,
     require_window,
 )
-from seqloom.nn.functional._kinds import LAYER, require_alike
+from seqloom.nn.functional._kinds import LAYER, require_same_dtype
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def conv1d(
         [[[3.0, 5.0]]]
     """
     require_axes("conv1d", 3, x, weight)
-    require_alike("conv1d", LAYER, weight, x, bias)
+    require_same_dtype("conv1d", LAYER, weight, x, bias)
     step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
     x, around = _padded(x, weight, (step,), padding, (apart,))
     require_window(x, weight.shape[2:], around, (apart,), "conv1d")
@@ -107,7 +107,7 @@ def conv2d(
         [[[[3.0]]]]
     """
     require_axes("conv2d", 4, x, weight)
-    require_alike("conv2d", LAYER, weight, x, bias)
+    require_same_dtype("conv2d", LAYER, weight, x, bias)
     step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
     x, around = _padded(x, weight, step, padding, apart)
     require_window(x, weight.shape[2:], around, apart, "conv2d")
@@ -199,7 +199,7 @@ def conv_transpose1d(
         [[[1.0, 1.0, 2.0, 2.0]]]
     """
     require_axes("conv_transpose1d", 3, x, weight)
-    require_alike("conv_transpose1d", LAYER, weight, x, bias)
+    require_same_dtype("conv_transpose1d", LAYER, weight, x, bias)
     step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
     extra = number("output_padding", output_padding, 0)
     _require_room((extra,), (step,), (apart,))
@@ -249,7 +249,7 @@ def conv_transpose2d(
         [[[[1.0, 2.0]]]]
     """
     require_axes("conv_transpose2d", 4, x, weight)
-    require_alike("conv_transpose2d", LAYER, weight, x, bias)
+    require_same_dtype("conv_transpose2d", LAYER, weight, x, bias)
     step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
     extra = pair("output_padding", output_padding, 0)
     _require_room(extra, step, apart)

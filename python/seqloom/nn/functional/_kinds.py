@@ -1,4 +1,4 @@
-"""Which element types a function takes: floats, and one type for all its arrays."""
+"""Checks dtypes: a function takes floats, and one dtype for all its arrays."""
 
 from __future__ import annotations
 
@@ -12,84 +12,89 @@ from seqloom.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The libraries' own types that were found to be of floats, by their ids: most calls look
-# here only. They are held, so that no other type comes to have the id.
-_FLOATS: dict[int, Any] = {}
-_MOST = 64
-_WHOLE = frozenset("biu")
+# A cache: the dtype objects of the libraries that passed `is_inexact`, by `id`. The dict
+# keeps them alive, so that no other object gets the same id.
+_INEXACT: dict[int, Any] = {}
+_CACHE_SIZE = 64
+_INTEGER_OR_BOOL = frozenset("biu")  # codes of `dtype.kind`
+# Argument names for `require_same_dtype`, the one whose dtype decides first.
 LAYER = "weight", "x", "bias"
 ATTENTION = "query", "key", "value"
 
 
-def is_of_floats(x: Any) -> bool:
-    """Whether an array holds neither whole numbers nor truths."""
-    if type(x) is Tensor and id(x.raw.dtype) in _FLOATS:
+def is_inexact(x: Any) -> bool:
+    """Returns False for an array of integers or bool; True for everything else."""
+    if type(x) is Tensor and id(x.raw.dtype) in _INEXACT:
         return True
-    if _kind(x) in _WHOLE:
+    if _kind(x) in _INTEGER_OR_BOOL:
         return False
-    if type(x) is Tensor and len(_FLOATS) < _MOST:
-        own = x.raw.dtype
-        _FLOATS[id(own)] = own
+    if type(x) is Tensor and len(_INEXACT) < _CACHE_SIZE:
+        dtype = x.raw.dtype
+        _INEXACT[id(dtype)] = dtype
     return True
 
 
-def require_floats(name: str, x: Any, called: str = "x") -> None:
-    """Refuses whole numbers and truths, of which a function would make other numbers."""
-    if is_of_floats(x):
+def require_floats(name: str, x: Any, argument: str = "x") -> None:
+    """Refuses integers and bool: the result would be truncated or wrong."""
+    if is_inexact(x):
         return
     raise DTypeError(
-        f"{name}: {called} holds {x.dtype}, expected floats; pass "
-        f'{called}.astype("float32")'
+        f"{name}: {argument} holds {x.dtype}, expected floats; pass "
+        f'{argument}.astype("float32")'
     )
 
 
 def require_numbers(name: str, x: Any) -> None:
-    """Refuses truths, which are no numbers to compare."""
+    """Refuses bool, which a function that compares numbers does not take."""
     if _kind(x) == "b":
         raise DTypeError(
             f'{name}: x holds bool, expected numbers; pass x.astype("float32")'
         )
 
 
-def require_alike(
-    name: str, called: tuple[str, ...], first: Tensor, *others: Tensor | None
+def require_same_dtype(
+    name: str, arguments: tuple[str, ...], first: Tensor, *others: Tensor | None
 ) -> None:
-    """Refuses arrays that are not all of one type of floats.
+    """Refuses arrays unless all have the same floating or complex dtype.
 
     Args:
-        name: The function.
-        called: The names of its arguments, that of `first` first.
-        first: The array whose type decides: the weight of a layer.
-        *others: The other arrays; None for one that is not there.
+        name: The name of the function, for the message.
+        arguments: The names of the arguments, that of `first` first.
+        first: The array with the expected dtype, such as the weight of a layer.
+        *others: The other arrays; None for one that is not given.
     """
     try:
-        own = first.raw.dtype
-        for each in others:
-            if each is not None and each.raw.dtype is not own:
-                _compare(name, called, first, others)
+        dtype = first.raw.dtype
+        for other in others:
+            if other is not None and other.raw.dtype is not dtype:
+                _compare_dtypes(name, arguments, first, others)
                 break
-        if id(own) not in _FLOATS:
-            require_floats(name, first, called[0])
-    except AttributeError:  # one of them is no tensor, such as an array of NumPy's
-        _compare(name, called, first, others)
+        if id(dtype) not in _INEXACT:
+            require_floats(name, first, arguments[0])
+    except AttributeError:  # one is not a Tensor, such as a NumPy array
+        _compare_dtypes(name, arguments, first, others)
 
 
-def _compare(name: str, called: tuple[str, ...], first: Any, others: Sequence[Any]) -> None:
-    """Raises for the first array of another type; one type may be several objects."""
-    require_floats(name, first, called[0])
-    for argument, x in zip(called[1:], others, strict=False):
+def _compare_dtypes(
+    name: str, arguments: tuple[str, ...], first: Any, others: Sequence[Any]
+) -> None:
+    """Raises an error for the first array with another dtype; compares dtypes by value."""
+    require_floats(name, first, arguments[0])
+    for argument, x in zip(arguments[1:], others, strict=False):
         if _kind(x) is None or _kind(first) is None or x.dtype == first.dtype:
             continue
         remedy = f'pass {argument}.astype("{first.dtype}")'
         if _kind(x) == "c":
-            remedy = "take its real part, or make both complex"
+            remedy = (
+                f"take the real part of {argument}, or convert both to one complex dtype"
+            )
         raise DTypeError(
-            f"{name}: {argument} holds {x.dtype}, expected {first.dtype}, the type of "
-            f"{called[0]}; {remedy}"
+            f"{name}: {argument} holds {x.dtype}, expected {first.dtype}, the dtype of "
+            f"{arguments[0]}; {remedy}"
         )
 
 
 def _kind(x: Any) -> str | None:
-    """The letter of an array's type; None for what is no array: `apply` looks at it."""
+    """Returns `dtype.kind` of an array; None for anything else, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._kinds import LAYER, require_alike, require_floats
+from seqloom.nn.functional._kinds import LAYER, require_floats, require_same_dtype
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(B.tensor([[1.0, 2.0]]), B.tensor([[3.0, 4.0]])).item()
         11.0
     """
-    require_alike("linear", LAYER, weight, x, bias)
+    require_same_dtype("linear", LAYER, weight, x, bias)
     if weight.ndim != 2:  # noqa: PLR2004  # (out, in)
         return _of_one_output(x, weight, bias)
     return apply("linear", x, weight, bias)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ShapeError
-from seqloom.nn.functional._kinds import LAYER, require_alike, require_floats
+from seqloom.nn.functional._kinds import LAYER, require_floats, require_same_dtype
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import Tensor, apply
 
@@ -49,7 +49,7 @@ def batch_norm(
         >>> batch_norm(x, B.tensor([1.0]), B.tensor([0.0]))[1].item()
         2.0
     """
-    require_alike("batch_norm", LAYER, weight, x, bias)
+    require_same_dtype("batch_norm", LAYER, weight, x, bias)
     _require_several(x)
     mask = None if mask is None else beside(x, mask, x.dtype)
     return apply("batch_norm", x, weight, bias, mask, eps=eps)
@@ -140,9 +140,9 @@ def _require_floats(
 ) -> None:
     """Refuses arrays that are not of one type of floats; that of the weight decides."""
     if weight is not None:
-        require_alike(name, LAYER, weight, x, bias)
+        require_same_dtype(name, LAYER, weight, x, bias)
     else:
-        require_alike(name, ("x", "bias"), x, bias)
+        require_same_dtype(name, ("x", "bias"), x, bias)
 
 
 def _rows(x: Tensor, sizes: Sequence[int], *further: Tensor | None) -> tuple[Tensor, Any]:

@@ -13,8 +13,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._integer_range import is_out_of_range, require_in_range
 from seqloom.tensor._native import native
-from seqloom.tensor._room import is_beyond, require_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ class Standard(Backend):
         """One value everywhere."""
         floats = isinstance(value, float)
         kind = None if dtype is None and not floats else self._kind(dtype)
-        require_room(value, kind)
+        require_in_range(value, kind)
         return jnp.full(shape, value, kind, device=self.place)
 
     def arange(
@@ -144,8 +144,8 @@ class Standard(Backend):
     ) -> Array:
         """Values held between two bounds; one beyond all of the type's holds nothing."""
         dtype = x.dtype
-        min = None if is_beyond(min, dtype) and min < 0 else min  # noqa: A001
-        max = None if is_beyond(max, dtype) and max > 0 else max  # noqa: A001
+        min = None if is_out_of_range(min, dtype) and min < 0 else min  # noqa: A001
+        max = None if is_out_of_range(max, dtype) and max > 0 else max  # noqa: A001
         _require_room(x, min)
         _require_room(x, max)
         return jnp.clip(x, min, max)
@@ -228,8 +228,8 @@ def _fits(array: Any, dtype: str) -> bool:
 
 def _require_room(x: Any, y: Any) -> None:
     """Refuses a whole number that the type of the array beside it lacks."""
-    require_room(x, getattr(y, "dtype", None))
-    require_room(y, getattr(x, "dtype", None))
+    require_in_range(x, getattr(y, "dtype", None))
+    require_in_range(y, getattr(x, "dtype", None))
 
 
 def _arithmetic(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -249,9 +249,9 @@ def _comparison(
     """A comparison, which a number that the array's type lacks decides by its side."""
 
     def call(x: Any, y: Any) -> Array:
-        if is_beyond(y, getattr(x, "dtype", None)):
+        if is_out_of_range(y, getattr(x, "dtype", None)):
             return jnp.full(x.shape, of_numbers(0, y))
-        if is_beyond(x, getattr(y, "dtype", None)):
+        if is_out_of_range(x, getattr(y, "dtype", None)):
             return jnp.full(y.shape, of_numbers(x, 0))
         return function(x, y)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._integer_range import require_in_range
 from seqloom.tensor._native import NATIVE, native
-from seqloom.tensor._room import require_room
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
 from seqloom.tensor.backends._numpy._kinds import (
     FLOAT,
@@ -156,8 +156,8 @@ class Standard(Backend):
         """`x` where the condition holds, `y` elsewhere."""
         one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
         if one is not other:
-            require_room(x, other)  # NumPy's own would wrap the number around
-            require_room(y, one)
+            require_in_range(x, other)  # NumPy's own would wrap the number around
+            require_in_range(y, one)
             x, y = met(x, y)
         elif type(x) is float or type(y) is float:  # both are numbers
             x, y = FLOAT.type(x), FLOAT.type(y)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._room import is_beyond, require_room
+from seqloom.tensor._integer_range import is_out_of_range, require_in_range
 from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def like(x: Tensor, value: Any) -> Tensor:
     if not isinstance(value, (int, float)):
         return torch.as_tensor(value, device=x.device)
     if _is_far(value):
-        require_room(value, to_numpy(x.dtype))
+        require_in_range(value, to_numpy(x.dtype))
     strong = isinstance(value, float) and not x.dtype.is_floating_point
     dtype = torch.get_default_dtype() if strong else x.dtype
     return torch.full((), value, dtype=dtype, device=x.device)
@@ -63,7 +63,7 @@ def binary(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, y: Any) -> Any:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
             if _is_far(y):
-                require_room(y, to_numpy(x.dtype))
+                require_in_range(y, to_numpy(x.dtype))
             return function(x, y)
         return function(*operands(x, y))
 
@@ -75,9 +75,9 @@ def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) ->
     plain = binary(function)
 
     def call(x: Any, y: Any) -> Any:
-        if _is_far(y) and is_beyond(y, to_numpy(x.dtype)):
+        if _is_far(y) and is_out_of_range(y, to_numpy(x.dtype)):
             return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
-        if _is_far(x) and is_beyond(x, to_numpy(y.dtype)):
+        if _is_far(x) and is_out_of_range(x, to_numpy(y.dtype)):
             return y.new_full(y.shape, of_numbers(x, 0), dtype=torch.bool)
         return plain(x, y)
 
