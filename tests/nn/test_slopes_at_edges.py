@@ -75,3 +75,31 @@ def test_the_loss_follows_its_target_too_at_certain_probabilities():
     rest = 1 - SURE.astype("f8")
     other = np.maximum(np.log(rest, where=rest > 0, out=np.full(10, -100.0)), -100)
     np.testing.assert_allclose(found, other - log, rtol=1e-5)
+
+
+LOWEST = [
+    np.array([[[-np.inf, -np.inf, -np.inf, 5]]], np.float32),
+    np.array([[[0, 0, 0, 5]]], np.uint8),
+    np.array([[[-128, -128, 7]]], np.int8),
+]
+
+
+@LIBRARIES
+@pytest.mark.parametrize("row", LOWEST, ids=["-inf", "uint8", "int8"])
+def test_padding_never_wins_over_the_lowest_number_of_a_type(row, name):
+    x = sl.tensor.backend(name, num_threads=1).tensor(row)
+    wanted = torch_functional.max_pool1d(torch.tensor(row.astype("f4")), 2, 2, 1)
+    found, places = F.max_pool1d(x, 2, 2, 1, return_indices=True)
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+    assert places.numpy().min() >= 0
+    plane = x.reshape(1, 1, 1, row.size)
+    found = F.max_pool2d(plane, (1, 2), (1, 2), (0, 1))
+    np.testing.assert_array_equal(found.numpy()[:, :, 0], wanted.numpy())
+
+
+@LIBRARIES
+def test_no_slope_of_a_largest_leaves_a_window_of_minus_infinities(name):
+    row = np.array([[[-np.inf, -np.inf, 1, -np.inf, -np.inf, -np.inf, 2]]], np.float32)
+    found = slopes(name, lambda x: F.max_pool1d(x, 3, 2, 1), row)
+    wanted = torchs(lambda x: torch_functional.max_pool1d(x, 3, 2, 1), row)
+    np.testing.assert_array_equal(found, wanted)

@@ -114,10 +114,22 @@ def _max_pool(b: Lookups, x: Array, windows: Windows) -> tuple[Array, Array]:
     """The places of the largest values, and the values that stand there."""
     plain = b.stop_gradient(x)
     taps = [seen for _, seen in windows.taps(b, plain, _lowest(b, x))]
-    which = b.argmax(b.stack(taps, axis=-1), axis=-1)
+    which = _inside(b, b.argmax(b.stack(taps, axis=-1), axis=-1), windows, x)
     places = _places(b, which, windows, x.shape)
     flat = _plane(b, x), _plane(b, places)
     return b.reshape(b.take_along_axis(*flat, axis=-1), which.shape), places
+
+
+def _inside(b: Lookups, which: Array, windows: Windows, x: Array) -> Array:
+    """The winners of the windows, with the first real place where padding ties with it."""
+    if not (any(windows.padding) or windows.ceil):
+        return which
+    real = b.ones(tuple(x.shape[2:]), dtype="int32")
+    seen = b.stack([tap for _, tap in windows.taps(b, real, 0)], axis=-1)
+    seen = b.broadcast_to(seen, (*which.shape, seen.shape[-1]))
+    won = b.take_along_axis(seen, b.expand_dims(which, axis=-1), axis=-1)
+    won = b.squeeze(won, axis=-1)
+    return b.where(b.greater(won, 0), which, b.argmax(seen, axis=-1))
 
 
 def _lowest(b: Lookups, x: Array) -> float:

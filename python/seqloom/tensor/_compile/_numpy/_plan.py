@@ -87,6 +87,7 @@ class Plan:
         self._code = compile(self.text, "<plan>", "exec")
         self.held = 0
         _PLANS.add(self)
+        self._scalars = [at for at, value in enumerate(graph.inputs) if not value.shape]
         self._idle: list[Callable[..., list[Array]]] = []
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
@@ -102,9 +103,17 @@ class Plan:
             run = self._idle.pop()
         except IndexError:
             run = self._bound()
-        outputs = run(*arrays)
+        outputs = run(*self._arrays(arrays))
         self._idle.append(run)
         return outputs
+
+    def _arrays(self, given: Sequence[Any]) -> Sequence[Any]:
+        """The inputs, NumPy's scalars as arrays without axes: groups take no others."""
+        arrays = list(given)
+        for at in self._scalars:
+            if isinstance(arrays[at], np.generic):
+                arrays[at] = np.asarray(arrays[at])
+        return arrays
 
     def __str__(self) -> str:
         operations, units = len(self._layout.graph.operations), self._layout.units

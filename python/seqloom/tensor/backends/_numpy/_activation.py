@@ -38,7 +38,7 @@ class Activations(Backend):
         self, grad: Floats, output: Floats, /, *, out: Floats | None = None
     ) -> Floats:
         """The derivative of ``relu`` from its output."""
-        return fill(_native.relu_grad, grad, output, threads=self.threads, out=out)
+        return fill(_native.relu_grad, grad, packed(output), threads=self.threads, out=out)
 
     def gelu(self, x: Floats, *, out: Floats | None = None) -> Floats:
         """``x * Phi(x)`` with the exact normal distribution (Hendrycks and Gimpel 2016)."""
@@ -46,7 +46,7 @@ class Activations(Backend):
 
     def gelu_grad(self, grad: Floats, x: Floats, *, out: Floats | None = None) -> Floats:
         """The derivative of ``gelu`` from its input."""
-        return fill(_native.gelu_grad, grad, x, threads=self.threads, out=out)
+        return fill(_native.gelu_grad, grad, packed(x), threads=self.threads, out=out)
 
     def sigmoid(self, x: Floats, *, out: Floats | None = None) -> Floats:
         """``1 / (1 + exp(-x))``."""
@@ -56,7 +56,9 @@ class Activations(Backend):
         self, grad: Floats, output: Floats, /, *, out: Floats | None = None
     ) -> Floats:
         """The derivative of ``sigmoid`` from its output."""
-        return fill(_native.sigmoid_grad, grad, output, threads=self.threads, out=out)
+        return fill(
+            _native.sigmoid_grad, grad, packed(output), threads=self.threads, out=out
+        )
 
     def erf(self, x: Floats, *, out: Floats | None = None) -> Floats:
         """The error function."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy._filling import packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,11 @@ class Updates(Backend):
         decays: Sequence[float],
     ) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """One step of AdamW, written into the arrays that it is given."""
-        grads = [np.ascontiguousarray(grad) for grad in grads]
+        # NumPy's functions give arrays without axes as scalars, which no kernel can write.
+        params, first, second = (
+            [np.asarray(each) for each in several] for several in (params, first, second)
+        )
+        grads = [packed(grad) for grad in grads]
         rate, number = float(lr), int(step)
         _native.adamw(
             *(params, grads, first, second, rate, *betas, eps, list(decays), number),

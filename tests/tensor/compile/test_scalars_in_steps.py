@@ -1,0 +1,67 @@
+"""Tensors and parameters without axes, eager and compiled, against torch."""
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.nn import functional as F
+
+LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+
+
+class Scale(nn.Module):
+    """A temperature, as contrastive losses learn it."""
+
+    factor: nn.Param
+
+    def __init__(self):
+        self.factor = nn.Param((), nn.Fill(2.0))
+
+    def forward(self, x):
+        return (F.gelu(self.factor.value) * x).sum()
+
+
+def step(model, optimizer, x):
+    loss, grads = nn.value_and_grad(lambda model: model(x))(model)
+    optimizer.step(0.1, model, grads)
+    return loss
+
+
+OPTIMIZERS = {
+    "AdamW": (
+        lambda: sl.optim.AdamW(weight_decay=0.1),
+        lambda params: torch.optim.AdamW(params, lr=0.1, weight_decay=0.1),
+    ),
+    "SGD": (
+        lambda: sl.optim.SGD(momentum=0.9),
+        lambda params: torch.optim.SGD(params, lr=0.1, momentum=0.9),
+    ),
+}
+
+
+@LIBRARIES
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_a_parameter_without_axes_moves_as_torchs(kind, compiled, name):
+    ours, theirs = OPTIMIZERS[kind]
+    factor = torch.tensor(2.0, requires_grad=True)
+    optimizer = theirs([factor])
+    model = Scale().bind(name, sl.Key(0))
+    x, mine = model.backend.tensor([1.0, 2.0]), ours()
+    run = sl.tensor.compile(step) if compiled else step
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = (torch.nn.functional.gelu(factor) * torch.tensor([1.0, 2.0])).sum()
+        loss.backward()
+        optimizer.step()
+        assert abs(run(model, mine, x).item() - loss.item()) < 1e-5
+    assert abs(model.factor.numpy() - factor.item()) < 1e-5
+
+
+@LIBRARIES
+def test_a_compiled_step_takes_the_sum_that_another_step_gave(name):
+    x = sl.tensor.backend(name).tensor(np.array([1, 2], np.float32))
+    found = sl.tensor.compile(lambda total: sl.tensor.exp(total) * total)(x.sum())
+    assert abs(found.item() - 3 * np.exp(3)) < 1e-4
