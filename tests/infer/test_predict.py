@@ -144,3 +144,30 @@ def test_an_empty_sequence_is_refused_by_name(run, tmp_path):
 def test_long_sequences_make_small_batches(toy):
     assert evaluation_batch_size(toy(lengths=(20,))) == 256
     assert evaluation_batch_size(toy(2, lengths=(5000,))) == 52
+
+
+@pytest.mark.parametrize("judge", [sl.infer.predict, sl.infer.evaluate])
+@pytest.mark.parametrize("is_part", [False, True])
+def test_records_that_are_drawn_anew_are_judged_with_a_warning(run, toy, judge, is_part):
+    data = toy(20, augment=sl.augment.ReverseComplement())
+    with pytest.warns(UserWarning, match="data is augmented .* drawn anew") as told:
+        judge(run.trained, sl.data.Subset(data, range(9)) if is_part else data)
+    assert told[0].filename == __file__
+
+
+def test_what_every_epoch_shows_alike_is_judged_without_a_word(run, toy, tmp_path):
+    data = toy(20, augment=sl.augment.Crop(12, mode="centre"))
+    found = sl.infer.predict(run.trained, data).to_numpy()
+    with sl.io.open_sequences(tmp_path / "toy.fa") as reader:
+        middles = [record.sequence[4:16] for record in reader]
+    expected = sl.infer.predict(run.trained, middles).to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["valid", "test"])
+def test_fit_warns_of_a_part_that_moves_where_it_judges(toy, small, name):
+    data = toy(40)
+    moving = {name: toy(20, name="moving", augment=sl.augment.ReverseComplement())}
+    with pytest.warns(UserWarning, match="part is augmented .* drawn anew") as told:
+        sl.train.fit(small, data, epochs=1, **{"valid": data, **moving})
+    assert told[0].filename == __file__

@@ -1,12 +1,14 @@
 """The one evaluation loop: whatever scores a record, it goes through here."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data import GenotypeEncoder
+from seqloom.data import GenotypeEncoder, Subset
+from seqloom.data._numbered import NumberedItems
 from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
@@ -20,6 +22,8 @@ from seqloom.tensor import Backend, Tensor, apply
 _LETTERS = 1 << 18
 _GENOTYPES = 1 << 24
 _RECORDS = 256
+# So many records are looked at for one that moves.
+_LOOKS = 16
 
 
 def run_model(
@@ -54,6 +58,33 @@ def run_model(
     outputs = np.empty_like(found)
     outputs[order] = found
     return outputs
+
+
+def warn_of_moving(what: str, examples: Any, *, stacklevel: int) -> None:
+    """Says that records are drawn anew in each epoch, where they are to be judged."""
+    if _is_moving(examples):
+        warnings.warn(
+            f"{what} is augmented or has jitter, drawn anew in each epoch: its scores are "
+            "not of the records as they stand; a dataset without augment= and jitter= "
+            "stands still, as do parts that split() makes for validation",
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _is_moving(examples: Any) -> bool:
+    """Looks whether records differ between two epochs; crops of the centre do not."""
+    whole = examples.dataset if isinstance(examples, Subset) else examples
+    if not isinstance(whole, NumberedItems) or whole.plain() is whole:
+        return False
+    return any(
+        not np.array_equal(*(_inputs_in(examples, row, epoch) for epoch in (0, 1)))
+        for row in range(min(len(examples), _LOOKS))
+    )
+
+
+def _inputs_in(examples: Any, row: int, epoch: int) -> Any:
+    """Reads one record as an epoch shows it."""
+    return examples.batch([row], epoch=epoch).get("inputs")
 
 
 def inputs_of(

@@ -6,7 +6,7 @@ import numpy as np
 
 from seqloom._threads import limit_blas, thread_count
 from seqloom.errors import LabelError
-from seqloom.infer._loop import run_model
+from seqloom.infer._loop import run_model, warn_of_moving
 from seqloom.infer._open import FilePath, Readable, check_encoder, labelled, opened
 from seqloom.infer._progress import OnBatch, Watching, told
 from seqloom.infer._scores import Scores
@@ -40,7 +40,8 @@ def predict(
         model: A trained model, the run that made it, or its run folder.
         data: Sequence files, an open one, sequences from memory (a list, a dict, a data
             frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
-            are found by id and alleles, in whatever order they are.
+            are found by id and alleles, in whatever order they are. What a
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -76,6 +77,7 @@ def predict(
         told(progress) as tell,
         opened(trained, data) as examples,
     ):
+        warn_of_moving("data", examples, stacklevel=2)
         return score(trained, examples, progress=tell)
 
 
@@ -91,7 +93,8 @@ def evaluate(
     Args:
         model: A trained model, the run that made it, or its run folder.
         data: A dataset with labels and the model's encoder and classes; or a table of
-            sequences and labels: its path, a data frame, or a dict of columns.
+            sequences and labels: its path, a data frame, or a dict of columns. What a
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -120,6 +123,7 @@ def evaluate(
     trained = trained_of(model, num_threads=threads)
     examples = labelled(trained, data)
     check_labels(trained, examples)
+    warn_of_moving("data", examples, stacklevel=2)
     with limit_blas(threads), told(progress) as tell:
         return measure(trained, examples, score(trained, examples, progress=tell))
 

@@ -58,7 +58,8 @@ def fit(
             again only if its settings stand in its ``config``.
         train: Encoded records with labels: of sequences or genotypes. An encoder that
             learns, such as genotypes have, learns from these alone, unless it is fitted.
-        valid: Others, to choose the epoch by.
+        valid: Others, to choose the epoch by. Where augmentation or jitter changes them, or
+            ``test``, anew in each epoch, that is a warning.
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"auto"``: what the
             labels are.
         epochs: How often every record is seen. None: what the network chooses, or 20
