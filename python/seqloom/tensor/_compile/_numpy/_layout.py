@@ -9,7 +9,7 @@ from seqloom.tensor._compile._numpy._direct import direct, takes_out
 from seqloom.tensor._compile._numpy._leaving import Leaving
 from seqloom.tensor._compile._numpy._lifetimes import spans_of
 from seqloom.tensor._compile._numpy._memory import Memory
-from seqloom.tensor._compile._numpy._units import Grouping, in_order
+from seqloom.tensor._compile._numpy._units import Grouping, sort_units
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -48,17 +48,17 @@ class Layout:
         for operation in self.graph.operations:
             if operation.outputs[0].number not in self.memory.views:
                 grouping.add(operation)
-        return in_order(grouping.finished())
+        return sort_units(grouping.finish())
 
     def _needed_elsewhere(self) -> set[int]:
         """The values that another unit reads, or that leave, themselves or as a view."""
-        read = [value for unit in self.units for value in unit.reads()]
+        read = [value for unit in self.units for value in unit.inputs()]
         return {self.memory.origin(value) for value in (*read, *self.graph.outputs)}
 
     def stored(self, unit: Unit) -> list[Value]:
         """What a unit writes where it is told to."""
-        if unit.computes is not None:
-            return [value for value in unit.makes() if value.number in self._needed]
+        if unit.dtype is not None:
+            return [value for value in unit.outputs() if value.number in self._needed]
         operation = unit.operations[0]
         takes = takes_out(direct(self._backend, operation))
         return list(operation.outputs) if takes else []

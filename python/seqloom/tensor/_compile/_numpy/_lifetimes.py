@@ -32,7 +32,7 @@ def spans_of(
         if (span := spans.get(memory.root(value))) is not None:
             span.last = len(units)
     for place, unit in enumerate(units):
-        if unit.computes is not None:
+        if unit.dtype is not None:
             _write_over(unit, place, memory, spans)
     return spans
 
@@ -41,10 +41,10 @@ def _lives(units: list[Unit], memory: Memory, kept: set[int]) -> dict[int, Span]
     """From the unit that makes a value to the last that reads it."""
     spans: dict[int, Span] = {}
     for place, unit in enumerate(units):
-        for value in unit.reads():
+        for value in unit.inputs():
             if (span := spans.get(memory.root(value))) is not None:
                 span.last = place
-        for value in unit.makes():
+        for value in unit.outputs():
             if value.number in kept:
                 spans[value.number] = Span(value.number, value.nbytes, place, place)
     return spans
@@ -55,7 +55,7 @@ def _write_over(unit: Unit, place: int, memory: Memory, spans: dict[int, Span]) 
     dying = _dying(unit, place, memory, spans)
     # A fold of one number along its axis has the shape of the group, and is yet no part.
     folds = {op.outputs[0].number for op in unit.operations if computed_in(op) is None}
-    for value in unit.makes():
+    for value in unit.outputs():
         span = spans.get(value.number)
         if span is None or value.shape != unit.shape or value.number in folds:
             continue
@@ -67,7 +67,7 @@ def _write_over(unit: Unit, place: int, memory: Memory, spans: dict[int, Span]) 
 
 def _dying(unit: Unit, place: int, memory: Memory, spans: dict[int, Span]) -> list[int]:
     """The values that nobody needs after a group, and that it reads number by number."""
-    reads = list(unit.reads())
+    reads = list(unit.inputs())
     plain = {
         value.number
         for value in reads

@@ -117,7 +117,7 @@ class Plan:
 
     def __str__(self) -> str:
         operations, units = len(self._layout.graph.operations), self._layout.units
-        groups = sum(unit.computes is not None for unit in units)
+        groups = sum(unit.dtype is not None for unit in units)
         head = f"# {operations} operations, {len(units)} calls, {groups} of them fused"
         return f"{head}; {self.nbytes:,} bytes\n{self.text}"
 

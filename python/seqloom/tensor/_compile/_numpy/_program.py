@@ -45,16 +45,16 @@ def fused(unit: Unit, stored: set[int]) -> Fused:
         The program, which keeps its other values to itself.
     """
     draft = _Draft()
-    own = {value.number for value in unit.makes()}
+    own = {value.number for value in unit.outputs()}
     for operation in unit.operations:
         for arg in operation.args:
             draft.meet(arg, own)
     for operation in unit.operations:
         draft.add(operation)
-    outputs = [value for value in unit.makes() if value.number in stored]
+    outputs = [value for value in unit.outputs() if value.number in stored]
     makers = {value.number: each for each in unit.operations for value in each.outputs}
     leaving = [draft.leaving(value, makers[value.number]) for value in outputs]
-    double = unit.computes == "float64"
+    double = unit.dtype == "float64"
     numbers = list(draft.constants)
     program = ElementwiseProgram(double, len(draft.inputs), numbers, draft.steps, leaving)
     return Fused(program, draft.inputs, outputs)

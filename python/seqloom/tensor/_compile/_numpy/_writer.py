@@ -85,7 +85,7 @@ class Writer:
     def _unit(self, unit: Unit) -> None:
         """One line, after those that make what it needs."""
         operation = unit.operations[0]
-        if unit.computes is not None and not self._is_small(unit):
+        if unit.dtype is not None and not self._is_small(unit):
             self._program(unit)
         elif operation.name == "scan":
             self._loop(operation)
