@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks._processor import described, kind
+from benchmarks._processor import describe_processor, name_processor
 
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 
@@ -21,7 +21,7 @@ def publish(suite: str, text: str) -> None:
     section, end, after = rest.partition(f"<!-- end {suite} -->")
     assert begin, f"{PAGE.name} has no place for {suite}"
     assert end, f"{PAGE.name} has no end for {suite}"
-    parts = {**_parts(section), kind(): text}
+    parts = {**_parts(section), name_processor(): text}
     joined = "\n\n".join(f"### {name}\n\n{part}" for name, part in sorted(parts.items()))
     PAGE.write_text(f"{before}{begin}\n{joined}\n\n{end}{after}", "utf-8")
 
@@ -41,4 +41,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def machine(*packages: str) -> str:
     """Says what a figure was measured with."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
-    return f"Measured on {described()}, CPython {platform.python_version()}, {versions}."
+    processor = describe_processor()
+    return f"Measured on {processor}, CPython {platform.python_version()}, {versions}."

@@ -1,4 +1,4 @@
-"""The processor, and the instruction set that a run is capped at: ours and the rivals'."""
+"""Names the processor, and limits the instruction set that the libraries use."""
 
 import os
 import platform
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from seqloom._rust import _native
 
-# How people write what SEQLOOM_SIMD names.
+# The usual spelling of each name that SEQLOOM_SIMD takes.
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "no vectors"}
 
-# What each library reads as it starts: ours; torch, and what its compiler writes; MKL and
-# oneDNN within torch; OpenBLAS, where Haswell is the kernel of every AVX2 processor;
-# NumPy's loops; jax. A library that is not named takes what the processor has.
+# The environment variables that the libraries read when they start, in this order: seqloom;
+# torch and its compiler; MKL and oneDNN, which torch contains; OpenBLAS, whose Haswell
+# kernels use AVX2; NumPy; jax. Any other library uses all that the processor has.
 CAPS = {
     "avx2": {
         "SEQLOOM_SIMD": "avx2",
@@ -27,38 +27,45 @@ CAPS = {
 
 
 def cap(name: str) -> None:
-    """Starts this program again with every library capped at an instruction set."""
-    wanted = CAPS[name]
-    if wanted.items() <= os.environ.items():
-        return
+    """Restarts this program with the instruction set of every library limited."""
+    variables = CAPS[name]
+    if variables.items() <= os.environ.items():
+        return  # this is the restarted program
     command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
-    os.execve(  # noqa: S606  # this program, again
-        sys.executable, command, {**os.environ, **wanted}
+    os.execve(  # noqa: S606  # restarts this program
+        sys.executable, command, {**os.environ, **variables}
     )
 
 
-def kind() -> str:
-    """Names the processor and the instruction set, as a heading of the page has them."""
-    return f"{_name()}, {NAMES[_native.simd()]}"
+def name_processor() -> str:
+    """Returns the processor and the instruction set, for a heading of the page."""
+    return f"{_read_name()}, {NAMES[_native.simd()]}"
 
 
-def is_avx512() -> bool:
-    """Whether kernels use AVX-512 in this run."""
+def uses_avx512() -> bool:
+    """Returns True if the kernels of seqloom use AVX-512 in this run."""
     return _native.simd() == "avx512"
 
 
-def described() -> str:
-    """Says more of the processor: its generation, its cores and how busy they were."""
-    facts = (_fact("cpu family"), _fact("model"), os.cpu_count(), os.getloadavg()[0])
-    return "{}, family {}, model {} ({} cores, load {:.1f})".format(kind(), *facts)
+def describe_processor() -> str:
+    """Returns the processor with its family, model, number of cores and load."""
+    facts = (
+        _read_fact("cpu family"),
+        _read_fact("model"),
+        os.cpu_count(),
+        os.getloadavg()[0],
+    )
+    return "{}, family {}, model {} ({} cores, load {:.1f})".format(
+        name_processor(), *facts
+    )
 
 
-def _name() -> str:
-    """The name that the processor gives itself."""
-    return _fact("model name").replace("(R)", "") or platform.machine()
+def _read_name() -> str:
+    """Returns the model name of the processor; the architecture where there is none."""
+    return _read_fact("model name").replace("(R)", "") or platform.machine()
 
 
-def _fact(wanted: str) -> str:
-    """What the kernel knows of the first core."""
+def _read_fact(wanted: str) -> str:
+    """Reads a field of the first core from /proc/cpuinfo; "" if it is not there."""
     facts = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
     return next((value.strip() for key, _, value in facts if key.strip() == wanted), "")

@@ -1,4 +1,4 @@
-"""Those who multiply; each in a process of its own, which sleeps while others work."""
+"""Runs the matrix products of each library in a separate process, one process at a time."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks._measure import HOME
-from benchmarks._processor import is_avx512
+from benchmarks._processor import uses_avx512
 
 RIVAL = Path(__file__).parent / "rival"
 CRATES = ("gemm", "faer")
@@ -17,7 +17,10 @@ LIBRARIES = ("ours", "OpenBLAS", "torch")
 
 
 class Shape(NamedTuple):
-    """A product: (rows, depth) by (depth, columns); `t` where one is transposed."""
+    """The shape of a product: (rows, depth) times (depth, columns).
+
+    `layout` has one letter for each operand: "t" if it is transposed, "n" if it is not.
+    """
 
     layout: str
     rows: int
@@ -27,22 +30,22 @@ class Shape(NamedTuple):
 
     @property
     def operations(self) -> int:
-        """Multiplications and additions."""
+        """Returns the number of multiplications and additions."""
         return 2 * self.rows * self.depth * self.columns
 
 
 class Side:
-    """A process that multiplies when it is asked.
+    """A process in which one library computes products on request.
 
     Args:
-        name: Of the library.
-        threads: How many it may use.
+        name: The name of the library.
+        threads: The number of threads that it may use.
     """
 
     def __init__(self, name: str, threads: int) -> None:
         self.name, self.threads = name, threads
         if name in CRATES:
-            command = [str(_built())]
+            command = [str(_build_rival())]
         else:
             command = [
                 sys.executable,
@@ -51,34 +54,34 @@ class Side:
                 name,
                 str(threads),
             ]
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         self.process: Any = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=HOME,
-            env={**os.environ, **dict.fromkeys(names, str(threads))},
+            env={**os.environ, **dict.fromkeys(variables, str(threads))},
         )
 
-    def seconds(self, shape: Shape, times: int) -> float:
-        """Times one product, as the mean of several."""
-        words = (shape.dtype, shape.layout, shape.rows, shape.depth, shape.columns)
-        line = " ".join(map(str, (self.name, *words, self.threads, times)))
+    def measure(self, shape: Shape, repetitions: int) -> float:
+        """Returns the mean time of one product in seconds, over several repetitions."""
+        fields = (shape.dtype, shape.layout, shape.rows, shape.depth, shape.columns)
+        line = " ".join(map(str, (self.name, *fields, self.threads, repetitions)))
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
     def close(self) -> None:
-        """Ends the process."""
+        """Closes the input of the process, which then ends, and waits for it."""
         self.process.stdin.close()
         self.process.wait()
 
 
 @cache
-def _built() -> Path:
-    """Compiles the program of the crates, for the instruction set of this run."""
-    features = ["--features", "avx512"] if is_avx512() else []
+def _build_rival() -> Path:
+    """Compiles the Rust program that calls the crates, for this run's instruction set."""
+    features = ["--features", "avx512"] if uses_avx512() else []
     target = HOME / "target" / ("rival-avx512" if features else "rival")
     command = ["cargo", "build", "--release", "--quiet", *features]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}

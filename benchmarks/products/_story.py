@@ -66,12 +66,12 @@ def _table(threads: int, dtype: str) -> str:
 
 def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:
     """The speed of each side at one product."""
-    once = sides["OpenBLAS"].seconds(shape, 1)
+    once = sides["OpenBLAS"].measure(shape, 1)
     times = max(1, min(MOST, int(SECONDS / once)))
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for _ in range(ROUNDS):
         for side, process in sides.items():
-            seconds[side].append(process.seconds(shape, times))
+            seconds[side].append(process.measure(shape, times))
     speeds = {side: shape.operations / median(each) / 1e9 for side, each in seconds.items()}
     best = max(speed for side, speed in speeds.items() if side != "ours")
     label = f"{name} {shape.layout} {shape.rows} x {shape.depth} x {shape.columns}"

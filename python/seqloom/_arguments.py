@@ -1,4 +1,4 @@
-"""Arguments of public calls: numbers and paths of any common type, or one clear error."""
+"""Checks and converts the arguments of public functions; a wrong one is a clear error."""
 
 import math
 import operator
@@ -9,40 +9,40 @@ from typing import Any
 
 from seqloom.errors import ArgumentError
 
-_MOST = 60
-_SEEDS = 1 << 64
+_MAX_LENGTH = 60  # of a value in an error message, in characters
+_SEED_LIMIT = 1 << 64
 
 
 def shown(value: object) -> str:
-    """Writes a value for an error message, on one line and not longer than half of it.
+    """Formats a value for an error message, on one short line.
 
     Args:
-        value: What was given.
+        value: The value that the user gave.
 
     Returns:
-        Its repr; of a long one, the beginning.
+        Its repr; if that is longer than 60 characters, the beginning and "...".
 
     Examples:
         >>> shown("20"), len(shown("A" * 1000))
         ("'20'", 60)
     """
     text = " ".join(repr(value).split())
-    return text if len(text) <= _MOST else text[: _MOST - 3] + "..."
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
 def as_whole(name: str, value: object, *, least: int = 0) -> int:
-    """Takes a whole number of any type: Python's, NumPy's, or an array of one number.
+    """Converts an integer of Python, NumPy or another array library to ``int``.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
-        least: The smallest that makes sense.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
+        least: The smallest valid value.
 
     Returns:
-        The same as an ``int``.
+        The value as an ``int``.
 
     Raises:
-        ArgumentError: It is no whole number, or below ``least``. True and False are none.
+        ArgumentError: It is not an integer, or below ``least``. A bool is not an integer.
 
     Examples:
         >>> import numpy as np
@@ -50,51 +50,51 @@ def as_whole(name: str, value: object, *, least: int = 0) -> int:
         20
     """
     try:
-        found = None if isinstance(value, bool) else operator.index(value)  # pyright: ignore[reportArgumentType]
+        number = None if isinstance(value, bool) else operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
-        found = None
-    if found is None or found < least:
+        number = None
+    if number is None or number < least:
         raise ArgumentError(
             f"{name} must be a whole number and at least {least}, got {shown(value)}"
         )
-    return found
+    return number
 
 
 def as_seed(value: object, name: str = "seed") -> int:
-    """Takes the seed of random numbers, whether or not some are drawn.
+    """Converts the seed of a random generator to ``int``, even if no number is drawn.
 
     Args:
-        value: What was given.
-        name: What the error calls it.
+        value: The value that the user gave.
+        name: The name of the argument, for the error.
 
     Returns:
-        The same as an ``int``.
+        The value as an ``int``.
 
     Raises:
-        ArgumentError: It is no whole number from 0 to below 2**64.
+        ArgumentError: It is not an integer from 0 to 2**64 - 1.
 
     Examples:
         >>> as_seed(7)
         7
     """
     seed = as_whole(name, value)
-    if seed >= _SEEDS:
+    if seed >= _SEED_LIMIT:
         raise ArgumentError(f"{name} must be below 2**64, got {seed}")
     return seed
 
 
 def as_flag(name: str, value: Any) -> bool:
-    """Takes True or False, as Python, NumPy or a number has it.
+    """Converts True or False of Python or NumPy, or the integer 1 or 0, to ``bool``.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
 
     Returns:
-        The same as a ``bool``.
+        The value as a ``bool``.
 
     Raises:
-        ArgumentError: It is neither: a text such as ``"no"`` would count as true.
+        ArgumentError: It is neither. A string is refused: ``bool("no")`` is True.
 
     Examples:
         >>> as_flag("shuffle", 1)
@@ -107,18 +107,18 @@ def as_flag(name: str, value: Any) -> bool:
 
 
 def as_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """Takes one of some words.
+    """Checks that a value is one of the allowed words.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
-        choices: The words.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
+        choices: The allowed words.
 
     Returns:
         The word.
 
     Raises:
-        ArgumentError: It is none of them.
+        ArgumentError: It is not one of them.
 
     Examples:
         >>> as_choice("unlabelled", "skip", ("error", "skip"))
@@ -126,20 +126,20 @@ def as_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """
     if isinstance(value, str) and value in choices:
         return value
-    *first, last = [f'"{word}"' for word in choices]
-    listed = f"{', '.join(first)} or {last}" if first else last
+    *others, last = [f'"{word}"' for word in choices]
+    listed = f"{', '.join(others)} or {last}" if others else last
     raise ArgumentError(f"{name} must be {listed}, got {shown(value)}")
 
 
 def check_function(name: str, value: Any) -> None:
-    """Refuses what cannot be called; None stands for no function.
+    """Refuses a value that is neither callable nor None.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
 
     Raises:
-        ArgumentError: It is no function.
+        ArgumentError: It is not callable.
 
     Examples:
         >>> check_function("on_progress", print)
@@ -149,14 +149,14 @@ def check_function(name: str, value: Any) -> None:
 
 
 def check_sized(name: str, value: Any) -> None:
-    """Refuses what has no length, or is a text where items are meant.
+    """Refuses a value without a length, and a string, whose items are only letters.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
 
     Raises:
-        ArgumentError: It holds no items.
+        ArgumentError: It has no length, or it is a string or a class.
 
     Examples:
         >>> check_sized("dataset", [1, 2])
@@ -169,19 +169,19 @@ def check_sized(name: str, value: Any) -> None:
 def as_number(
     name: str, value: Any, *, expected: str = "a number", least: float = -math.inf
 ) -> float:
-    """Takes a finite number of any type but text.
+    """Converts a finite number of any numeric type to ``float``; refuses strings.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
-        expected: What the error asks for.
-        least: The smallest that makes sense.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
+        expected: What the error says is expected.
+        least: The smallest valid value.
 
     Returns:
-        The same as a ``float``.
+        The value as a ``float``.
 
     Raises:
-        ArgumentError: It is no number, not finite, or below ``least``.
+        ArgumentError: It is not a number, not finite, or below ``least``.
 
     Examples:
         >>> import numpy as np
@@ -189,25 +189,25 @@ def as_number(
         0.5
     """
     is_number = hasattr(value, "__float__") and not isinstance(value, bool)
-    found = float(value) if is_number and not getattr(value, "ndim", 0) else math.nan
-    if not (math.isfinite(found) and found >= least):
+    number = float(value) if is_number and not getattr(value, "ndim", 0) else math.nan
+    if not (math.isfinite(number) and number >= least):
         raise ArgumentError(f"{name} must be {expected}, got {shown(value)}")
-    return found
+    return number
 
 
 def as_path(name: str, value: object, *, expected: str = "a path") -> Path:
-    """Takes the name of a file or folder: text, bytes or a path.
+    """Converts the path of a file or folder, as str, bytes or PathLike, to ``Path``.
 
     Args:
-        name: What the error calls it.
-        value: What was given.
-        expected: What the error asks for.
+        name: The name of the argument, for the error.
+        value: The value that the user gave.
+        expected: What the error says is expected.
 
     Returns:
         The path.
 
     Raises:
-        ArgumentError: It is nothing of the kind.
+        ArgumentError: It is none of these.
 
     Examples:
         >>> str(as_path("out", b"runs/splice"))

@@ -1,5 +1,5 @@
-//! The instruction set that every kernel runs on: the widest that this processor has, or
-//! what the environment variable `SEQLOOM_SIMD` caps it at.
+//! Chooses the SIMD instruction set of all kernels: the widest that this processor has, or the
+//! one that the environment variable `SEQLOOM_SIMD` names.
 
 use std::sync::LazyLock;
 
@@ -7,31 +7,33 @@ use pulp::{Arch, WithSimd};
 
 use crate::{Error, Result};
 
-/// The environment variable that caps the instruction set.
+/// The environment variable that names the instruction set.
 const VARIABLE: &str = "SEQLOOM_SIMD";
 
-/// Asked for once: a process keeps its instruction set.
+/// The instruction set of this process. It is chosen once, at the first use.
 static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
 
-/// Runs a kernel on the chosen instruction set. What is not inlined into the kernel is
-/// compiled for the oldest processor.
+/// Runs a kernel on the chosen instruction set. A function that the kernel calls must be inlined
+/// into it: otherwise it is compiled for the baseline instruction set, without wide vectors.
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     ARCH.dispatch(kernel)
 }
 
-/// The chosen instruction set: `"avx512"`, `"avx2"`, `"neon"` or `"portable"`.
+/// Returns the name of the chosen instruction set: `"avx512"`, `"avx2"`, `"neon"` or
+/// `"portable"`.
 pub fn name() -> &'static str {
     name_of(*ARCH)
 }
 
-/// The token of AVX2, FMA and BMI2, unless this processor lacks them or the cap forbids them.
+/// Returns the token that allows AVX2, FMA and BMI2; `None` if this processor lacks them or
+/// `SEQLOOM_SIMD` names a narrower instruction set.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn avx2() -> Option<pulp::x86::V3> {
     match *ARCH {
         Arch::V3(simd) => Some(simd),
-        // Whoever has AVX-512 has AVX2.
+        // A processor with AVX-512 has AVX2 too.
         Arch::V4(_) => pulp::x86::V3::try_new(),
         _ => None,
     }
@@ -41,7 +43,8 @@ pub fn avx2() -> Option<pulp::x86::V3> {
 ///
 /// # Errors
 ///
-/// [`Error::Argument`] if `SEQLOOM_SIMD` names none, or one that this processor lacks.
+/// [`Error::Argument`] if `SEQLOOM_SIMD` is not the name of an instruction set, or names one
+/// that this processor lacks.
 pub fn choose() -> Result<Arch> {
     match std::env::var_os(VARIABLE) {
         Some(cap) if !cap.is_empty() => capped(&cap.to_string_lossy()),
@@ -49,7 +52,7 @@ pub fn choose() -> Result<Arch> {
     }
 }
 
-/// The instruction set of a name.
+/// Returns the instruction set with a name.
 fn capped(cap: &str) -> Result<Arch> {
     let offered = offered();
     let chosen = offered.iter().find(|arch| name_of(**arch) == cap);
@@ -64,7 +67,7 @@ fn capped(cap: &str) -> Result<Arch> {
     })
 }
 
-/// The instruction sets that this processor has, widest first.
+/// Lists the instruction sets that this processor has, widest first.
 fn offered() -> Vec<Arch> {
     let mut offered = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -78,7 +81,7 @@ fn offered() -> Vec<Arch> {
     offered
 }
 
-/// The name of an instruction set.
+/// Returns the name of an instruction set.
 fn name_of(arch: Arch) -> &'static str {
     match arch {
         #[cfg(target_arch = "x86_64")]
