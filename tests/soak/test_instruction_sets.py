@@ -16,14 +16,9 @@ NARROWER = {"avx512": ["avx2", "portable"], "portable": []}.get(
 )
 # The tests of what runs in our kernels: files, codes, and numbers on NumPy.
 TESTS = [
-    "tests/io",
-    "tests/encode",
-    "tests/augment",
-    "tests/data",
-    "tests/nn",
-    "tests/optim",
-]
-TESTS += ["tests/tensor/backends", "tests/tensor/agreement", "tests/tensor/plan"]
+    f"tests/{each}"
+    for each in ("io", "encode", "augment", "data", "nn", "optim", "tensor/backends")
+] + ["tests/tensor/agreement", "tests/tensor/plan"]
 
 
 def run(command, cap):

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::panels::{LARGE, SMALL};
 use super::{Lines, turn::turn};
 use crate::{Float, machine};
 
@@ -134,17 +133,21 @@ const AHEAD: usize = 8;
 /// Lines that are packed together: some cache lines of each place.
 const TOGETHER: usize = 48;
 
-/// Copies as many numbers as a panel of the left factor has, or any others.
+/// Copies as many numbers as a left panel has lines, eight or six, or any others.
 #[inline(always)]
 fn copy_few<T: Float>(values: &[T], out: &mut [T]) {
-    if let (Ok(values), Ok(out)) = (values.try_into(), (&mut *out).try_into()) {
-        let (values, out): (&[T; LARGE.0], &mut [T; LARGE.0]) = (values, out);
+    match values.len() {
+        8 => copy_exactly::<T, 8>(values, out),
+        6 => copy_exactly::<T, 6>(values, out),
+        _ => out.copy_from_slice(values),
+    }
+}
+
+/// Copies so many numbers that the compiler knows the count.
+#[inline(always)]
+fn copy_exactly<T: Float, const N: usize>(values: &[T], out: &mut [T]) {
+    if let (Some(values), Some(out)) = (values.first_chunk::<N>(), out.first_chunk_mut::<N>()) {
         *out = *values;
-    } else if let (Ok(values), Ok(out)) = (values.try_into(), (&mut *out).try_into()) {
-        let (values, out): (&[T; SMALL.0], &mut [T; SMALL.0]) = (values, out);
-        *out = *values;
-    } else {
-        out.copy_from_slice(values);
     }
 }
 

@@ -200,7 +200,7 @@ def _is_frozen(value: Any) -> bool:
 def replaced(value: Any, given: Iterator[Any], backend: Backend) -> Any:
     """The arguments with the next of `given` for each input."""
     if isinstance(value, _WHOLE):
-        return value
+        return cast("Any", value)
     if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
         return next(given)
     if isinstance(value, Gradients):
