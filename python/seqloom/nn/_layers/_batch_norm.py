@@ -8,7 +8,7 @@ from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Buffer, Param
-from seqloom.nn.functional._kinds import LAYER, require_same_dtype
+from seqloom.nn.functional._dtypes import LAYER, require_same_dtype
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import apply
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._kinds import is_inexact, require_floats, require_numbers
+from seqloom.nn.functional._dtypes import is_inexact, require_floats, require_numbers
 from seqloom.tensor import apply, split
 
 if TYPE_CHECKING:

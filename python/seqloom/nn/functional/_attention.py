@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn.functional._dtypes import ATTENTION, require_same_dtype
 from seqloom.nn.functional._geometry import number
-from seqloom.nn.functional._kinds import ATTENTION, require_same_dtype
 from seqloom.nn.functional._operands import beside, on_host
 from seqloom.tensor import Tensor, apply
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
+from seqloom.nn.functional._dtypes import LAYER, require_same_dtype
 from seqloom.nn.functional._geometry import (
     number,
     of_one_or_many,
@@ -12,7 +13,6 @@ from seqloom.nn.functional._geometry import (
     require_axes,
     require_window,
 )
-from seqloom.nn.functional._kinds import LAYER, require_same_dtype
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:

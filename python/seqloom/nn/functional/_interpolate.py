@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._kinds import require_floats
+from seqloom.nn.functional._dtypes import require_floats
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import apply
 

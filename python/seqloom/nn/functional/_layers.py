@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._kinds import LAYER, require_floats, require_same_dtype
+from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:

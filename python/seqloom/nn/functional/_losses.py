@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn.functional._kinds import require_floats
+from seqloom.nn.functional._dtypes import require_floats
 from seqloom.nn.functional._operands import beside, reduced
 from seqloom.tensor import apply
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ShapeError
-from seqloom.nn.functional._kinds import LAYER, require_floats, require_same_dtype
+from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
 from seqloom.nn.functional._operands import beside
 from seqloom.tensor import Tensor, apply
 

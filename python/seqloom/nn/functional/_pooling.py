@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
+from seqloom.nn.functional._dtypes import require_floats, require_numbers
 from seqloom.nn.functional._geometry import number, of_one_or_many, pair, require_pool
-from seqloom.nn.functional._kinds import require_floats, require_numbers
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
