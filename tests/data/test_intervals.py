@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from seqloom.data import IntervalDataset, SequenceDataset, Subset, folds, split, windows
-from seqloom.encode import OneHot
+from seqloom.encode import Integer, OneHot
 from seqloom.errors import (
     ArgumentError,
     FormatError,
@@ -542,3 +542,25 @@ def test_labels_are_found_by_the_place_of_the_file_whatever_the_width(genome, be
 def test_windows_find_the_home_folder(genome, monkeypatch):
     monkeypatch.setenv("HOME", str(genome.parent))
     assert windows("~/g.fa", 100).ids == windows(genome, 100).ids
+
+
+@pytest.fixture
+def protein(tmp_path):
+    (tmp_path / "p.fa").write_text(">p\nMKVLAW\n")
+    return tmp_path / "p.fa"
+
+
+@pytest.mark.parametrize("encoder", [OneHot("protein"), Integer("protein")], ids=["o", "i"])
+def test_a_protein_is_padded_with_x_not_asparagine(protein, encoder):
+    tiles = windows(protein, 4, edge="pad", encoder=encoder)
+    expected = SequenceDataset(["MKVL", "AWXX"], encoder=encoder).batch([0, 1])
+    np.testing.assert_array_equal(tiles.batch([0, 1])["inputs"], expected["inputs"])
+
+
+def test_a_protein_has_no_minus_strand(protein):
+    table = {"chrom": ["p"], "start": [0], "stop": [4], "strand": ["-"]}
+    with pytest.raises(ArgumentError, match="a protein has no other strand"):
+        IntervalDataset(protein, table, encoder=Integer("protein"))
+    data = IntervalDataset(protein, table, encoder=Integer("protein"), strand=False)
+    expected = Integer("protein").batch([b"MKVL"])[0]
+    np.testing.assert_array_equal(data[0]["inputs"], expected)

@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
+import seqloom as sl
 from seqloom._demo import path
 from seqloom.augment import ReverseComplement
 from seqloom.data import SequenceDataset
@@ -210,3 +211,41 @@ def test_letters_of_records_that_are_left_out_are_not_counted(fasta):
     labels = {"a": "x", "c": "y"}
     data = SequenceDataset(path, encoder=OneHot("dna"), labels=labels, unlabelled="skip")
     assert data.report["letters"]["N"] == 2
+
+
+@pytest.mark.parametrize(
+    ("augment", "message"),
+    [
+        (sl.augment.Shift(2), 'Shift writes N, .* letter="X"'),
+        (sl.augment.Mask(0.5), 'Mask writes N, .* letter="X"'),
+        (sl.augment.Mutate(0.1), 'Mutate is of nucleotides, .* alphabet="protein"'),
+        (
+            sl.augment.ReverseComplement(),
+            "ReverseComplement is of nucleotides, .* leave it",
+        ),
+        (sl.augment.Compose([sl.augment.Crop(2), sl.augment.Shift(1)]), "Shift writes N"),
+    ],
+    ids=range(5),
+)
+def test_a_protein_is_not_changed_as_nucleotides_are(augment, message):
+    encoder = sl.encode.Integer("protein")
+    with pytest.raises(ArgumentError, match=message):
+        SequenceDataset(["MKVLAW"], encoder=encoder, augment=augment)
+
+
+@pytest.mark.parametrize(
+    "augment",
+    [
+        sl.augment.Shift(2, letter="X"),
+        sl.augment.Shift(2, mode="roll"),
+        sl.augment.Mask(0.5, letter="X"),
+        sl.augment.Mutate(0.1, alphabet="protein"),
+        sl.augment.ShuffleKmers(),
+    ],
+    ids=range(5),
+)
+def test_what_is_made_for_proteins_changes_them(augment):
+    encoder = sl.encode.Integer("protein")
+    data = SequenceDataset(["MKVLAW"], encoder=encoder, augment=augment)
+    expected = encoder.batch([augment(b"MKVLAW", sl.Key(0, 0, 0))])[0]
+    np.testing.assert_array_equal(data[0]["inputs"], expected)

@@ -49,7 +49,7 @@ class SequenceBatches(NumberedItems):
         super().__init__()
         self.paths: tuple[str, ...] = paths
         self.encoder = encoder
-        self.augment = checked_augment(augment)
+        self.augment = checked_augment(augment, encoder)
         self.seed = as_seed(seed)
         # What no random number enters is the same in every epoch.
         self._epoch = Epoch() if self._is_random else None

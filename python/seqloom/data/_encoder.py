@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from seqloom.augment import Augmentation
 from seqloom.encode._policy import ALPHABETS
 from seqloom.errors import ArgumentError
 
@@ -60,8 +61,8 @@ def check_encoder(encoder: Any) -> None:
         )
 
 
-def checked_augment(augment: Any) -> Any:
-    """Refuses what cannot change a sequence, such as a class instead of a value."""
+def checked_augment(augment: Any, encoder: Any) -> Any:
+    """Refuses what cannot change a sequence, or puts nucleotides into a protein."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
             "augment must be one such as sl.augment.ReverseComplement(), or a function of "
@@ -72,7 +73,34 @@ def checked_augment(augment: Any) -> Any:
             f"augment is called with letters and a key, which {augment!r} does not take: "
             "write it as lambda letters, key: ..."
         )
+    if getattr(encoder, "alphabet", None) == "protein":
+        _check_of_protein(augment)
     return augment
+
+
+def _check_of_protein(augment: Any) -> None:
+    """Refuses augmentations of nucleotides, of which some letters are residues too."""
+    for member in getattr(augment, "members", ()):
+        _check_of_protein(member)
+    if not isinstance(augment, Augmentation):
+        return
+    name = type(augment).__name__
+    if getattr(augment, "alphabet", None) in ("dna", "rna", "iupac"):
+        advice = (
+            "leave it out" if name == "ReverseComplement" else 'give alphabet="protein"'
+        )
+        raise ArgumentError(
+            f"augment: {name} is of nucleotides, but the encoder reads proteins: {advice}"
+        )
+    if getattr(augment, "letter", "") in ("N", "n") and _fills(augment):
+        raise ArgumentError(
+            f'augment: {name} writes N, which is asparagine in a protein: give letter="X"'
+        )
+
+
+def _fills(augment: Any) -> bool:
+    """Tells whether an augmentation writes its letter: a shift that rolls does not."""
+    return getattr(augment, "mode", "fill") == "fill"
 
 
 def _takes_letters_and_key(augment: Any) -> bool:

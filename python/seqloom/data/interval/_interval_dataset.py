@@ -17,7 +17,7 @@ from seqloom.data._items import SequenceItems
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._intervals import SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
-from seqloom.data.interval._strand import alphabet_of, padded, turn
+from seqloom.data.interval._strand import alphabet_of, check_strands, padded, turn
 from seqloom.data.label._interval_labels import label_intervals
 from seqloom.data.label._labels import check_task
 from seqloom.data.label._missing import MISSING
@@ -62,8 +62,8 @@ class IntervalDataset(SequenceItems):
         jitter: Each part is moved by up to so many letters to either side, as seed, epoch
             and ordinal say; it shows what really stands there.
         edge: What happens where a part, jitter and all, leaves its sequence: ``"error"``;
-            ``"pad"`` puts N there; ``"drop"`` leaves the interval out and counts it in
-            ``report``.
+            ``"pad"`` puts N there (X where the encoder is of proteins); ``"drop"`` leaves
+            the interval out and counts it in ``report``.
         labels: A column of the intervals by its name, or several of numbers; one label for
             each interval; a dict from id (or name, BED's fourth column) to label; a table
             of labels, or several as paths; ``"file"``: each file of intervals is a class; a
@@ -128,6 +128,8 @@ class IntervalDataset(SequenceItems):
         super().__init__((path,), encoder=encoder, augment=augment, seed=seed)
         self._genome = Genome(path)
         self._intervals: Intervals = read_intervals(intervals)
+        if self.strand:
+            check_strands(self._intervals.strands, encoder)
         self._spans: Spans = spans_of(self._intervals, self._genome, width)
         self._kept = check_edges(
             self._intervals, self._spans, self._genome.lengths, jitter=jitter, edge=edge
@@ -291,7 +293,8 @@ class IntervalDataset(SequenceItems):
         letters = self._genome.fetch(
             real.chroms, real.starts, real.stops, num_threads=num_threads
         )
-        letters = padded(letters, real.starts - wanted.starts, wanted.stops - real.stops)
+        before, after = real.starts - wanted.starts, wanted.stops - real.stops
+        letters = padded(letters, before, after, encoder=self.encoder)
         if self.strand:
             turn(letters, self._intervals.strands[self._kept[rows]] < 0, self._alphabet)
         return self._ids(rows), (letters, None)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LETTERS = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _OTHERS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
+# N is asparagine in a protein.
+_PADS = {"protein": ord("X")}
 _PAD = ord("N")
 
 
@@ -57,12 +59,25 @@ def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
     return alphabet or (own if own in _TABLES else None)
 
 
-def padded(letters: Ragged, before: NDArray[np.int64], after: NDArray[np.int64]) -> Ragged:
-    """Puts N before and behind rows."""
+def check_strands(strands: NDArray[np.int64], encoder: Any) -> None:
+    """Refuses the minus strand of what has none."""
+    if getattr(encoder, "alphabet", None) == "protein" and (strands < 0).any():
+        raise ArgumentError(
+            "a protein has no other strand, but intervals lie on the minus strand: "
+            "strand=False (--ignore-strand) reads all as they stand, or give an encoder "
+            "of nucleotides"
+        )
+
+
+def padded(
+    letters: Ragged, before: NDArray[np.int64], after: NDArray[np.int64], *, encoder: Any
+) -> Ragged:
+    """Puts what stands for any letter before and behind rows: N, in proteins X."""
     if not (before.any() or after.any()):
         return letters
     offsets = offsets_of(letters.lengths + before + after)
-    data = np.full(int(offsets[-1]), _PAD, np.uint8)
+    pad = _PADS.get(getattr(encoder, "alphabet", ""), _PAD)
+    data = np.full(int(offsets[-1]), pad, np.uint8)
     starts: list[int] = (offsets[:-1] + before).tolist()
     for start, row in zip(starts, letters, strict=True):
         data[start : start + row.size] = row

@@ -116,7 +116,7 @@ class SequenceStream(Resumable):
         )
         self.paths = _files(paths, options)
         self.encoder = encoder
-        self.augment = checked_augment(augment)
+        self.augment = checked_augment(augment, encoder)
         self.shuffle_window = shuffle_window
         self.seed = as_seed(seed)
         self.num_threads = num_threads
