@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, RecordError
-from seqloom.nn._parts import Found, field_names, parts_of, walk
+from seqloom.errors import ArgumentError, DTypeError, RecordError
+from seqloom.nn._parts import Found, field_names, overlooked, parts_of, walk
 from seqloom.nn._static import static_of
 from seqloom.nn._stored import Param, Stored
 from seqloom.nn._visitor import tour
@@ -68,6 +68,12 @@ class Module:
                 f"{type(self).__name__}.{name} holds parameters but is not annotated, so "
                 "they would be neither trained nor saved; "
                 f"add `{name}: {type(value).__name__}` to the class"
+            )
+        if name in field_names(type(self)) and (kind := overlooked(value)):
+            raise ArgumentError(
+                f"{type(self).__name__}.{name} holds parameters within a {kind}, so they "
+                "would be neither trained nor saved; hold them in a list, a tuple or a "
+                "dict, or make the class that holds them a Module"
             )
         object.__setattr__(self, name, value)
 
@@ -190,7 +196,7 @@ class Module:
             numpy
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
-        for path, part in self.named(Stored):
+        for path, part in _by_path(self).items():
             part.bind(path, found, key.fold(path))
         return self
 
@@ -235,6 +241,10 @@ class Module:
         Returns:
             This module.
 
+        Raises:
+            DTypeError: The element type is one of whole numbers or truths, which would cut
+                the parameters.
+
         Examples:
             >>> import seqloom as sl
             >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to("numpy", "float64")
@@ -242,6 +252,11 @@ class Module:
             dtype('float64')
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
+        if dtype is not None and found.dtype(found.zeros((), dtype=dtype)).kind in "iub":
+            raise DTypeError(
+                f"parameters are floats; dtype={dtype!r} would cut them: name a type of "
+                'floats, such as "float32"'
+            )
         for _, part in self.named(Stored):
             part.move(found, dtype)
         return self
@@ -336,7 +351,7 @@ class Module:
             >>> list(sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to_record())
             ['weight', 'bias']
         """
-        return Record({path: part.value.numpy() for path, part in self.named(Stored)})
+        return Record({path: each.value.numpy() for path, each in _by_path(self).items()})
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
         """Takes its numbers from a record, which must fit exactly.
@@ -360,7 +375,7 @@ class Module:
             >>> bool((one.weight.numpy() == other.weight.numpy()).all())
             True
         """
-        mine = dict(self.named(Stored))
+        mine = _by_path(self)
         values = {path: np.asarray(record[path]) for path in record if path in mine}
         if problems := list(_misfits(mine, record, values)):
             raise RecordError(
@@ -424,6 +439,20 @@ class Module:
         values = {name: getattr(self, name) for name in field_names(type(self))}
         inside = ", ".join(f"{name}={value!r}" for name, value in values.items())
         return f"{type(self).__name__}({inside})"
+
+
+def _by_path(module: Module) -> dict[str, Stored]:
+    """Its parameters and buffers; two under one path would be one in a record."""
+    found: dict[str, Stored] = {}
+    for path, part in module.named(Stored):
+        if path in found:
+            raise ArgumentError(
+                f"{type(module).__name__} holds two parts under the path {path!r}, of "
+                "which a record would keep one; give them other names (a key 1 beside a "
+                "key '1', or a dot in a key, makes equal paths)"
+            )
+        found[path] = part
+    return found
 
 
 def _misfits(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import ValuesView
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
@@ -46,6 +51,27 @@ def _collect(value: Any, path: str, found: Found) -> None:
     elif isinstance(value, (dict, list, tuple)):
         for key, item in _items(value):
             _collect(item, f"{path}.{key}", found)
+
+
+def overlooked(value: Any) -> str | None:
+    """The class of what holds parts in a field where `walk` does not look for them."""
+    if isinstance(value, (dict, list, tuple)):
+        found = (overlooked(item) for _, item in _items(value))
+        return next((each for each in found if each), None)
+    inside = _hidden(value)
+    return type(value).__name__ if inside and parts_of(inside) else None
+
+
+def _hidden(value: Any) -> list[Any]:
+    """What is in a container that has no place for each part."""
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if issubclass(kind, (set, frozenset, deque, ValuesView)):
+        return list(value)
+    if issubclass(kind, np.ndarray):
+        return value.ravel().tolist() if value.dtype.hasobject else []
+    if is_dataclass(kind) and not hasattr(kind, "named"):
+        return [getattr(value, each.name, None) for each in fields(kind)]
+    return []
 
 
 def _items(value: Any) -> Any:

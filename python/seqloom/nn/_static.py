@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from seqloom.nn._stored import Buffer, Param, Stored
 from seqloom.tensor._leaves import frozen
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from seqloom.tensor._leaves import Leaf
 
 _PLAIN = frozenset({int, float, str, bool, type(None)})
+# An array that is read at each call costs time; a larger one is better a `Buffer`.
+_MOST_BYTES = 1 << 20
 
 
 def static_of(module: Module, found: list[Leaf]) -> Any:
@@ -54,6 +59,13 @@ def _named(value: dict[Any, Any], found: list[Leaf]) -> Any:
     return (type(value), *[(name, _static(each, found)) for name, each in value.items()])
 
 
+def _array(value: np.ndarray[Any, Any], _found: list[Leaf]) -> Any:
+    """An array in a field by its contents, which its owner may write between two calls."""
+    if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
+        return frozen(value)
+    return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
+
+
 def _other(value: Any, _found: list[Leaf]) -> Any:
     """A function, or plain data."""
     return frozen(value)
@@ -65,6 +77,7 @@ _TAKERS: dict[type, Callable[[Any, list[Leaf]], Any]] = {
     list: _row,
     tuple: _row,
     dict: _named,
+    np.ndarray: _array,
 }
 
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.optim._optimizer import Move, Optimizer, is_number
+from seqloom.optim._optimizer import Move, Optimizer, as_patterns, is_number
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
@@ -51,8 +51,9 @@ class AdamW(Optimizer):
                 f"got {betas}, {eps}, {weight_decay}"
             )
         self.betas, self.eps = betas, eps
-        self.weight_decay, self.no_decay = weight_decay, no_decay
-        self.one_scale = one_scale
+        self.weight_decay = weight_decay
+        self.no_decay = as_patterns("no_decay", no_decay)
+        self.one_scale = as_patterns("one_scale", one_scale)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """One fused pass over all parameters but those of one scale."""

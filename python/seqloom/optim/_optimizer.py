@@ -233,6 +233,15 @@ def _refuse_other_types(moves: list[Move], backend: Backend, error: Exception) -
             ) from error
 
 
+def as_patterns(name: str, given: Any) -> tuple[str, ...]:
+    """Paths of parameters; a text would be taken as one pattern for each letter."""
+    if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+        raise ArgumentError(
+            f'{name} takes a tuple of paths, such as ("*.bias",); got {given!r}'
+        )
+    return tuple(given)
+
+
 def is_number(value: Any, least: float = 0, below: float = math.inf) -> bool:
     """Whether a value is a number from the least up and below the other; NaN is none."""
     return isinstance(value, Real) and least <= float(value) < below

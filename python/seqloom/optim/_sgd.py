@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.optim._optimizer import Move, Optimizer, is_number
+from seqloom.optim._optimizer import Move, Optimizer, as_patterns, is_number
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -46,7 +46,8 @@ class SGD(Optimizer):
                 f"for nesterov; got {momentum}, {weight_decay}, {nesterov}"
             )
         self.momentum, self.nesterov = momentum, nesterov
-        self.weight_decay, self.no_decay = weight_decay, no_decay
+        self.weight_decay = weight_decay
+        self.no_decay = as_patterns("no_decay", no_decay)
         self.states = ("momentum",) if momentum else ()
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
