@@ -564,3 +564,15 @@ def test_a_protein_has_no_minus_strand(protein):
     data = IntervalDataset(protein, table, encoder=Integer("protein"), strand=False)
     expected = Integer("protein").batch([b"MKVL"])[0]
     np.testing.assert_array_equal(data[0]["inputs"], expected)
+
+
+def test_parquet_is_named_and_its_data_frame_is_read(genome, tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "a.parquet"
+    pandas.DataFrame({"chrom": ["chr1"], "start": [1], "end": [5]}).to_parquet(path)
+    with pytest.raises(
+        FormatError, match=r"found Parquet: save it as CSV, or .* data frame"
+    ):
+        IntervalDataset(genome, path)
+    assert IntervalDataset(genome, pandas.read_parquet(path)).ids == ["chr1:1-5(.)"]

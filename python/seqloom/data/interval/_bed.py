@@ -137,9 +137,13 @@ def _cells(line: str) -> list[str]:
 def _names(path: str, number: int, cells: list[str]) -> list[str]:
     """Names the columns of BED by their number."""
     if not all(cell.isprintable() for cell in cells):
+        found = (
+            "Parquet: save it as CSV, or in Python give the data frame"
+            if cells[0].startswith("PAR1")
+            else "other data; a PLINK .bed holds genotypes"
+        )
         raise FormatError(
-            f"{path}: expected intervals as text, found other data; a PLINK .bed holds "
-            "genotypes",
+            f"{path}: expected intervals as text, found {found}",
             path=path,
         )
     if len(cells) < _LEAST:
