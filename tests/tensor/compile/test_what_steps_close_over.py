@@ -364,3 +364,54 @@ def test_an_iterator_that_the_step_makes_is_no_fault():
 
     x = sl.tensor.backend("numpy").tensor([1.0])
     assert sl.tensor.compile(step)(x).tolist() == [7]
+
+
+changed = 0
+
+
+def counts_in_a_global(x):
+    global changed  # noqa: PLW0603
+    changed += 1
+    return x * changed
+
+
+def counts_in_a_variable():
+    changed = 0
+
+    def step(x):
+        nonlocal changed
+        changed += 1
+        return x * changed
+
+    return step
+
+
+def counts_in_a_function_that_it_calls():
+    return lambda x: counts_in_a_global(x) + 1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [counts_in_a_global, counts_in_a_variable(), counts_in_a_function_that_it_calls()],
+)
+def test_a_step_that_reads_and_changes_a_name_around_it_is_refused(step: Any):
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    compiled: Any = sl.tensor.compile(step)
+    with pytest.raises(CaptureError, match=r"reads and changes changed.*around it"):
+        compiled(x)
+
+
+def test_a_step_may_change_its_own_variables():
+    def step(x):
+        total = x * 0
+
+        def add(part):
+            nonlocal total
+            total = total + part
+
+        add(x)
+        add(x)
+        return total
+
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    assert sl.tensor.compile(step)(x).item() == step(x).item() == 2.0

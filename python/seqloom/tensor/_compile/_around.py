@@ -92,6 +92,8 @@ class Around:
             return
         is_step = not self._seen  # whose defaults are among its arguments
         self._seen.add(known)
+        if needed:
+            _require_unwritten(function)
         for read in _reads_of(function, owner, needed=needed):
             self._take(read)
         for read in () if is_step else _defaults(function, needed=needed):
@@ -107,6 +109,23 @@ class Around:
             raise _moves_on(read)
         self._reads.append(read)
         self._follow(value, needed=read.needed)
+
+
+def _require_unwritten(function: FunctionType) -> None:
+    """Refuses a name around the step that it reads and writes, as ``calls += 1`` does."""
+    own = function.__code__
+    for code in _codes(own):
+        lines = [(each.opname, each.argval) for each in dis.get_instructions(code)]
+        written = {name for kind, name in lines if kind == "STORE_GLOBAL"}
+        around = {name for kind, name in lines if kind == "STORE_DEREF"}
+        written |= around & set(own.co_freevars)
+        for kind, name in lines:
+            if kind in ("LOAD_GLOBAL", "LOAD_DEREF") and name in written:
+                raise CaptureError(
+                    f"the compiled step reads and changes {name}, which stands around it; "
+                    "that would happen once instead of at every call: pass it as an "
+                    "argument, and change it outside of the step"
+                )
 
 
 def _moves_on(read: Read) -> CaptureError:
