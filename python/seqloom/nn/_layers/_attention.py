@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_whole
 from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._layers._linear import Linear
@@ -43,13 +44,27 @@ class SelfAttention(Module):
     def __init__(
         self, width: int, heads: int, *, dropout: float = 0.0, causal: bool = False
     ) -> None:
+        width, heads = as_whole("width", width, least=1), as_whole("heads", heads, least=1)
         if width % heads:
             raise ArgumentError(f"{heads} heads cannot share a width of {width}")
         self.inputs, self.output = Linear(width, 3 * width), Linear(width, width)
         self.heads, self.dropout, self.causal = heads, dropout, causal
 
     def __call__(self, x: Tensor, mask: Any = None, *, key: Key | None = None) -> Tensor:
-        """``(n, l, width)`` to the same; `mask` is true where a place may be looked at."""
+        """``(n, l, width)`` to the same; `mask` is true where a place may be looked at.
+
+        Args:
+            x: ``(n, l, width)``.
+            mask: What broadcasts to ``(n, heads, l, l)``; one of keys, ``(n, l)``, is
+                ``mask[:, None, None, :]``.
+            key: What dropout draws from, in training.
+
+        Returns:
+            ``(n, l, width)``.
+
+        Raises:
+            ArgumentError: Dropout has no key.
+        """
         rows, places, width = x.shape
         rate = self.dropout if self.training else 0.0
         if rate and key is None:

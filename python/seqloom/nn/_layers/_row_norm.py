@@ -8,6 +8,7 @@ from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param
+from seqloom.nn.functional._norms import axes_of
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
@@ -32,7 +33,7 @@ class LayerNorm(Module):
     eps: float
 
     def __init__(self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5) -> None:
-        shape = _axes(normalized_shape)
+        shape = axes_of(normalized_shape)
         self.weight, self.bias = Param(shape, Fill(1.0)), Param(shape, Fill(0.0))
         self.eps = eps
 
@@ -62,14 +63,9 @@ class RMSNorm(Module):
     def __init__(
         self, normalized_shape: int | tuple[int, ...], eps: float | None = None
     ) -> None:
-        self.weight = Param(_axes(normalized_shape), Fill(1.0))
+        self.weight = Param(axes_of(normalized_shape), Fill(1.0))
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
         """Any shape that ends so, to the same shape."""
         return functional.rms_norm(x, self.weight.shape, self.weight.value, self.eps)
-
-
-def _axes(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The lengths of the axes to normalise over."""
-    return (shape,) if isinstance(shape, int) else tuple(shape)

@@ -144,7 +144,7 @@ def _mask(query: Tensor, keys: Tensor, mask: Any) -> Tensor:
     if found.ndim > _AXES or any(size not in (1, whole) for size, whole in ends):
         raise ShapeError(
             f"attention: attn_mask must broadcast to {pairs}, (n, h, l, s); its shape is "
-            f"{found.shape}"
+            f"{found.shape}; a mask of keys (n, s) is mask[:, None, None, :]"
         )
     return found if found.dtype.kind == "b" else beside(query, found, query.dtype)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_whole
 from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
 from seqloom.nn.functional._operands import beside
@@ -68,7 +69,7 @@ def _require_several(x: Tensor) -> None:
 
 def layer_norm(
     x: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Sequence[int] | int,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -77,7 +78,7 @@ def layer_norm(
 
     Args:
         x: ``(..., *normalized_shape)``.
-        normalized_shape: The lengths of the axes to normalise over.
+        normalized_shape: The lengths of the last axes, or of the last one.
         weight: The deviation after, of `normalized_shape`.
         bias: The mean after, of `normalized_shape`.
         eps: Added to the variance.
@@ -103,7 +104,7 @@ def layer_norm(
 
 def rms_norm(
     x: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Sequence[int] | int,
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
@@ -111,7 +112,7 @@ def rms_norm(
 
     Args:
         x: ``(..., *normalized_shape)``.
-        normalized_shape: The lengths of the axes to normalise over.
+        normalized_shape: The lengths of the last axes, or of the last one.
         weight: A factor, of `normalized_shape`.
         eps: Added to the mean square; default the element type's smallest step from 1.
 
@@ -145,9 +146,18 @@ def _require_floats(
         require_same_dtype(name, ("x", "bias"), x, bias)
 
 
-def _rows(x: Tensor, sizes: Sequence[int], *further: Tensor | None) -> tuple[Tensor, Any]:
+def axes_of(shape: Any) -> tuple[int, ...]:
+    """The lengths of the axes to normalise over: one number is that of the last."""
+    kind: Any = type(shape)
+    given: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
+    return tuple(as_whole("normalized_shape", each) for each in given)
+
+
+def _rows(
+    x: Tensor, sizes: Sequence[int] | int, *further: Tensor | None
+) -> tuple[Tensor, Any]:
     """The axes to normalise over as one axis, in all arguments."""
-    sizes = tuple(sizes)
+    sizes = axes_of(sizes)
     if not sizes or x.shape[-len(sizes) :] != sizes:
         raise ShapeError(f"a tensor of shape {x.shape} cannot be normalised over {sizes}")
     if len(sizes) == 1:
