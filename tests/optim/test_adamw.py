@@ -136,8 +136,9 @@ def test_one_scale_is_resumed_bit_for_bit():
 
 
 def test_a_gradient_of_another_type_is_refused_with_both_types_named():
-    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0)).to("numpy", "float64")
     x = layer.backend.tensor(np.ones((4, 3)))
     _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)
+    layer = layer.to("numpy", "float32")
     with pytest.raises(DTypeError, match="weight is of float32, its gradient of float64"):
         sl.optim.AdamW().step(1e-3, layer, grads)
