@@ -148,7 +148,7 @@ def _require_floats(
 
 def axes_of(shape: Any) -> tuple[int, ...]:
     """The lengths of the axes to normalise over: one number is that of the last."""
-    kind: Any = type(shape)
+    kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
     given: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
     return tuple(as_whole("normalized_shape", each) for each in given)
 
