@@ -2,13 +2,16 @@
 
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import seqloom as sl
 from seqloom import nn
-from seqloom.errors import ArgumentError, DTypeError
+from seqloom.errors import ArgumentError, DTypeError, RecordError
 
 KEY = sl.Key(0)
 
@@ -105,3 +108,114 @@ def test_parameters_do_not_become_whole_numbers(dtype):
 def test_one_text_as_paths_without_decay_is_refused(made):
     with pytest.raises(ArgumentError, match=r"no_decay takes a tuple of paths.*got 'bias'"):
         made(no_decay="bias")
+
+
+class Encoder(nn.Module):
+    layer: nn.Linear
+
+    def __init__(self):
+        self.layer = nn.Linear(3, 2)
+
+    def encode(self, x):
+        return self.layer(x)
+
+
+def closing_over(model):
+    return lambda x: model.encode(x) + 1
+
+
+CALLING = {
+    "a bound method": lambda: Encoder().encode,
+    "a partial": lambda: partial(Encoder()),
+    "a partial that": lambda: partial(Encoder().encode),
+    "a function": lambda: closing_over(Encoder()),
+    "a function that": lambda: lambda x, model=Encoder(): model.encode(x),  # noqa: B008
+}
+
+
+@pytest.mark.parametrize("kind", CALLING)
+def test_functions_that_hide_a_module_are_refused(kind):
+    for build in (nn.Sequential, Holder, lambda held: Holder({"a": [held]})):
+        with pytest.raises(ArgumentError, match=f"holds {kind}.*give the module itself"):
+            build(CALLING[kind]())
+
+
+def test_functions_over_parts_that_the_module_holds_are_fields_as_any_other():
+    class Net(nn.Module):
+        encoder: Encoder
+        calls: list[object]
+
+        def __init__(self):
+            self.encoder = Encoder()
+            inner = self.encoder
+            self.calls = [
+                self.run,
+                inner.encode,
+                lambda x: inner.encode(x) + 1,
+                partial(inner),
+            ]
+
+        def run(self, x):
+            return self.encoder.encode(x)
+
+    assert len(Net().calls) == 4
+    assert (
+        len(nn.Sequential(nn.functional.relu, nn.Dropout(0.5).eval, partial(max, 1))) == 3
+    )
+
+
+ONCE = {
+    "generator": lambda: (nn.Linear(2, 2) for _ in range(2)),
+    "map": lambda: map(nn.Linear, [2, 2], [2, 2]),
+    "zip": lambda: zip(layers(), layers(), strict=True),
+}
+
+
+@pytest.mark.parametrize("kind", ONCE)
+def test_parts_that_can_be_read_once_are_refused(kind):
+    for held in (ONCE[kind](), [ONCE[kind]()]):
+        with pytest.raises(ArgumentError, match=rf"holds a {kind}.*list\(\.\.\.\)"):
+            Holder(held)
+
+
+@pytest.mark.parametrize("change", ["freeze", "unfreeze"])
+def test_freezing_what_no_parameter_is_called_is_an_error_with_near_names(change):
+    net = Encoder()
+    for wrong, near in {
+        "layer.wieght": "layer.weight",
+        "layer": r"layer\.\*",
+        "head.*": "layer",
+    }.items():
+        with pytest.raises(ArgumentError, match=f"no parameter.*{wrong}.*{near}"):
+            getattr(net, change)(wrong)
+    getattr(nn.Dropout(0.5), change)()
+
+
+def test_a_whole_number_as_key_of_bind_is_the_key_of_that_number():
+    one, other = nn.Linear(3, 2).bind("numpy", 0), nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    np.testing.assert_array_equal(one.weight.numpy(), other.weight.numpy())
+    with pytest.raises(ArgumentError, match="key must be a whole number"):
+        nn.Linear(3, 2).bind("numpy", "0")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("load", ["load_record", "load_state_dict"])
+def test_records_come_as_lists_and_as_parameters_of_torch(load):
+    theirs = torch.nn.Linear(3, 2)
+    lists = {name: each.tolist() for name, each in theirs.state_dict().items()}
+    for given in (dict(theirs.named_parameters()), lists):
+        layer = getattr(nn.Linear(3, 2).bind("numpy", KEY), load)(given)
+        np.testing.assert_array_equal(layer.weight.numpy(), theirs.weight.detach().numpy())
+
+
+@pytest.mark.parametrize("load", ["load_record", "load_state_dict"])
+def test_what_is_no_record_is_refused_in_one_sentence(load):
+    layer = nn.Linear(3, 2).bind("numpy", KEY)
+    for path in ("x.safetensors", Path("x.safetensors")):
+        with pytest.raises(
+            ArgumentError, match=r"path of a file.*sl\.record\.load\(path\)"
+        ):
+            getattr(layer, load)(path)
+    with pytest.raises(ArgumentError, match="mapping of arrays by path"):
+        getattr(layer, load)([1.0])
+    with pytest.raises(RecordError, match="weight is no array"):
+        getattr(layer, load)({"weight": [[1.0], [1.0, 2.0]], "bias": [1.0, 2.0]})

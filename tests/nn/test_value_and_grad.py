@@ -132,3 +132,12 @@ def test_threads_follow_their_own_parameters():
     alone = [train(seed) for seed in range(4)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(train, range(4))) == alone
+
+
+@pytest.mark.parametrize("kind", [list, lambda several: dict(enumerate(several))])
+def test_a_list_of_results_is_refused_with_the_tuple_that_is_needed(kind):
+    x = B.tensor(X)
+    with pytest.raises(
+        sl.errors.GradientError, match=r"a (list|dict).*tuple.*\(loss, other\)"
+    ):
+        sl.nn.value_and_grad(lambda model, x: kind([model(x).sum(), x]))(layer(), x)

@@ -70,6 +70,7 @@ def value_and_grad(
         with followed.in_this_thread():
             result = function(module, *given, **options)
             followed.check_unchanged()
+            _require_tuple(result)
             several = isinstance(result, tuple)
             loss, *others = cast("tuple[Any, ...]", result) if several else (result,)
             found = gradients_of(followed.level, loss)
@@ -78,6 +79,15 @@ def value_and_grad(
         return (*values, followed.gradients(found, args))
 
     return call
+
+
+def _require_tuple(result: Any) -> None:
+    """Refuses a list or a dict of results, in which the loss has no place."""
+    if isinstance(result, (list, dict)):
+        raise GradientError(
+            f"the function returned a {type(result).__name__}; return the loss alone, or a "  # pyright: ignore[reportUnknownArgumentType]
+            "tuple that begins with it: (loss, other)"
+        )
 
 
 def _tensor(args: tuple[Any, ...], place: int) -> Tensor:

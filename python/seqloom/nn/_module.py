@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import numpy as np
 
+from seqloom._arguments import as_seed
+from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
-from seqloom.nn._parts import Found, field_names, overlooked, parts_of, walk
+from seqloom.nn._parts import (
+    Found,
+    called_within,
+    field_names,
+    overlooked,
+    parts_of,
+    read_once,
+    walk,
+)
 from seqloom.nn._static import static_of
 from seqloom.nn._stored import Param, Stored
 from seqloom.nn._visitor import tour
@@ -20,7 +32,6 @@ from seqloom.tensor import backend as find_backend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from seqloom._key import Key
     from seqloom.nn._visitor import Visitor
     from seqloom.tensor import Tensor
     from seqloom.tensor._backend import Backend
@@ -75,7 +86,23 @@ class Module:
                 "would be neither trained nor saved; hold them in a list, a tuple or a "
                 "dict, or make the class that holds them a Module"
             )
+        self._check_calls(name, value)
         object.__setattr__(self, name, value)
+
+    def _check_calls(self, name: str, value: Any) -> None:
+        """Refuses what calls parameters that nobody would find, or can be read once."""
+        if kind := called_within(value, self):
+            raise ArgumentError(
+                f"{type(self).__name__}.{name} holds {kind} that calls a module's "
+                "parameters, which would be neither trained nor saved; give the module "
+                "itself, or write a Module that holds it in a field and calls it"
+            )
+        if kind := read_once(value):
+            raise ArgumentError(
+                f"{type(self).__name__}.{name} holds a {kind}, in which parameters are "
+                "not found, so they would be neither trained nor saved; make a list of it: "
+                "list(...)"
+            )
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Calls ``forward``, where a class writes that instead of ``__call__``.
@@ -179,16 +206,19 @@ class Module:
 
     # Its state ----------------------------------------------------------------------------
 
-    def bind(self, backend: Backend | str, key: Key) -> Self:
+    def bind(self, backend: Backend | str, key: Key | int) -> Self:
         """Says where its numbers live and from which key they are made.
 
         Args:
             backend: A backend or its name.
             key: Each parameter is made from ``key.fold(its path)``, so the order of first
-                use does not matter.
+                use does not matter. A whole number n is ``sl.Key(n)``.
 
         Returns:
             This module.
+
+        Raises:
+            ArgumentError: The key is neither.
 
         Examples:
             >>> import seqloom as sl
@@ -196,8 +226,9 @@ class Module:
             numpy
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
+        root = Key(as_seed(key, "key")) if not hasattr(key, "fold") else cast("Key", key)
         for path, part in _by_path(self).items():
-            part.bind(path, found, key.fold(path))
+            part.bind(path, found, root.fold(path))
         return self
 
     def train(self, mode: bool = True) -> Self:
@@ -270,13 +301,16 @@ class Module:
         Returns:
             This module.
 
+        Raises:
+            ArgumentError: No path of a parameter matches.
+
         Examples:
             >>> import seqloom as sl
             >>> layer = sl.nn.Linear(2, 1).freeze("weight")
             >>> layer.weight.trainable, layer.bias.trainable
             (False, True)
         """
-        for _, param in self.parameters(pattern):
+        for _, param in _matching(self, pattern):
             param.trainable = False
         return self
 
@@ -289,12 +323,15 @@ class Module:
         Returns:
             This module.
 
+        Raises:
+            ArgumentError: No path of a parameter matches.
+
         Examples:
             >>> import seqloom as sl
             >>> sl.nn.Linear(2, 1).freeze().unfreeze("bias").bias.trainable
             True
         """
-        for _, param in self.parameters(pattern):
+        for _, param in _matching(self, pattern):
             param.trainable = True
         return self
 
@@ -357,12 +394,13 @@ class Module:
         """Takes its numbers from a record, which must fit exactly.
 
         Args:
-            record: What `to_record` gave.
+            record: What `to_record` gave, or arrays or lists of numbers by path.
 
         Returns:
             This module.
 
         Raises:
+            ArgumentError: It is no mapping, such as a path of a file.
             RecordError: A path is missing, left over, of another shape, or holds numbers
                 that the element type cannot hold; all are named, and nothing is changed.
 
@@ -376,7 +414,8 @@ class Module:
             True
         """
         mine = _by_path(self)
-        values = {path: np.asarray(record[path]) for path in record if path in mine}
+        _require_mapping(record)
+        values = {path: _plain(path, record[path]) for path in record if path in mine}
         if problems := list(_misfits(mine, record, values)):
             raise RecordError(
                 f"the record does not fit {type(self).__name__}: " + "; ".join(problems)
@@ -420,7 +459,8 @@ class Module:
             ... )
             True
         """
-        return self.load_record({path: np.asarray(state[path]) for path in state})
+        _require_mapping(state)
+        return self.load_record({path: _plain(path, state[path]) for path in state})
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
         """Its parameters with their paths: torch's name for `parameters`.
@@ -441,6 +481,22 @@ class Module:
         return f"{type(self).__name__}({inside})"
 
 
+def _matching(module: Module, pattern: str) -> list[tuple[str, Param]]:
+    """The parameters that a pattern names, which are some unless it names all."""
+    found = module.parameters(pattern)
+    if found or pattern == "*":
+        return found
+    paths = [path for path, _ in module.parameters()]
+    below = (
+        [f"{pattern}.*"] if any(each.startswith(f"{pattern}.") for each in paths) else []
+    )
+    near = [*below, *get_close_matches(pattern, paths)] or paths[:3]
+    hint = f"did you mean {' or '.join(near)}?" if near else "it has no parameters"
+    raise ArgumentError(
+        f"no parameter of {type(module).__name__} matches {pattern!r}; {hint}"
+    )
+
+
 def _by_path(module: Module) -> dict[str, Stored]:
     """Its parameters and buffers; two under one path would be one in a record."""
     found: dict[str, Stored] = {}
@@ -455,6 +511,29 @@ def _by_path(module: Module) -> dict[str, Stored]:
     return found
 
 
+def _require_mapping(record: Any) -> None:
+    """Refuses what holds no arrays by path; a text would be taken letter by letter."""
+    if isinstance(record, (str, bytes, PathLike)):
+        raise ArgumentError(
+            f"a record holds arrays by path, and {record!r} is the path of a file; read it "
+            "first: load_record(sl.record.load(path))"
+        )
+    if not hasattr(record, "keys"):
+        raise ArgumentError(
+            "a record is a mapping of arrays by path, such as what to_record gave; got a "
+            f"{type(record).__name__}"
+        )
+
+
+def _plain(path: str, values: Any) -> np.ndarray[Any, Any]:
+    """Numbers as NumPy's; those of a torch parameter without its gradient."""
+    detach = getattr(values, "detach", None)
+    try:
+        return np.asarray(detach() if callable(detach) else values)
+    except ValueError as error:  # rows of lists that are not of one length
+        raise RecordError(f"{path} is no array of numbers: {error}") from None
+
+
 def _misfits(
     mine: Mapping[str, Stored], record: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Iterator[str]:
@@ -462,8 +541,8 @@ def _misfits(
     for path, part in mine.items():
         if path not in record:
             yield f"{path} is missing"
-        elif tuple(record[path].shape) != part.shape:
-            yield f"{path} has shape {tuple(record[path].shape)}, expected {part.shape}"
+        elif values[path].shape != part.shape:
+            yield f"{path} has shape {values[path].shape}, expected {part.shape}"
         elif problem := part.misfit(values[path]):
             yield f"{path} {problem}"
     for path in record:

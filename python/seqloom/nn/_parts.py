@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import ValuesView
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import partial
+from types import FunctionType, GeneratorType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Found = list[tuple[str, Any]]
+
+# What can be read once only, so that nobody sees what is in it.
+_ONCE = (GeneratorType, map, filter, zip)
 
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 
@@ -72,6 +78,57 @@ def _hidden(value: Any) -> list[Any]:
     if is_dataclass(kind) and not hasattr(kind, "named"):
         return [getattr(value, each.name, None) for each in fields(kind)]
     return []
+
+
+def called_within(value: Any, owner: Any) -> str | None:
+    """What calls parameters that are no parts of their owner."""
+    if isinstance(value, (dict, list, tuple)):
+        found = (called_within(item, owner) for _, item in _items(value))
+        return next((each for each in found if each), None)
+    bound = _bound(value)
+    is_lost = bound and _stored_ids(bound) - _stored_ids(owner)
+    return _CALLABLES[type(value)] if is_lost else None
+
+
+_CALLABLES = {
+    MethodType: "a bound method",
+    partial: "a partial",
+    FunctionType: "a function",
+}
+
+
+def _stored_ids(value: Any) -> set[int]:
+    """The parameters and buffers that a value is or holds."""
+    return {id(part) for _, part in parts_of(value) if isinstance(part, Stored)}
+
+
+def _bound(value: Any) -> list[Any]:
+    """What a callable takes along: its object, its arguments, the names around it."""
+    if type(value) is MethodType:
+        return [value.__self__]
+    if type(value) is partial:
+        return [value.func, *_bound(value.func), *value.args, *value.keywords.values()]
+    if type(value) is FunctionType:
+        return [*_around(value), *(value.__defaults__ or ())]
+    return []
+
+
+def _around(function: FunctionType) -> list[Any]:
+    """The values of the names around a function that it reads; some have none yet."""
+    found: list[Any] = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            found.append(cell.cell_contents)
+    return found
+
+
+def read_once(value: Any) -> str | None:
+    """The class of a value, or of one in its lists, that looking into it uses up."""
+    if isinstance(value, (dict, list, tuple)):
+        found = (read_once(item) for _, item in _items(value))
+        return next((each for each in found if each), None)
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    return kind.__name__ if issubclass(kind, _ONCE) else None
 
 
 def _items(value: Any) -> Any:
