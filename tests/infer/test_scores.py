@@ -1,6 +1,7 @@
 """Scores: tables that read back to the same bits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
@@ -29,6 +30,16 @@ def test_a_table_keeps_ids_and_classes(tmp_path):
 def test_a_table_begins_with_a_header(tmp_path):
     Scores(["a"], ["EI", "IE"], np.array([[0.25, 0.75]])).to_tsv(tmp_path / "scores.tsv")
     assert (tmp_path / "scores.tsv").read_bytes() == b"id\tEI\tIE\na\t0.25\t0.75\n"
+
+
+@pytest.mark.parametrize("classes", [("id", "x"), ("id", "record_id")])
+def test_a_class_called_id_has_a_column_of_its_own(tmp_path, classes):
+    path = tmp_path / "scores.tsv"
+    Scores(["a", "b"], classes, np.array([[0.25, 0.75], [0.5, 0.5]])).to_tsv(path)
+    frame, back = pd.read_csv(path, sep="\t", index_col=0), Scores.read_tsv(path)
+    assert (back.ids, back.classes) == (["a", "b"], classes)
+    assert (frame["id"].tolist(), tuple(frame.columns)) == ([0.25, 0.5], classes)
+    assert frame.index.name not in classes
 
 
 def test_what_to_numpy_gives_is_the_callers_own():

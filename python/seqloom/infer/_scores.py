@@ -63,6 +63,8 @@ class Scores:
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
         """Writes a table, whole or not at all, that reads back to the same bits.
 
+        The first column is called ``id``; or ``record_id``, if a class is called ``id``.
+
         Args:
             path: The file; an older one is replaced. Or a file that is open for text.
 
@@ -107,7 +109,7 @@ class Scores:
             reason = f"{path}: not a text in UTF-8 ({error})"
             raise FormatError(reason, path=str(path)) from None
         head, *rows = (line.split("\t") for line in lines or [""])
-        if head[0] != "id" or any(len(row) != len(head) for row in rows):
+        if head[0] != _id_column(head[1:]) or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))
         try:
             values = np.array([row[1:] for row in rows], np.float64)
@@ -127,6 +129,14 @@ class Scores:
 
     def _lines(self) -> Iterator[str]:
         """Gives the table's lines; each number is the shortest text that reads back."""
-        yield "\t".join(["id", *self.classes]) + "\n"
+        yield "\t".join([_id_column(self.classes), *self.classes]) + "\n"
         for name, row in zip(self.ids, self._values, strict=True):
             yield "\t".join([name, *map(str, row)]) + "\n"
+
+
+def _id_column(classes: Sequence[str]) -> str:
+    """Names the column of ids so that no class has the same name."""
+    name = "id"
+    while name in classes:
+        name = f"record_{name}"
+    return name
