@@ -65,6 +65,18 @@ CASES = {
         "two.fa: --min-mean-quality needs qualities",
     ),
     "an option as a file": ("convert two.fa --min-lenght 3", "Unknown option: --min-l"),
+    "intervals on standard input": (
+        "train two.fa --out r --intervals -",
+        r"error: --intervals reads files, not standard input \(-\): save it to a file",
+    ),
+    "sequences to train on standard input": (
+        "train - --out r",
+        r"error: train reads files, not standard input \(-\): save it to a file",
+    ),
+    "standard input behind a file": (
+        "train two.fa --out r --labels two.tsv -",
+        r"error: --labels reads files, not standard input \(-\): save it to a file",
+    ),
     "a folder to write": ("convert two.fa mine --format fasta", "mine: is no regular file"),
     "a cut gzip": ("inspect cut.fa.gz", r"cut.fa.gz: the gzip data is cut: .* byte \d+"),
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*cut.*marks the end"),

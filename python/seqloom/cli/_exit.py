@@ -14,6 +14,7 @@ from seqloom.cli._start import STOPPED
 from seqloom.errors import SeqloomError
 
 BAD_INPUT = 2
+STREAM = "-"
 # As Rich does, which prints most of what we print.
 UNWANTED = 1
 FILES = ("parameter FILES requires", "parameter IN requires")
@@ -24,7 +25,8 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        message = f"{_name_fault(error)}{_hint(error)}\n{_where_help_is(app, words)}"
+        fault = _name_stream(error, words) or _name_fault(error)
+        message = f"{fault}{_hint(error)}\n{_where_help_is(app, words)}"
         return _refuse(message, with_traceback=with_traceback)
     except (SeqloomError, OSError, MemoryError) as error:
         is_unwanted = isinstance(error, BrokenPipeError)
@@ -57,6 +59,20 @@ def _name_fault(error: CycloptsError) -> str:
         words = printable(shlex.join(error.unused_tokens or ()))
         return f"One file too many, or an unknown word: {words}."
     return str(error)
+
+
+def _name_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
+    """Says that an option takes no standard input, where - stands behind one."""
+    for place in (place for place, word in enumerate(words) if word == STREAM):
+        options = [word for word in words[:place] if word.startswith("--")]
+        option = options[-1] if options else words[0]
+        is_unknown = str(error) == f"Unknown option: {STREAM}."
+        if is_unknown or f"parameter {option} " in str(error):
+            return (
+                f"{option} reads files, not standard input ({STREAM}): save it to a file "
+                "first and give its path."
+            )
+    return None
 
 
 def _hint(error: CycloptsError) -> str:
