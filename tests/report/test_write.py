@@ -1,6 +1,7 @@
 """The report as files: complete, self-contained, whole or absent."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -37,6 +38,12 @@ class Tags(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+
+def test_a_class_in_a_script_without_glyphs_is_drawn_without_a_warning(tmp_path):
+    confusion = Confusion("test", ("日本", "中国"), [[9, 1], [2, 12]])
+    write_report(tmp_path, replace(FULL, confusions=(confusion,)))
+    assert list(tmp_path.glob("*.png"))
 
 
 @pytest.fixture(scope="module")

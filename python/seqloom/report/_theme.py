@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, TypeAlias
+from warnings import catch_warnings, filterwarnings
 
 # matplotlib's own stubs leave every keyword's type unknown: to a strict checker, Any.
 Axes: TypeAlias = Any
@@ -85,5 +86,8 @@ def dress(axes: Axes, theme: Theme, title: str) -> None:
 def to_png(drawing: Callable[[Theme], Figure], theme: Theme) -> bytes:
     """Draws once and returns the bytes of a PNG file."""
     buffer = BytesIO()
-    drawing(theme).savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+    with catch_warnings():
+        # The font of matplotlib lacks many scripts; the page has the names as text too.
+        filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
+        drawing(theme).savefig(buffer, format="png", dpi=DOTS_PER_INCH)
     return buffer.getvalue()
