@@ -287,9 +287,9 @@ def _check_fits(value: float, array: Any) -> None:
     limits = np.iinfo(dtype)
     if value % 1 != 0 or not limits.min <= value <= limits.max:
         raise ArgumentError(
-            f"padding of {value} is no number of the type {dtype}, which holds whole ones "
-            f"from {limits.min:,} to {limits.max:,}: pass PadCollator another value, or "
-            "the encoder another dtype"
+            f"padding={value} cannot be stored as {dtype} (whole numbers from "
+            f"{limits.min:,} to {limits.max:,}): pass PadCollator another value, or the "
+            "encoder another dtype"
         )
 
 
