@@ -197,6 +197,13 @@ def test_a_missing_label_of_a_table_is_an_error_or_left_out():
     assert (data.ids, data.report["unlabelled"]) == (["0", "2"], 2)
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.txt"])
+def test_comments_may_stand_before_a_table_of_sequences(tmp_path, name):
+    (tmp_path / name).write_text("# made by me\nid,sequence,label\na,AC,x\nb,GG,y\n")
+    data = SequenceDataset(tmp_path / name)
+    assert (data.ids, data.classes) == (["a", "b"], ("x", "y"))
+
+
 def test_a_cell_may_be_longer_than_csv_has_it_by_default(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text(f"sequence,label\n{'ACGT' * 50_000},1\nGG,0\n")

@@ -498,9 +498,31 @@ def test_a_column_without_any_label_is_named(labelled):
         labelled(text, task="multilabel")
 
 
-def test_a_comment_before_the_table_is_shown_as_it_is(labelled):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# made by me\n{}",
+        "# id of mine\n\n# 2, label\n{}",
+        "# the id and label of each\n{}",
+        "# a;b\n#{}",
+        "#\n#\tx\n# {}",
+    ],
+    ids=range(5),
+)
+def test_comments_before_the_names_of_columns_are_left_out(labelled, text):
+    data = labelled(text.format("id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"))
+    assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
+
+
+def test_lines_are_counted_with_the_comments_before_them(labelled):
+    with pytest.raises(FormatError, match="line 5: expected 2 cells, found 3"):
+        labelled("# made by me\n\nid\tlabel\na\tx\nb\ty\tz\n")
+
+
+@pytest.mark.parametrize("text", ["# comment\nname label\na x\n", "# comment\n"])
+def test_a_comment_before_no_names_of_columns_is_shown_as_it_is(labelled, text):
     with pytest.raises(LabelError, match="the first line names comment; choose"):
-        labelled("# comment\nid label\na x\n")
+        labelled(text)
 
 
 def test_a_mark_and_a_blank_before_the_first_name_are_left_out(labelled):

@@ -68,7 +68,8 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
         return Sources((held.name,), {held.name: held})
     paths = expand(data)
     tables = [path for path in paths if is_sequence_table(path, options.sequence_column)]
-    frames = {path: from_frame(path, read_frame(path), options) for path in tables}
+    wanted = (options.sequence_column,)
+    frames = {path: from_frame(path, read_frame(path, wanted), options) for path in tables}
     return Sources(paths, frames)
 
 
@@ -104,7 +105,7 @@ def _begins_as_table(path: str, column: str) -> bool:
     if Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES:
         return True
     with open_text(path) as file:
-        return column in header_of(path, file)
+        return column in header_of(path, file, (column,))
 
 
 def _begin(path: str) -> bytes:

@@ -55,6 +55,8 @@ HALVES = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
         "f4 i4 3.5\nf1 i1 0.5\nf2 i2 1.5\nf3 i3 2.5\n",
         "  f4   i4  3.5\r\nf1 i1 0.5\r\n\r\nf2 i2 1.5\r\nf3 i3 2.5",
         "i4 3.5\ni1 0.5\ni2 1.5\ni3 2.5\n",
+        "# made by me\n#\n#IID\tY\ni4\t3.5\ni1\t0.5\ni2\t1.5\ni3\t2.5\n",
+        "# made by me\n# FID,IID,Y\nf4,i4,3.5\nf1,i1,0.5\nf2,i2,1.5\nf3,i3,2.5\n",
     ],
 )
 def test_tables_with_and_without_a_header_are_joined(four, table, text):

@@ -80,7 +80,7 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
         FormatError: It is no table, or a line has more cells or fewer.
     """
     with reading(path), open_text(path) as file:
-        reader = csv_reader(path, file)
+        reader = csv_reader(path, file, (columns.id_column or _IID,))
         try:
             return _read(path, reader, columns, people=people)
         except csv.Error as error:

@@ -19,7 +19,7 @@ from seqloom.errors import FileError, FormatError, MissingFileError
 
 if TYPE_CHECKING:
     from _csv import Reader
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
 
 _LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
@@ -59,19 +59,19 @@ def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
     return table
 
 
-def read_frame(path: str) -> Frame:
+def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
     """Reads all columns of a table whose first line names them, as text."""
     with reading(path):
         frame = parquet_frame(path)
         if frame is not None:
             return frame
         with open_text(path) as file:
-            return _columns(path, file)
+            return _columns(path, file, wanted)
 
 
-def _columns(path: str, file: TextIO) -> Frame:
+def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
     """Takes the lines of a table apart into columns."""
-    names = header_of(path, file)
+    names = header_of(path, file, wanted)
     file.seek(0)
     # Columns without a name, or of one name, are an error only if they are asked for.
     known = [name for name in names if name and names.count(name) == 1] or [names[0]]
@@ -81,9 +81,9 @@ def _columns(path: str, file: TextIO) -> Frame:
     return Frame(path, names, {known[0]: table.ids, **cells})
 
 
-def header_of(path: str, file: TextIO) -> list[str]:
+def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
     """Reads the names of the columns."""
-    return _names(next(filter(any, csv_reader(path, file))))
+    return _names(next(filter(any, csv_reader(path, file, wanted))))
 
 
 def _names(cells: list[str]) -> list[str]:
@@ -119,7 +119,7 @@ def open_text(path: str) -> Generator[TextIO]:
 
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> Table:
     """Reads line by line, and says in which one something is wrong."""
-    reader = csv_reader(path, file)
+    reader = csv_reader(path, file, columns)
     # A sequence may be longer than the 128 KiB that a cell has by default.
     before = csv.field_size_limit(_LONGEST_CELL)
     try:
@@ -130,26 +130,47 @@ def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> Table:
         csv.field_size_limit(before)
 
 
-def csv_reader(path: str, file: TextIO) -> Reader:
+def csv_reader(path: str, file: TextIO, wanted: Iterable[str] = ()) -> Reader:
     """Cuts lines at tabs, commas or semicolons, quotes respected; else at white space."""
-    blank, first = _first_line(file)
+    # Comments may stand before the names of columns, if those are all that is wanted.
+    before, (first, *rest) = _first_lines(file, set(wanted))
     if not first.strip() or "\0" in first:
         found = "data that is no text" if first.strip() else "nothing"
         raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
-    lines = itertools.chain(itertools.repeat("\n", blank), [first], file)
-    if separator := next((mark for mark in "\t,;" if mark in first), None):
+    lines = itertools.chain(itertools.repeat("\n", before), [first, *rest], file)
+    if separator := _separator(first):
         return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     # A line end stays: it may stand between quotation marks.
     words = (" ".join(line.split()) + "\n" for line in lines)
     return csv.reader(words, delimiter=" ", strict=True)
 
 
-def _first_line(file: TextIO) -> tuple[int, str]:
-    """Reads up to a line that is not blank; counts those before."""
-    for blank, line in enumerate(file):
-        if line.strip():
-            return blank, line
-    return 0, ""
+def _separator(line: str) -> str | None:
+    """Finds what stands between cells; None for white space."""
+    return next((mark for mark in "\t,;" if mark in line), None)
+
+
+def _first_lines(file: TextIO, wanted: set[str]) -> tuple[int, list[str]]:
+    """Counts the lines before the first, and gives it with those that were read behind."""
+    lines: list[str] = []
+    for line in file:
+        lines.append(line)
+        if line.strip() and not _may_be_comment(line):
+            break
+    naming = [at for at, line in enumerate(lines) if wanted and wanted <= _cells(line)]
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    before = naming[-1] if naming else (filled or [0])[0]
+    return before, lines[before:] or [""]
+
+
+def _may_be_comment(line: str) -> bool:
+    """Tells a mark with a blank behind it; the names of columns may follow it too."""
+    return line.startswith(("# ", "#\t")) or line.rstrip() == "#"
+
+
+def _cells(line: str) -> set[str]:
+    """Cuts the line of names, without quotation marks."""
+    return {cell.strip('"# \r\n') for cell in line.split(_separator(line))}
 
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
