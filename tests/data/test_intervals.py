@@ -3,6 +3,7 @@
 import gzip
 import pickle
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -555,6 +556,75 @@ def test_a_protein_is_padded_with_x_not_asparagine(protein, encoder):
     tiles = windows(protein, 4, edge="pad", encoder=encoder)
     expected = SequenceDataset(["MKVL", "AWXX"], encoder=encoder).batch([0, 1])
     np.testing.assert_array_equal(tiles.batch([0, 1])["inputs"], expected["inputs"])
+
+
+def test_a_protein_without_an_encoder_is_padded_as_its_alphabet_says(protein):
+    tiles = windows(protein, 4, edge="pad", alphabet="protein")
+    assert [item["sequence"] for item in tiles] == [b"MKVL", b"AWXX"]
+
+
+def test_padding_of_amino_acids_is_no_guess(protein):
+    table = {"chrom": ["p"], "start": [3], "stop": [8]}
+    data = IntervalDataset(protein, table, edge="pad")
+    with pytest.raises(ArgumentError, match=r'N, which is asparagine.*alphabet="protein"'):
+        data[0]
+    assert IntervalDataset(protein, table, edge="pad", alphabet="dna")[0]["sequence"] == (
+        b"LAWNN"
+    )
+
+
+def test_an_encoder_that_is_set_later_says_what_letters_are(protein):
+    tiles = windows(protein, 4, edge="pad")
+    tiles.encoder = Integer("protein")
+    expected = Integer("protein").batch([b"AWXX"])[0]
+    np.testing.assert_array_equal(tiles[1]["inputs"], expected)
+    minus = {"chrom": ["p"], "start": [0], "stop": [4], "strand": ["-"]}
+    data = IntervalDataset(protein, minus)
+    data.encoder = Integer("protein")
+    with pytest.raises(ArgumentError, match="a protein has no other strand"):
+        data[0]
+
+
+@pytest.mark.parametrize("name", ["start", "stop", "summit"])
+@pytest.mark.parametrize("place", [2**62, -(2**62), 2**63 - 1, 2**60 + 1])
+def test_a_place_whose_sums_would_overflow_is_an_error(genome, name, place):
+    table = ONE | {"summit": [1], name: [place]}
+    with pytest.raises(
+        FormatError, match=f"row 0: {name} must be a position from .* found"
+    ):
+        IntervalDataset(genome, table, width=4, edge="pad")
+
+
+@pytest.mark.parametrize("place", [2**60 - 9, -(2**60)])
+def test_the_farthest_interval_lies_outside_its_sequence_at_any_width(genome, place):
+    table = ONE | {"start": [place], "stop": [place + 9], "summit": [9]}
+    for width in (1, 2**60 - 1):
+        with pytest.raises(FormatError, match="does not lie within"):
+            IntervalDataset(genome, table, width=width, jitter=2**60, edge="pad")
+
+
+@pytest.mark.parametrize("option", ["width", "jitter"])
+def test_a_width_that_would_overflow_is_an_error(genome, option):
+    too_much: Any = {option: 2**60 + 1}
+    with pytest.raises(ArgumentError, match=f"{option} must be a whole number, at most"):
+        IntervalDataset(genome, ONE, **too_much)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"classes": ("a", "b")},
+        {"id_column": "name"},
+        {"label_column": ("x", "y")},
+        {"unlabelled": "skip"},
+        {"missing": ["none"]},
+        {"task": "regress"},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_an_option_of_labels_without_labels_is_an_error(genome, option):
+    with pytest.raises(ArgumentError, match=f"{next(iter(option))}: only with labels="):
+        IntervalDataset(genome, ONE, **option)
 
 
 def test_a_protein_has_no_minus_strand(protein):

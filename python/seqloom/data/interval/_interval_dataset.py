@@ -15,10 +15,10 @@ from seqloom.data._encoder import check_encoder
 from seqloom.data._extent import leaves_out
 from seqloom.data._items import SequenceItems
 from seqloom.data.interval._genome import Genome
-from seqloom.data.interval._intervals import SIGNS, read_intervals
+from seqloom.data.interval._intervals import FARTHEST, SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
 from seqloom.data.interval._strand import alphabet_of, check_strands, padded, turn
-from seqloom.data.label._interval_labels import label_intervals
+from seqloom.data.label._interval_labels import check_no_label_options, label_intervals
 from seqloom.data.label._labels import check_task
 from seqloom.data.label._missing import MISSING
 from seqloom.data.loader._state import whole_number
@@ -57,12 +57,13 @@ class IntervalDataset(SequenceItems):
         width: Letters in each part, about the summit (narrowPeak) or else the middle; None
             takes intervals as they are.
         strand: Whether an interval on the minus strand is reverse-complemented.
-        alphabet: What faces A on the minus strand: T (``"dna"``) or U (``"rna"``); None
-            takes the encoder's alphabet, or else DNA, where a U is then an error.
+        alphabet: What letters are: A faces T on the minus strand in ``"dna"``, U in
+            ``"rna"``; ``"protein"`` has no minus strand. None takes the encoder's, or else
+            DNA, where a U on the minus strand is then an error.
         jitter: Each part is moved by up to so many letters to either side, as seed, epoch
             and ordinal say; it shows what really stands there.
         edge: What happens where a part, jitter and all, leaves its sequence: ``"error"``;
-            ``"pad"`` puts N there (X where the encoder is of proteins); ``"drop"`` leaves
+            ``"pad"`` puts N there (X in proteins); ``"drop"`` leaves
             the interval out and counts it in ``report``.
         labels: A column of the intervals by its name, or several of numbers; one label for
             each interval; a dict from id (or name, BED's fourth column) to label; a table
@@ -100,7 +101,7 @@ class IntervalDataset(SequenceItems):
         augment: Any = None,
         width: int | None = None,
         strand: bool = True,
-        alphabet: Literal["dna", "rna"] | None = None,
+        alphabet: Literal["dna", "rna", "protein"] | None = None,
         jitter: int = 0,
         edge: str = "error",
         labels: Any = None,
@@ -115,21 +116,31 @@ class IntervalDataset(SequenceItems):
         check_encoder(encoder)
         as_choice("unlabelled", unlabelled, ("error", "skip"))
         check_task(task)
-        whole_number("jitter", jitter)
+        if labels is None:
+            check_no_label_options(
+                classes=(classes, None),
+                id_column=(id_column, "id"),
+                label_column=(label_column, "label"),
+                unlabelled=(unlabelled, "error"),
+                missing=(missing, MISSING),
+                task=(task, "auto"),
+            )
+        whole_number("jitter", jitter, most=FARTHEST)
         if width is not None:
-            whole_number("width", width, least=1)
+            whole_number("width", width, least=1, most=FARTHEST)
         as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
         path = os.path.expanduser(os.fsdecode(genome))  # noqa: PTH111 - a path as text stays text
         self.jitter, self.strand = jitter, as_flag("strand", strand)
         self._encoded: NDArray[np.int64] | None = None
         # Several datasets may share a table: what none of them has is truly left over.
         self.unmatched: tuple[str, ...] = ()
-        self._alphabet = alphabet_of(alphabet, encoder)
+        alphabet_of(alphabet, encoder)
+        self._given_alphabet = alphabet
         super().__init__((path,), encoder=encoder, augment=augment, seed=seed)
         self._genome = Genome(path)
         self._intervals: Intervals = read_intervals(intervals)
         if self.strand:
-            check_strands(self._intervals.strands, encoder)
+            check_strands(self._intervals.strands < 0, self._alphabet)
         self._spans: Spans = spans_of(self._intervals, self._genome, width)
         self._kept = check_edges(
             self._intervals, self._spans, self._genome.lengths, jitter=jitter, edge=edge
@@ -144,6 +155,11 @@ class IntervalDataset(SequenceItems):
                 missing=missing,
                 task=task,
             )
+
+    @property
+    def _alphabet(self) -> str | None:
+        """The alphabet, as the caller says or as today's encoder reads letters."""
+        return alphabet_of(self._given_alphabet, self.encoder)
 
     @property
     def _is_random(self) -> bool:
@@ -294,7 +310,7 @@ class IntervalDataset(SequenceItems):
             real.chroms, real.starts, real.stops, num_threads=num_threads
         )
         before, after = real.starts - wanted.starts, wanted.stops - real.stops
-        letters = padded(letters, before, after, encoder=self.encoder)
+        letters = padded(letters, before, after, alphabet=self._alphabet)
         if self.strand:
             turn(letters, self._intervals.strands[self._kept[rows]] < 0, self._alphabet)
         return self._ids(rows), (letters, None)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _STRANDS = {"+": 1, "-": -1, ".": 0, "": 0, "1": 1, "-1": -1, "0": 0, "*": 0}
 SIGNS = {1: "+", -1: "-", 0: "."}
+# Sums of a start, a summit, a width and a jitter then stay within 64 bits.
+FARTHEST = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,10 +183,16 @@ class _Reader:
         """Reads a column of whole numbers."""
         cells = self.columns[name]
         try:
-            return np.array([_whole(cell) for cell in cells], np.int64)
+            numbers = np.array([_whole(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
             raise self._fault(row, f"{name} must be a whole number", cells[row]) from None
+        too_far = (numbers > FARTHEST) | (numbers < -FARTHEST)
+        if too_far.any():
+            row = int(too_far.argmax())
+            expected = f"{name} must be a position from {-FARTHEST:,} to {FARTHEST:,}"
+            raise self._fault(row, expected, cells[row])
+        return numbers
 
     def summits(self, name: str) -> NDArray[np.int64]:
         """Reads a column of summits; -1 where there is none."""

@@ -25,6 +25,9 @@ _PAD = ord("N")
 _DNA = bytes.maketrans(_LETTERS, _OTHERS)
 _RNA = bytes.maketrans(b"Tt", b"Uu")
 _TABLES = {"dna": _DNA, "rna": _DNA.translate(_RNA)}
+_ALPHABETS = (*_TABLES, "protein")
+# Letters of amino acids that are no code of nucleotides.
+_AMINO_ACIDS = np.frombuffer(b"EFIJLOPQZefijlopqz", np.uint8)
 _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
@@ -35,6 +38,9 @@ def turn(letters: Ragged, is_minus: NDArray[np.bool_], alphabet: str | None) -> 
     """
     if alphabet is None and is_minus.any():
         _refuse_uracil(letters, is_minus)
+    check_strands(is_minus, alphabet)
+    if alphabet == "protein":
+        return
     table = _TABLES[alphabet or "dna"]
     _native.turn_rows(letters.data, letters.offsets, is_minus.view(np.uint8), table)
 
@@ -51,17 +57,30 @@ def _refuse_uracil(letters: Ragged, is_minus: NDArray[np.bool_]) -> None:
         )
 
 
+def _refuse_amino_acids(letters: Ragged) -> None:
+    """Refuses to guess what pads letters that no nucleotide has."""
+    counts = _native.count_letters(letters.data)
+    if counts[_AMINO_ACIDS].any():
+        raise ArgumentError(
+            'edge="pad" would put N, which is asparagine, beside letters of a protein: say '
+            'alphabet="protein", or give an encoder of proteins, for X; alphabet="dna" '
+            "keeps N"
+        )
+
+
 def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
-    """Chooses what A faces: as the caller says, or as the encoder reads letters."""
+    """Chooses what letters are: as the caller says, or as the encoder reads them."""
     if alphabet is not None:
-        as_choice("alphabet", alphabet, tuple(_TABLES))
+        as_choice("alphabet", alphabet, _ALPHABETS)
     own = getattr(encoder, "alphabet", None)
-    return alphabet or (own if own in _TABLES else None)
+    if own == "protein":
+        return own
+    return alphabet or (own if own in _ALPHABETS else None)
 
 
-def check_strands(strands: NDArray[np.int64], encoder: Any) -> None:
+def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
     """Refuses the minus strand of what has none."""
-    if getattr(encoder, "alphabet", None) == "protein" and (strands < 0).any():
+    if alphabet == "protein" and is_minus.any():
         raise ArgumentError(
             "a protein has no other strand, but intervals lie on the minus strand: "
             "strand=False (--ignore-strand) reads all as they stand, or give an encoder "
@@ -70,13 +89,19 @@ def check_strands(strands: NDArray[np.int64], encoder: Any) -> None:
 
 
 def padded(
-    letters: Ragged, before: NDArray[np.int64], after: NDArray[np.int64], *, encoder: Any
+    letters: Ragged,
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    *,
+    alphabet: str | None,
 ) -> Ragged:
     """Puts what stands for any letter before and behind rows: N, in proteins X."""
     if not (before.any() or after.any()):
         return letters
+    if alphabet is None:
+        _refuse_amino_acids(letters)
     offsets = offsets_of(letters.lengths + before + after)
-    pad = _PADS.get(getattr(encoder, "alphabet", ""), _PAD)
+    pad = _PADS.get(alphabet or "", _PAD)
     data = np.full(int(offsets[-1]), pad, np.uint8)
     starts: list[int] = (offsets[:-1] + before).tolist()
     for start, row in zip(starts, letters, strict=True):

@@ -10,6 +10,7 @@ import numpy as np
 from seqloom._arguments import as_path
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._interval_dataset import IntervalDataset
+from seqloom.data.interval._intervals import FARTHEST
 from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError
 
@@ -55,9 +56,9 @@ def windows(
         >>> len(windows("g.fa", 4, 2)), len(windows("g.fa", 4, edge="drop"))
         (4, 2)
     """
-    whole_number("width", width, least=1)
+    whole_number("width", width, least=1, most=FARTHEST)
     stride = width if stride is None else stride
-    whole_number("stride", stride, least=1)
+    whole_number("stride", stride, least=1, most=FARTHEST)
     if edge not in ("keep", "pad", "drop", "error"):
         raise ArgumentError(f"edge must be keep, pad, drop or error; got {edge!r}")
     as_path("path", path, expected="the path of a FASTA or FASTQ file")

@@ -34,6 +34,21 @@ if TYPE_CHECKING:
 _EXAMPLES = 3
 
 
+def check_no_label_options(**given: tuple[Any, Any]) -> None:
+    """Refuses options of labels (each with its default) where no labels are given."""
+    names = [name for name, (value, default) in given.items() if value is not default]
+    if changed := [name for name in names if not _is_equal(*given[name])]:
+        raise ArgumentError(
+            f"{' and '.join(changed)}: only with labels=; give labels too, such as the "
+            "name of a column of the intervals"
+        )
+
+
+def _is_equal(value: Any, default: Any) -> bool:
+    """Tells whether an option is as it was, whatever its type."""
+    return type(value) is type(default) and bool(value == default)
+
+
 def label_intervals(
     labels: Any,
     intervals: Intervals,
