@@ -41,3 +41,39 @@ def test_the_error_of_a_mask_of_keys_says_how_it_is_written():
     with pytest.raises(ShapeError, match=r"mask\[:, None, None, :\]"):
         layer(x, keys)
     assert layer(x, keys[:, None, None, :]).shape == x.shape
+
+
+REFUSED = {
+    "in_features": lambda: nn.Linear("3", 2),  # pyright: ignore[reportArgumentType]
+    "in_features must be a whole": lambda: nn.Linear(3.0, 2),  # pyright: ignore[reportArgumentType]
+    "out_features": lambda: nn.Linear(3, -1),
+    "kernel_size must be at least 1": lambda: nn.Conv1d(3, 2, 0),
+    "kernel_size": lambda: nn.Conv2d(3, 2, (3, 0)),
+    "in_channels": lambda: nn.Conv1d("3", 2, 3),  # pyright: ignore[reportArgumentType]
+    "stride": lambda: nn.Conv1d(3, 2, 3, stride=0),
+    "num_features": lambda: nn.BatchNorm1d(3.0),  # pyright: ignore[reportArgumentType]
+    "momentum must be a number": lambda: nn.BatchNorm1d(3, momentum=None),  # pyright: ignore[reportArgumentType]
+    r"groups must be 1.*functional\.conv1d": lambda: nn.Conv1d(4, 4, 3, groups=2),
+    r"groups must be 1.*functional\.conv2d": lambda: nn.Conv2d(4, 4, 3, groups=2),
+}
+
+
+@pytest.mark.parametrize("wanted", REFUSED)
+def test_sizes_that_make_no_layer_are_refused_by_name(wanted):
+    with pytest.raises(ArgumentError, match=wanted):
+        REFUSED[wanted]()
+
+
+def test_a_convolution_takes_tuples_of_one_as_torch_does():
+    theirs = torch.nn.Conv1d(3, 2, (3,), (2,), (1,), (2,))
+    ours = nn.Conv1d(3, 2, (3,), (2,), (1,), (2,)).bind("numpy", sl.Key(0))
+    ours.load_record(theirs.state_dict())
+    x = np.random.default_rng(0).normal(size=(1, 3, 12)).astype(np.float32)
+    wanted = theirs(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(ours(ours.backend.tensor(x)).numpy(), wanted, atol=1e-5)
+
+
+def test_the_error_of_the_mode_area_names_pooling():
+    x = sl.tensor.backend("numpy").tensor(np.ones((1, 2, 4), np.float32))
+    with pytest.raises(ArgumentError, match=r"got 'area'; .*avg_pool1d"):
+        F.interpolate(x, 2, mode="area")

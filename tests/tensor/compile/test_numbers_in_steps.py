@@ -1,11 +1,13 @@
 """Numbers that a step holds: infinities and NaN are numbers like others."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.errors import CaptureError
 
 INF, NAN = float("inf"), float("nan")
 F = sl.tensor
@@ -125,3 +127,19 @@ def test_torch_widens_no_array_too():
     found: Any = sl.tensor.compile(MADE["a share of it"])(x, 0.5)
     assert found.dtype == x.dtype
     assert found.tolist() == [0.75, 1.5]
+
+
+@pytest.mark.parametrize("call", [np.exp, round, math.trunc, lambda lr: divmod(lr, 2)[0]])
+def test_functions_of_plain_numbers_are_refused_by_the_line(call):
+    step = sl.tensor.compile(lambda x, lr: (x * call(lr)).sum())
+    x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
+    with pytest.raises(
+        CaptureError, match=r"test_numbers_in_steps\.py:\d+ gives a number or tensor"
+    ):
+        step(x, 0.5)
+
+
+def test_other_errors_of_type_in_a_step_stay_as_they_are():
+    x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
+    with pytest.raises(TypeError, match="can only concatenate"):
+        sl.tensor.compile(lambda x: x * len("a" + 1))(x)  # pyright: ignore[reportOperatorIssue]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_number, as_whole
 from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
@@ -42,13 +43,15 @@ class BatchNorm1d(Module):
     momentum: float
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
-        shape = (num_features,)
+        shape = (as_whole("num_features", num_features),)
         self.weight, self.bias = Param(shape, Fill(1.0)), Param(shape, Fill(0.0))
         self.running_mean, self.running_var = (
             Buffer(shape, Fill(0.0)),
             Buffer(shape, Fill(1.0)),
         )
-        self.eps, self.momentum = eps, momentum
+        expected = "a number (a mean over all batches, None, is not offered)"
+        self.eps = eps
+        self.momentum = as_number("momentum", momentum, expected=expected)
 
     def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
         """``(n, c, l)`` to the same shape, ``(n, c)`` too.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from seqloom._arguments import as_whole
+from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, value_of
 from seqloom.nn.functional._convolutions import same_padding
+from seqloom.nn.functional._geometry import number, pair
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
@@ -25,6 +28,10 @@ class Conv1d(Module):
         padding: Zeros before and after, or ``"same"``.
         dilation: Places from one weight to the next.
         bias: Whether to add one.
+        groups: 1 alone; `functional.conv1d` takes more.
+
+    Raises:
+        ArgumentError: A size is no whole number, or too small.
 
     Examples:
         >>> import seqloom as sl
@@ -43,19 +50,26 @@ class Conv1d(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int | str = 0,
-        dilation: int = 1,
+        kernel_size: int | tuple[int],
+        stride: int | tuple[int] = 1,
+        padding: int | tuple[int] | str = 0,
+        dilation: int | tuple[int] = 1,
         bias: bool = True,
+        *,
+        groups: int = 1,
     ) -> None:
-        fan_in = FanIn(in_channels * kernel_size)
-        self.weight = Param((out_channels, in_channels, kernel_size), fan_in)
-        self.bias = Param((out_channels,), fan_in) if bias else None
-        self.stride, self.dilation = stride, dilation
+        _require_one_group("conv1d", groups)
+        inside = as_whole("in_channels", in_channels)
+        outside = as_whole("out_channels", out_channels)
+        size = number("kernel_size", kernel_size, 1)
+        fan_in = FanIn(inside * size)
+        self.weight = Param((outside, inside, size), fan_in)
+        self.bias = Param((outside,), fan_in) if bias else None
+        self.stride = number("stride", stride, 1)
+        self.dilation = number("dilation", dilation, 1)
         if isinstance(padding, str):
-            padding = same_padding(kernel_size, stride, padding, dilation)
-        self.padding = padding
+            padding = same_padding(size, self.stride, padding, self.dilation)
+        self.padding = number("padding", padding, 0)
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, in, l)`` to ``(n, out, l')``."""
@@ -66,6 +80,15 @@ class Conv1d(Module):
             self.stride,
             self.padding,
             self.dilation,
+        )
+
+
+def _require_one_group(function: str, groups: int) -> None:
+    """Says where convolutions of groups are, which the layers do not make."""
+    if groups != 1:
+        raise ArgumentError(
+            f"groups must be 1 in this layer, got {groups!r}; write a Module with a Param "
+            f"as weight that calls sl.nn.functional.{function}(..., groups={groups!r})"
         )
 
 
@@ -83,6 +106,10 @@ class Conv2d(Module):
         padding: Zeros around.
         dilation: Places from one weight to the next.
         bias: Whether to add one.
+        groups: 1 alone; `functional.conv2d` takes more.
+
+    Raises:
+        ArgumentError: A size is no whole number, or too small.
 
     Examples:
         >>> import seqloom as sl
@@ -106,11 +133,16 @@ class Conv2d(Module):
         padding: Size = 0,
         dilation: Size = 1,
         bias: bool = True,
+        *,
+        groups: int = 1,
     ) -> None:
-        pair = (kernel_size,) * 2 if isinstance(kernel_size, int) else kernel_size
-        fan_in = FanIn(in_channels * pair[0] * pair[1])
-        self.weight = Param((out_channels, in_channels, *pair), fan_in)
-        self.bias = Param((out_channels,), fan_in) if bias else None
+        _require_one_group("conv2d", groups)
+        inside = as_whole("in_channels", in_channels)
+        outside = as_whole("out_channels", out_channels)
+        sizes = pair("kernel_size", kernel_size, 1)
+        fan_in = FanIn(inside * sizes[0] * sizes[1])
+        self.weight = Param((outside, inside, *sizes), fan_in)
+        self.bias = Param((outside,), fan_in) if bias else None
         self.stride, self.padding, self.dilation = stride, padding, dilation
 
     def __call__(self, x: Tensor) -> Tensor:

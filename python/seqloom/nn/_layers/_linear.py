@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from seqloom._arguments import as_whole
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
@@ -32,8 +33,10 @@ class Linear(Module):
     bias: Param | None
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        self.weight = Param((out_features, in_features), FanIn(in_features))
-        self.bias = Param((out_features,), FanIn(in_features)) if bias else None
+        inside = as_whole("in_features", in_features)
+        outside = as_whole("out_features", out_features)
+        self.weight = Param((outside, inside), FanIn(inside))
+        self.bias = Param((outside,), FanIn(inside)) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(..., in)`` to ``(..., out)``."""

@@ -80,7 +80,8 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
     """Refuses a mode that is none, or that is of other arrays."""
     if mode not in {*_STEPS, *_RANKS}:
         known = ", ".join(sorted({*_STEPS, *_RANKS}))
-        raise ArgumentError(f"mode must be one of {known}, got {mode!r}")
+        hint = "; means of windows are avg_pool1d and avg_pool2d" if mode == "area" else ""
+        raise ArgumentError(f"mode must be one of {known}, got {mode!r}{hint}")
     if mode in _STEPS and align_corners is not None:
         raise ArgumentError(f"align_corners has no meaning with mode={mode!r}")
     if mode in _RANKS:

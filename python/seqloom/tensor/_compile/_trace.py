@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.errors import CaptureError
+from seqloom.errors import CaptureError, SeqloomError
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._copies import separated
 from seqloom.tensor._compile._impure import refuse_impure_calls
@@ -19,7 +21,7 @@ from seqloom.tensor._compile._simplify import simplified
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from seqloom.tensor._compile._graph import Graph, Value
 
@@ -68,11 +70,39 @@ def _run(
         symbols = [_symbol(capture, each) for each in given.inputs]
         args, options = replaced(arguments, iter(symbols), capture)
         with capture.running(), refuse_impure_calls():
-            result = function(*args, **options)
+            with _refuse_foreign_calls():
+                result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # whatever happens, the leaves hold their own arrays again
         capture.restore()
     return [_value(each) for each in symbols], result, new
+
+
+@contextmanager
+def _refuse_foreign_calls() -> Generator[None]:
+    """Names the line that gives a symbol to a function of numbers or of NumPy."""
+    try:
+        yield
+    except TypeError as error:
+        if isinstance(error, SeqloomError) or not any(
+            each in str(error) for each in _FOREIGN
+        ):
+            raise
+        line = extract_tb(error.__traceback__)[-1]
+        raise CaptureError(
+            f"{line.filename}:{line.lineno} gives a number or tensor of the compiled step "
+            "to a function of Python or NumPy, but in the step it has no value yet; use "
+            "the function of sl.tensor (sl.tensor.exp for np.exp), or call this one before "
+            "the step and pass what it gives"
+        ) from error
+
+
+# How Python and NumPy say that they do not take a tensor: ufuncs, round, trunc, divmod.
+_FOREIGN = (
+    "operand 'Tensor' does not support ufuncs",
+    "type Tensor doesn't define __",
+    "for divmod(): 'Tensor'",
+)
 
 
 def _symbol(capture: Capture, value: Any) -> Tensor | SymbolKey:
