@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from functools import cache
@@ -12,7 +13,7 @@ from benchmarks._measure import HOME
 from benchmarks._processor import uses_avx512
 
 RIVAL = Path(__file__).parent / "rival"
-CRATES = ("gemm", "faer")
+CRATES = ("gemm", "faer") if platform.machine() in {"x86_64", "AMD64"} else ("gemm",)
 LIBRARIES = ("ours", "OpenBLAS", "torch")
 
 
