@@ -48,7 +48,11 @@ test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example of README, 
 
 .PHONY: soak
 soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
-	pytest tests/soak $(ARGS)
+	pytest tests/soak -rs $(ARGS)
+
+.PHONY: arm
+arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu, Python (Debian's)
+	tests/soak/prepare-aarch64
 
 .PHONY: lint lint-python lint-rust lint-stub
 lint: lint-python lint-rust lint-stub ## Judge without changing: format, lints, types, layers, stubs
