@@ -12,6 +12,7 @@ SUITES = {
     "logistic": "benchmarks.logistic",
     "read_fasta": "benchmarks.read_fasta",
     "fastx": "benchmarks.fastx",
+    "gzip": "benchmarks.gzip_threads",
     "loader": "benchmarks.loader",
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",

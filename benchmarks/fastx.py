@@ -39,7 +39,7 @@ FLOORS = {
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     """Makes files, checks that all sides find the same, then times them."""
     _touch_memory()
-    floors = _build_floors()
+    floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         files = {
@@ -64,7 +64,7 @@ def _ours(path: Path) -> Sums:
     return records, letters
 
 
-def _dnaio(path: Path, *, threads: int) -> Sums:
+def read_by_dnaio(path: Path, *, threads: int) -> Sums:
     """The parser of cutadapt."""
     with import_module("dnaio").open(str(path), open_threads=threads) as file:
         return _sum(map(len, file))
@@ -124,8 +124,8 @@ def _sum(lengths: Iterable[int]) -> Sums:
 
 SIDES: dict[str, Side] = {
     "seqloom": _ours,
-    "dnaio, one thread": partial(_dnaio, threads=0),
-    "dnaio, a thread that unpacks": partial(_dnaio, threads=1),
+    "dnaio, one thread": partial(read_by_dnaio, threads=0),
+    "dnaio, a thread that unpacks": partial(read_by_dnaio, threads=1),
     "needletail": _needletail,
     "pyfastx": _pyfastx,
     "pysam": _pysam,
@@ -149,7 +149,7 @@ def _time(path: Path, floors: Path) -> Seconds:
     return {name: median(seconds[name] for seconds in rounds) for name in rounds[0]}
 
 
-def _build_floors() -> Path:
+def build_floors() -> Path:
     """Builds the program that measures the floors."""
     command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
     subprocess.run([*command, "--package", "seqloom-formats"], check=True, cwd=HOME)

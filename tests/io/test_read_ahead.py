@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.io import open_sequences, write_sequences
+from seqloom.io import build_index, open_sequences, write_sequences
 
 RECORDS = 4_000
 LENGTH = 1_000
-CONTAINERS = ("none", "gzip", "bgzip")
+CONTAINERS = ("none", "gzip", "bgzip", "indexed")
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ahead")
     letters = "ACGTTGCAAC" * (LENGTH // 10)
     records = [(f"r{number}", letters) for number in range(RECORDS)]
-    for container in CONTAINERS:
+    for container in CONTAINERS[:3]:
         write_sequences(folder / container, records, format="fasta", compression=container)
+    (folder / "indexed").write_bytes((folder / "gzip").read_bytes())
+    build_index(folder / "indexed")
     return folder
 
 
@@ -38,7 +40,10 @@ def run(code: str, *arguments: object) -> str:
 def count_threads() -> int:
     """Counts the threads of this process that read ahead."""
     threads = Path("/proc/self/task").glob("*/comm")
-    return sum(name.read_text().startswith(("seqloom-a", "seqloom-b")) for name in threads)
+    return sum(
+        name.read_text().startswith(("seqloom-a", "seqloom-b", "seqloom-s"))
+        for name in threads
+    )
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

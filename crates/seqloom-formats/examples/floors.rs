@@ -2,7 +2,8 @@
 //!
 //! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON:
 //! reading in blocks, counting line ends in those blocks, unpacking in one
-//! thread, and unpacking with as many threads as the reader would have.
+//! thread, unpacking with as many threads as the reader would have, and that
+//! again from the places in gzip that the file's index knows, if it has one.
 
 #![expect(clippy::print_stdout, reason = "a program's output")]
 
@@ -12,7 +13,8 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-use seqloom_formats::compression::{Options, Trouble, unpack};
+use seqloom_formats::compression::{Options, Text, Trouble, unpack};
+use seqloom_formats::index::text_by_index;
 use seqloom_formats::input::Input;
 
 const BLOCK: usize = 256 << 10;
@@ -29,22 +31,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let column = |index: usize| all.iter().map(|row| row[index]).collect::<Vec<f64>>();
     println!(
-        "{{\"read\": {:?}, \"lines\": {:?}, \"unpack\": {:?}, \"ahead\": {:?}}}",
+        "{{\"read\": {:?}, \"lines\": {:?}, \"unpack\": {:?}, \"ahead\": {:?}, \"places\": {:?}}}",
         column(0),
         column(1),
         column(2),
-        column(3)
+        column(3),
+        column(4)
     );
     Ok(())
 }
 
-/// The seconds of reading, counting lines, unpacking, and unpacking with threads.
-fn round(path: &Path, threads: usize) -> Result<[f64; 4], Box<dyn Error>> {
+/// The seconds of reading, counting lines, unpacking, and unpacking with threads
+/// from the beginning and from places that are known.
+fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
     Ok([
         clock(|| blocks(path, |_| 0))?,
         clock(|| blocks(path, count_lines))?,
         clock(|| drain(path, 1))?,
         clock(|| drain(path, threads))?,
+        clock(|| drain_places(path, threads))?,
     ])
 }
 
@@ -69,11 +74,22 @@ fn count_lines(block: &[u8]) -> usize {
 }
 
 fn drain(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
-    let options = Options {
+    let (_, mut text) = unpack(Input::open(path)?, &options(threads)).map_err(explain)?;
+    count(&mut *text)
+}
+
+fn drain_places(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
+    text_by_index(path, &options(threads)).map_or(Ok(0), |mut text| count(&mut *text))
+}
+
+fn options(threads: usize) -> Options {
+    Options {
         threads,
         ..Options::default()
-    };
-    let (_, mut text) = unpack(Input::open(path)?, &options).map_err(explain)?;
+    }
+}
+
+fn count(text: &mut dyn Text) -> Result<usize, Box<dyn Error>> {
     let mut size = 0;
     loop {
         let count = text.fill().map_err(explain)?.len();

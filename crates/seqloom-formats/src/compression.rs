@@ -103,7 +103,7 @@ impl From<io::Error> for Trouble {
 }
 
 /// What is said to whoever reads on after an error.
-fn gone() -> Trouble {
+pub(crate) fn gone() -> Trouble {
     io::Error::other("cannot be read any further: reading it has failed before").into()
 }
 

@@ -8,6 +8,7 @@
 //! text     the text of a range: plain, out of bgzip's blocks, or of gzip from a place
 //!          where inflating can start (walk finds such places)
 //! stamp    whether the file is still the one that was indexed
+//! whole    all of the text in order, by several threads, each from such a place
 //! fetch    many records at once: sorted, read together, parsed, compared
 //! fai, gzi the files of samtools and bgzip that say the same, in part
 //! ```
@@ -34,6 +35,7 @@ mod side;
 mod stamp;
 mod text;
 mod walk;
+mod whole;
 mod write;
 
 use std::path::Path;
@@ -46,6 +48,7 @@ pub use gzi::parse_gzi;
 pub use open::{Index, State};
 pub use row::Row;
 pub use side::parse_side;
+pub use whole::{open_reader, open_reader_at, text_by_index};
 
 use crate::compression::Trouble;
 

@@ -8,7 +8,7 @@ use seqloom_core::Error;
 use seqloom_core::error::{Fault, Kind, Result};
 
 use crate::batch::{Batch, Collect};
-use crate::compression::{Compression, Trouble, unpack};
+use crate::compression::{Compression, Text, Trouble, unpack};
 use crate::input::Input;
 use crate::options::{Format, OnError, Options};
 use crate::parser::Parser;
@@ -50,8 +50,18 @@ impl Reader {
 
     /// Reads from `input`; `path` is what errors call it.
     pub fn new(path: &Path, input: Input, options: &Options) -> Result<Self> {
+        let unpacked = unpack(input, &options.unpacking());
+        let unpacked = unpacked.map_err(|trouble| translate(path, trouble))?;
+        Self::of_text(path, unpacked, options)
+    }
+
+    /// Reads text that was packed so.
+    pub(crate) fn of_text(
+        path: &Path,
+        (compression, text): (Compression, Box<dyn Text>),
+        options: &Options,
+    ) -> Result<Self> {
         let of_path = |trouble| translate(path, trouble);
-        let (compression, text) = unpack(input, &options.unpacking()).map_err(of_path)?;
         let mut pieces = Pieces::new(text);
         let start = pieces.peek(sniff::is_enough).map_err(of_path)?;
         let packed = Some(compression).filter(|_| !start.is_empty());

@@ -65,6 +65,7 @@ class SequenceReader:
             max_record=settings.max_record,
             require_eof=settings.require_eof,
             threads=thread_count(settings.num_threads),
+            start=settings.start,
         )
         self.format = cast("Format", self._native.format)
         self.compression = self._native.compression

@@ -24,11 +24,15 @@ CHOICES = {
     "whitespace": ("error", "strip"),
     "ids": ("error", "number"),
 }
+_LEAST = (("expect", 0), ("max_record", 1), ("num_threads", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Holds what `open_sequences` was asked for, checked."""
+    """Holds what `open_sequences` was asked for, checked.
+
+    With `start`, a gzip file is read from that record on, by the index beside it.
+    """
 
     format: Format | None = None
     quality: Quality = "phred33"
@@ -40,12 +44,13 @@ class Settings:
     max_record: int | None = None
     require_eof: bool = True
     num_threads: int | None = None
+    start: int | None = None
 
     def __post_init__(self) -> None:
         for name in CHOICES:
             check_choice(name, getattr(self, name))
         as_flag("require_eof", self.require_eof)
-        for name, least in (("expect", 0), ("max_record", 1), ("num_threads", 1)):
+        for name, least in _LEAST:
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, least=least)
 

@@ -1,6 +1,6 @@
 //! Bytes at any place of a file, without a shared offset.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -28,16 +28,17 @@ impl Disk {
                 "is no regular file: only such a file can be read at any place",
             ));
         }
-        let since = facts
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let changed = since.and_then(|since| u64::try_from(since.as_nanos()).ok());
         Ok(Self {
             size: facts.len(),
-            changed: changed.unwrap_or(0),
+            changed: changed(&facts),
             file,
         })
+    }
+
+    /// Whether the file has the size and the time that it was opened with.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        let facts = self.file.metadata();
+        facts.is_ok_and(|facts| (facts.len(), changed(&facts)) == (self.size, self.changed))
     }
 
     /// How long the file was when it was opened.
@@ -63,6 +64,14 @@ impl Disk {
         }
         Ok(())
     }
+}
+
+fn changed(facts: &Metadata) -> u64 {
+    let time = facts.modified().ok();
+    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since
+        .and_then(|since| u64::try_from(since.as_nanos()).ok())
+        .unwrap_or(0)
 }
 
 #[cfg(unix)]

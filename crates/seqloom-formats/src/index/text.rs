@@ -3,6 +3,7 @@
 mod block;
 mod piece;
 mod span;
+mod stretch;
 
 use std::ops::Range;
 
@@ -11,6 +12,7 @@ use seqloom_core::error::Fault;
 pub(crate) use self::block::{Block, blocks};
 use self::piece::Kept;
 pub(crate) use self::span::{Span, encode, window_size};
+pub(crate) use self::stretch::{Members, Stretch, Sum};
 use super::disk::{Disk, room};
 use super::image::Image;
 use crate::compression::Trouble;
@@ -120,6 +122,20 @@ impl Text {
             Container::Gzip(spans) => spans.partition_point(|span| span.text <= at),
         };
         after.saturating_sub(1)
+    }
+
+    /// The places in gzip where inflating starts.
+    pub(crate) fn spans(&self) -> &[Span] {
+        match &self.container {
+            Container::Gzip(spans) => spans,
+            _ => &[],
+        }
+    }
+
+    /// The span that holds the letter at `at`, and where its text begins.
+    pub(crate) fn span_at(&self, at: u64) -> (usize, u64) {
+        let number = self.piece_at(at);
+        (number, self.bounds(number).start)
     }
 
     /// Which text a piece holds.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use seqloom_core::{Error, Shelf};
+use seqloom_formats::index::{open_reader, open_reader_at};
 use seqloom_formats::input::Input;
 use seqloom_formats::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
 use seqloom_formats::{Batch, Options, Reader};
@@ -51,11 +52,12 @@ pub(crate) struct SequenceReader {
 #[pymethods]
 impl SequenceReader {
     /// Opens `path`, or reads from `file`, a binary file object that errors
-    /// call `path`.
+    /// call `path`. With `start`, a gzip file is read from that record on, by
+    /// the index that must lie beside it.
     #[new]
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
         comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,
-        threads=1))]
+        threads=1, start=None))]
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
@@ -71,6 +73,7 @@ impl SequenceReader {
         expect: Option<u64>,
         require_eof: bool,
         threads: usize,
+        start: Option<u64>,
     ) -> PyResult<Self> {
         let options = || -> seqloom_core::Result<Options> {
             Ok(Options {
@@ -92,9 +95,10 @@ impl SequenceReader {
             Some(object) => Some(Source::new(&object, &failure)?),
             None => None,
         };
-        let opened = pool::run(py, 1, || match source {
-            Some(source) => Reader::new(&path, Input::new(Box::new(source)), &options),
-            None => Reader::open(&path, &options),
+        let opened = pool::run(py, 1, || match (source, start) {
+            (Some(source), _) => Reader::new(&path, Input::new(Box::new(source)), &options),
+            (None, Some(start)) => open_reader_at(&path, &options, start),
+            (None, None) => open_reader(&path, &options),
         });
         let reader = opened.map_err(|error| failure.take().unwrap_or(error))?;
         Ok(Self {

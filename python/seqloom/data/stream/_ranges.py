@@ -12,6 +12,8 @@ from seqloom.data._indexed import index_of
 from seqloom.data.stream._shard import Shard, WholeFile
 from seqloom.errors import FileError, FormatError
 from seqloom.io import SequenceIndex, open_sequences
+from seqloom.io._reader import SequenceReader
+from seqloom.io._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +39,7 @@ class FileRange:
     Args:
         index: The file's index.
         shard: Which part.
+        num_threads: How many threads may unpack; None takes as many as there are.
 
     Examples:
         >>> from pathlib import Path
@@ -48,6 +51,7 @@ class FileRange:
 
     index: SequenceIndex
     shard: Shard
+    num_threads: int | None = None
     size: int = field(init=False)
     total: int = field(init=False)
     _first: int = field(init=False)
@@ -60,10 +64,37 @@ class FileRange:
 
     def read(self, start: int) -> Iterator[Piece]:
         """Reads the part from its ``start``-th record on."""
+        first = self._first + start
+        reader = self._reader(first) if first < self._first + self.size else None
+        return self._fetch(first) if reader is None else self._unpack(reader, first)
+
+    def _reader(self, first: int) -> SequenceReader | None:
+        """Opens a gzip file at a record: a part of it is unpacked once, in order."""
+        if self.index.compression != "gzip":
+            return None
+        settings = Settings(num_threads=self.num_threads, start=first)
+        try:
+            return SequenceReader(self.index.path, settings)
+        except FormatError:
+            return None  # the index lies elsewhere, or what is wrong fetching says
+
+    def _unpack(self, reader: SequenceReader, first: int) -> Iterator[Piece]:
+        """Reads on from a record."""
+        stop = self._first + self.size
+        with reader:
+            while first < stop:
+                batch = reader.read_batch(min(stop - first, _RECORDS), _LETTERS)
+                if batch is None:
+                    raise FormatError(f"{reader.path}: fewer records than its index has")
+                yield batch, np.arange(first, first + len(batch))
+                first += len(batch)
+
+    def _fetch(self, first: int) -> Iterator[Piece]:
+        """Reads records by their places."""
         stop = self._first + self.size
         step = self._at_once()
-        for first in range(self._first + start, stop, step):
-            numbers: NDArray[np.int64] = np.arange(first, min(first + step, stop))
+        for start in range(first, stop, step):
+            numbers: NDArray[np.int64] = np.arange(start, min(start + step, stop))
             yield self.index.fetch_many(numbers), numbers
 
     def _at_once(self) -> int:
@@ -93,15 +124,16 @@ def part_of(
 ) -> FilePart:
     """Chooses how a shard's part of a file is read; all shards choose the same."""
     whole = WholeFile(path, shard, options, tell)
+    threads = options.get("num_threads")
     # What may be left out, or is judged by its qualities, must be read from the start.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
         index = _ready_index(path) if start else None
-        return whole if index is None else FileRange(index, shard)
+        return whole if index is None else FileRange(index, shard, threads)
     if compression_of(path) not in _SEEKABLE:
         return whole
-    return FileRange(index_of(path, options.get("num_threads")), shard)
+    return FileRange(index_of(path, threads), shard, threads)
 
 
 def _ready_index(path: str) -> SequenceIndex | None:

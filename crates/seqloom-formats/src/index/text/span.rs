@@ -73,7 +73,7 @@ pub(super) fn unpack(
 }
 
 /// The text before a span: 32 KiB, unless it is the beginning.
-fn window(text: &Text, span: &Span) -> Result<Vec<u8>, Trouble> {
+pub(super) fn window(text: &Text, span: &Span) -> Result<Vec<u8>, Trouble> {
     if span.window_size == 0 {
         return Ok(Vec::new());
     }
@@ -96,16 +96,16 @@ fn damaged() -> Trouble {
 
 /// Our own blocks.
 #[derive(Default)]
-struct Lead {
-    bytes: Vec<u8>,
+pub(super) struct Lead {
+    pub(super) bytes: Vec<u8>,
     /// The bits that stand before the span's in its first byte.
-    last: u8,
+    pub(super) last: u8,
     /// How much text they make.
-    text: usize,
+    pub(super) text: usize,
 }
 
 impl Lead {
-    fn new(window: &[u8], odd: u32) -> Self {
+    pub(super) fn new(window: &[u8], odd: u32) -> Self {
         if window.is_empty() && odd == 0 {
             return Self::default();
         }
@@ -221,7 +221,7 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     }
 }
 
-fn differs(_: Error) -> Trouble {
+pub(super) fn differs(_: Error) -> Trouble {
     changed("what follows is no deflate data")
 }
 

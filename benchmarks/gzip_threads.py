@@ -1,0 +1,98 @@
+"""One gzip file on all cores: by the places that its index knows, and without them."""
+
+import json
+import os
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from benchmarks._measure import interleave
+from benchmarks._page import machine, publish, table
+from benchmarks._reads import write_proteins, write_reads
+from benchmarks.fastx import build_floors, read_by_dnaio
+from seqloom.io import build_index, open_sequences
+
+READS, PROTEINS = 1_000_000, 150_000
+BATCH = 4096
+ROUNDS = 7
+THREADS = os.cpu_count() or 1
+FLOORS = {
+    "unpack": "unpacking alone, one thread",
+    "places": f"floor: unpacking alone by the index, {THREADS} threads",
+}
+
+
+def main(reads: int = READS, proteins: int = PROTEINS) -> None:
+    """Makes files with and without an index and times all sides in turn."""
+    floors = build_floors()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        columns = {
+            "FASTQ": _time(write_reads(home, reads)["gzip"], floors),
+            "FASTA": _time(write_proteins(home, proteins)["gzip"], floors),
+        }
+    names = next(iter(columns.values()))
+    rows = [(name, *(_cell(each, name) for each in columns.values())) for name in names]
+    head = ("seconds (one thread's / this)", *columns)
+    publish("gzip", f"{table(head, rows)}\n\n{_notes(reads, proteins)}")
+
+
+def _time(path: Path, floors: Path) -> dict[str, float]:
+    """Gives the median seconds of each side and each floor, taken in turn."""
+    known = path.with_name(f"known_{path.name}")
+    os.link(path, known)
+    build_index(known)
+    works = {
+        "seqloom, one thread": partial(_ours, path, 1),
+        f"seqloom, {THREADS} threads": partial(_ours, path, THREADS),
+        f"seqloom by the index, {THREADS} threads": partial(_ours, known, THREADS),
+        "dnaio, a thread that unpacks": partial(read_by_dnaio, path, threads=1),
+    }
+    found = {name: work() for name, work in works.items()}
+    assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
+    rounds = [
+        {
+            **{name: times[0] for name, times in interleave(works, rounds=1).items()},
+            **_floors(floors, known),
+        }
+        for _ in range(ROUNDS)
+    ]
+    return {name: median(seconds[name] for seconds in rounds) for name in rounds[0]}
+
+
+def _ours(path: Path, threads: int) -> tuple[int, int]:
+    """Reads columns of headers, letters and qualities."""
+    records = letters = 0
+    with open_sequences(path, num_threads=threads) as reader:
+        for batch in reader.batches(BATCH):
+            records += len(batch)
+            letters += int(batch.sequences.offsets[-1])
+    return records, letters
+
+
+def _floors(program: Path, path: Path) -> dict[str, float]:
+    """Measures once what unpacking takes without parsing."""
+    command = [str(program), "1", str(THREADS), str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    return {words: found[name][0] for name, words in FLOORS.items()}
+
+
+def _cell(seconds: dict[str, float], name: str) -> str:
+    """Writes one figure, and how much sooner than one thread it is there."""
+    is_floor = name in FLOORS.values()
+    base = seconds[FLOORS["unpack"] if is_floor else "seqloom, one thread"]
+    return f"{seconds[name]:.3f} ({base / seconds[name]:.2f})"
+
+
+def _notes(reads: int, proteins: int) -> str:
+    """Says what was measured."""
+    return (
+        f"{reads:,} reads of 150 bases, and {proteins:,} proteins in lines of 60, by zlib "
+        "at level 6, one member each. In brackets: the time of one thread, of reading or "
+        "of unpacking alone, as a multiple of this. "
+        f"Median of {ROUNDS} rounds, all in turn.\n\n"
+        f"{machine('numpy', 'dnaio', 'isal', 'seqloom')}"
+    )

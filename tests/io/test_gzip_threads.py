@@ -1,0 +1,187 @@
+"""Gzip unpacked by several threads from the places that its index knows."""
+
+import gzip
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import seqloom as sl
+from seqloom.errors import FormatError
+from seqloom.io import build_index, open_sequences
+
+READS = 12_000
+
+
+def fastq(count=READS):
+    """Reads that gzip packs about as well as real ones."""
+    rows, state = [], 1
+    for number in range(count):
+        letters = []
+        for _ in range(5):
+            state = state * 6364136223846793005 % 2**64
+            letters.append(
+                f"{state:020d}".translate(str.maketrans("0123456789", "ACGTACGTAC"))
+            )
+        line = "".join(letters)
+        rows.append(f"@r{number}\n{line}\n+\n{'I' * len(line)}\n")
+    return "".join(rows).encode()
+
+
+TEXT = fastq()
+
+
+def members(text, borders, level=6):
+    """Packs parts of a text with the standard library, each as a member."""
+    edges = [0, *sorted(borders), len(text)]
+    parts = itertools.pairwise(edges)
+    return b"".join(gzip.compress(text[a:b], level) for a, b in parts)
+
+
+def indexed(path, packed):
+    """Writes a file and makes its index."""
+    path.write_bytes(packed)
+    build_index(path)
+    return path
+
+
+def change(path, packed):
+    """Writes other bytes and leaves the file's time as it was."""
+    before = path.stat()
+    path.write_bytes(packed)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def text_of(path, threads):
+    """Writes what was read as FASTQ again, and what went wrong."""
+    rows = []
+    try:
+        with open_sequences(path, num_threads=threads) as reader:
+            for record in reader:
+                quality = record.quality
+                rows += [
+                    b"@",
+                    record.header,
+                    b"\n",
+                    record.sequence,
+                    b"\n+\n",
+                    quality,
+                    b"\n",
+                ]
+    except FormatError as error:
+        return b"".join(rows), str(error)
+    return b"".join(rows), None
+
+
+@settings(
+    max_examples=5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    borders=st.lists(st.integers(0, len(TEXT)), max_size=6),
+    level=st.sampled_from([0, 1, 6, 9]),
+    threads=st.integers(2, 5),
+)
+def test_text_of_any_members_is_what_the_standard_library_packed(
+    tmp_path, borders, level, threads
+):
+    path = indexed(tmp_path / "r.fq.gz", members(TEXT, borders, level))
+    assert text_of(path, threads) == (TEXT, None)
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_changed_bit_says_the_same_for_any_number_of_threads(tmp_path, place, bit):
+    packed = bytearray(members(TEXT, [len(TEXT) // 3]))
+    path = indexed(tmp_path / "r.fq.gz", packed)
+    packed[int(place * len(packed))] ^= 1 << bit
+    change(path, packed)
+    assert text_of(path, 3) == text_of(path, 1)
+
+
+@pytest.mark.parametrize("tail", [b"", b"garbage", gzip.compress(b"@x\nA\n+\nI\n")])
+@pytest.mark.parametrize("cut", [0, 1, 9, 100_000])
+def test_a_file_that_was_cut_or_grew_is_read_as_without_its_index(tmp_path, cut, tail):
+    packed = members(TEXT, [len(TEXT) // 2])
+    path = indexed(tmp_path / "r.fq.gz", packed)
+    change(path, packed[: len(packed) - cut] + tail)
+    with_index = text_of(path, 3)
+    (tmp_path / "r.fq.gz.sli").unlink()
+    assert with_index == text_of(path, 3)
+
+
+def test_a_wrong_checksum_is_found(tmp_path):
+    packed = bytearray(gzip.compress(TEXT))
+    path = indexed(tmp_path / "r.fq.gz", packed)
+    wrong = zlib.crc32(TEXT) ^ 1
+    change(path, packed[:-8] + wrong.to_bytes(4, "little") + packed[-4:])
+    assert text_of(path, 3)[1] == text_of(path, 1)[1]
+
+
+STOPPED = """
+import os, signal, sys, threading
+from seqloom.io import open_sequences
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        with open_sequences(sys.argv[1], num_threads=3) as reader:
+            for _ in reader.batches(1000):
+                pass
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_an_interrupt_ends_the_reading(tmp_path):
+    path = indexed(tmp_path / "r.fq.gz", gzip.compress(TEXT))
+    command = [sys.executable, "-c", STOPPED, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), (signal.SIGINT, done.stderr)
+
+
+@pytest.mark.parametrize("start", [1, READS // 2, READS - 1])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stream_goes_on_inside_a_gzip(tmp_path, start, threads):
+    path = indexed(tmp_path / "r.fq.gz", members(TEXT, [len(TEXT) // 3]))
+    stream = sl.data.SequenceStream(path, num_threads=threads)
+    stream.load_state_dict({**stream.state_dict(), "position": start})
+    assert [item["id"] for item in stream] == [f"r{n}" for n in range(start, READS)]
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_shards_of_a_gzip_have_each_record_once(tmp_path, count):
+    path = indexed(tmp_path / "r.fq.gz", gzip.compress(TEXT))
+    stream = sl.data.SequenceStream(path)
+    shards = [stream.shard(index, count) for index in range(count)]
+    found = [item["id"] for shard in shards for item in shard]
+    assert found == [f"r{n}" for n in range(READS)]
+
+
+def test_a_stream_that_goes_on_finds_what_its_index_did_not_see(tmp_path):
+    packed = bytearray(gzip.compress(TEXT))
+    path = indexed(tmp_path / "r.fq.gz", packed)
+    packed[len(packed) * 3 // 5] ^= 4
+    change(path, packed)
+    stream = sl.data.SequenceStream(path)
+    stream.load_state_dict({**stream.state_dict(), "position": 5})
+    with pytest.raises(FormatError, match="not what its index says"):
+        list(stream)
+
+
+def test_a_stream_goes_on_in_a_file_whose_time_has_changed(tmp_path):
+    path = Path(indexed(tmp_path / "r.fq.gz", gzip.compress(TEXT)))
+    os.utime(path)
+    stream = sl.data.SequenceStream(path)
+    stream.load_state_dict({**stream.state_dict(), "position": READS - 2})
+    assert [item["id"] for item in stream] == [f"r{READS - 2}", f"r{READS - 1}"]
