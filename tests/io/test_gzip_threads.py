@@ -17,6 +17,8 @@ from seqloom.errors import FormatError
 from seqloom.io import build_index, open_sequences
 
 READS = 12_000
+# An index keeps a hash of each part of so many bytes; opening compares four of them.
+SEEN = 256 << 10
 
 
 def fastq(count=READS):
@@ -169,9 +171,10 @@ def test_shards_of_a_gzip_have_each_record_once(tmp_path, count):
 
 
 def test_a_stream_that_goes_on_finds_what_its_index_did_not_see(tmp_path):
-    packed = bytearray(gzip.compress(TEXT))
+    packed = bytearray(gzip.compress(TEXT * 8))
+    assert len(packed) > 8 * SEEN
     path = indexed(tmp_path / "r.fq.gz", packed)
-    packed[len(packed) * 3 // 5] ^= 4
+    packed[3 * SEEN // 2] ^= 4  # opening looks at the first part, at the third and further
     change(path, packed)
     stream = sl.data.SequenceStream(path)
     stream.load_state_dict({**stream.state_dict(), "position": 5})
