@@ -17,6 +17,7 @@ SUITES = {
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",
     "products": "benchmarks.products",
+    "kernels": "benchmarks.kernels",
     "train_cnn": "benchmarks.train_cnn",
     "tensor": "benchmarks.tensor",
     "demo": "benchmarks.demo",

@@ -3,10 +3,11 @@
 //! Polynomials in `w = -ln(1 - x * x)` of M. Giles, "Approximating the erfinv function"
 //! (GPU Computing Gems, 2011), as in XLA.
 
+use pulp::{Simd, WithSimd};
 use seqloom_core::key::Key;
 
 use super::uniform::Random;
-use crate::{Float, parallel};
+use crate::{Float, machine, parallel};
 
 /// What normal numbers are made of, and where they end.
 #[derive(Clone, Copy, Debug)]
@@ -24,20 +25,37 @@ pub fn truncated_normal<T: Normal>(
     out: &mut [T],
     threads: usize,
 ) {
-    let Truncation {
-        range: [low, high],
-        limits: [least, most],
-    } = truncation;
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         T::uniform(key, (number * parallel::CHUNK) as u64, out);
-        for value in out {
+        machine::dispatch(Bend { truncation, out });
+    });
+}
+
+/// Turns uniform numbers into normal ones.
+struct Bend<'a, T> {
+    truncation: Truncation<T>,
+    out: &'a mut [T],
+}
+
+impl<T: Normal> WithSimd for Bend<'_, T> {
+    type Output = ();
+
+    /// The compiler makes vectors of the loop; they give the bits that single numbers give,
+    /// since no product and sum are rounded together.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Truncation {
+            range: [low, high],
+            limits: [least, most],
+        } = self.truncation;
+        for value in self.out {
             let share = value.times_plus(high - low, low);
             let share = if share < low { low } else { share };
             let normal = T::of(std::f64::consts::SQRT_2) * share.erf_inv();
             let normal = if normal < least { least } else { normal };
             *value = if normal > most { most } else { normal };
         }
-    });
+    }
 }
 
 /// Fills `out` with numbers of mean 0 and deviation 1.
@@ -64,19 +82,43 @@ pub trait Normal: Random {
 impl Normal for f32 {
     const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
 
+    #[inline(always)]
     fn times_plus(self, factor: Self, term: Self) -> Self {
         Self::of(f64::from(self) * f64::from(factor) + f64::from(term))
     }
 
+    #[inline(always)]
     fn erf_inv(self) -> Self {
-        let w = -(-self * self).ln_1p();
-        self * if w < 5.0 {
-            polynomial(&NEAR, w - 2.5)
-        } else {
-            polynomial(&FAR, w.sqrt() - 3.0)
-        }
+        let w = -ln_1_minus(self * self);
+        let (near, far) = (polynomial(&NEAR, w - 2.5), polynomial(&FAR, w.sqrt() - 3.0));
+        self * if w < 5.0 { near } else { far }
     }
 }
+
+/// The logarithm of `1 - x` for x from 0 to 1, to a unit in the last place: that of
+/// `u = 1 - x` as it is rounded, plus what was lost, over u.
+#[inline(always)]
+fn ln_1_minus(x: f32) -> f32 {
+    let u = 1.0 - x;
+    let lost = ((1.0 - u) - x) / u;
+    let power = u.to_bits().wrapping_sub(ROOT_HALF).cast_signed() >> 23;
+    let mantissa = f32::from_bits(u.to_bits().wrapping_sub((power << 23).cast_unsigned()));
+    let rest = mantissa - 1.0;
+    let (ratio, half) = (rest / (2.0 + rest), 0.5 * rest * rest);
+    let square = ratio * ratio;
+    let bend = ratio * (half + square * polynomial(&LOG, square));
+    #[expect(clippy::cast_precision_loss, reason = "a power of two is small")]
+    let power = power as f32;
+    let [high, low] = [f32::LN_2.0, f32::LN_2.1].map(|part| power * part);
+    let found = high + (rest - (half - (bend + (low + lost))));
+    if u > 0.0 { found } else { -f32::INFINITY }
+}
+
+/// The bits of the root of a half: a power of two is taken off what lies at or above it.
+const ROOT_HALF: u32 = 0x3f35_04f3;
+
+/// Of `ln((1 + s) / (1 - s)) / s - 2`, over the square of s, in that square.
+const LOG: [f32; 4] = [2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0];
 
 /// The logarithm of `1 + x`, as far from the truth as XLA's: it uses the quotient of
 /// polynomials from Cephes a little beyond the range that this was made for.
@@ -109,6 +151,7 @@ impl Normal for f64 {
 }
 
 /// By Horner's rule, the highest power first.
+#[inline(always)]
 fn polynomial<T: Float>(terms: &[T], x: T) -> T {
     terms.iter().fold(T::ZERO, |value, &term| value * x + term)
 }

@@ -123,5 +123,7 @@ class Activations(Backend):
 
 def _rows(x: Floats) -> Floats:
     """All but the last axis as one."""
+    if x.ndim == 2:  # noqa: PLR2004 - rows already
+        return x
     width = x.shape[-1] if x.ndim else 1
     return x.reshape((x.size // width if width else 0, width))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def fill(
     """Runs an elementwise kernel: its output is shaped as its input."""
     x = packed(x)
     made = room(out, x.shape, x.dtype)
-    kernel(x.reshape(-1), *(_flat(value) for value in rest), made.reshape(-1), threads)
+    kernel(x, *rest, made, threads)
     return placed(made, out)
 
 
@@ -43,13 +43,6 @@ def placed(made: Floats, out: Floats | None) -> Floats:
         return made
     out[...] = made
     return out
-
-
-def _flat(value: Any) -> Any:
-    """A further array as one row; a number as it is."""
-    if not isinstance(value, np.ndarray):
-        return value
-    return packed(cast("Floats", value)).reshape(-1)
 
 
 def windows(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:

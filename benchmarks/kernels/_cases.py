@@ -1,0 +1,195 @@
+"""What is measured: the kernels, the shapes of the four networks, and the inputs."""
+
+# A case unpacks its shape, one axis a position.
+# ruff: noqa: PLR0917
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.tensor._networks import NETWORKS
+
+Arrays = list[np.ndarray]
+SEQUENCES = (120, 256, 200, 64, 256, 180, 248, 96)  # the lengths of a packed batch
+
+
+class Case(NamedTuple):
+    """A kernel at a shape, whose axes are those that `draw` names for its kind."""
+
+    kind: str
+    shape: tuple[Any, ...]
+    dtype: str = "float32"
+
+    @property
+    def label(self) -> str:
+        """Returns the name of its row."""
+        axes = " x ".join(map(str, self.shape))
+        double = ", float64" if self.dtype == "float64" else ""
+        return f"{self.kind.replace('_', ' ')} {axes}{double}"
+
+    @property
+    def is_random(self) -> bool:
+        """Returns True if the sides draw other numbers."""
+        return self.kind in {"dropout", "normal", "uniform"}
+
+    @property
+    def is_fused(self) -> bool:
+        """Returns True if it is a chain that compilers join."""
+        return self.kind.startswith("fused")
+
+    @property
+    def operations(self) -> int:
+        """Returns the multiplications and additions of its products; 0 if it has none."""
+        if self.kind.startswith("conv"):
+            n, c, o, k, length = self.shape
+            axes = 2 if self.kind.startswith("conv2d") else 1
+            return 2 * n * c * o * k**axes * (length - k + 1) ** axes
+        if not self.kind.startswith("attention"):
+            return 0
+        n, h, rows, d = self.shape
+        pairs = sum(map(np.square, SEQUENCES)) if "varlen" in self.kind else n * rows**2
+        return int((10 if "grad" in self.kind else 4) * pairs * h * d)
+
+
+def draw(case: Case) -> Arrays:
+    """Draws the inputs of a case, the same on every side: values first, a gradient last."""
+    family = next(each for each in FAMILIES if case.kind.startswith(each))
+    return FAMILIES[family](Draw(case.dtype), *case.shape)
+
+
+class Draw:
+    """Draws arrays of one type from a fixed seed."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype, self.source = dtype, np.random.default_rng(0)
+
+    def __call__(self, *shape: int) -> np.ndarray:
+        """Draws an array of standard normal numbers."""
+        return self.source.normal(size=shape).astype(self.dtype)
+
+    def below(self, end: int, *shape: int) -> np.ndarray:
+        """Draws whole numbers from 0 to `end`."""
+        return self.source.integers(0, end, shape)
+
+
+def _each(rng: Draw, *shape: int) -> Arrays:
+    return [rng(*shape), rng(*shape)]
+
+
+def _labelled(rng: Draw, rows: int, classes: int) -> Arrays:
+    return [rng(rows, classes), rng.below(classes, rows)]
+
+
+def _rows(rng: Draw, rows: int, width: int) -> Arrays:
+    return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
+
+
+def _channels(rng: Draw, n: int, c: int, length: int) -> Arrays:
+    return [rng(n, c, length), rng(c), rng(c), rng(n, c, length)]
+
+
+def _windows(rng: Draw, n: int, c: int, length: int, size: int) -> Arrays:
+    return [rng(n, c, length), rng(n, c, length // size)]
+
+
+def _looked_up(rng: Draw, rows: int, count: int, width: int) -> Arrays:
+    return [rng(rows, width), rng.below(rows, count), rng(count, width)]
+
+
+def _parameters(rng: Draw, network: str) -> Arrays:
+    shapes = NETWORKS[network].shapes.values()
+    return [rng(*shape) for _ in range(2) for shape in shapes]
+
+
+def _conv1d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
+    return [rng(n, c, length), rng(o, c, k), rng(n, o, length - k + 1)]
+
+
+def _conv2d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
+    after = length - k + 1
+    return [rng(n, c, length, length), rng(o, c, k, k), rng(n, o, after, after)]
+
+
+def _heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
+    """Queries, keys and values as parts of one array, as a layer makes them."""
+    parts = rng(n, rows, 3, h, d).transpose(2, 0, 3, 1, 4)
+    mask = np.arange(rows) < rng.source.integers(rows // 2, rows + 1, (n, 1, 1, 1))
+    return [*parts, mask, rng(n, rows, h, d).transpose(0, 2, 1, 3)]
+
+
+def _packed(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
+    del n, rows
+    total = sum(SEQUENCES)
+    bounds = np.cumsum((0, *SEQUENCES))
+    return [*rng(3, total, h, d), bounds, rng(total, h, d)]
+
+
+def _joined(rng: Draw, rows: int, width: int) -> Arrays:
+    return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
+
+
+FAMILIES: dict[str, Callable[..., Arrays]] = {
+    "softmax": _each,
+    "cross_entropy": _labelled,
+    "layer_norm": _rows,
+    "batch_norm": _channels,
+    "gelu": _each,
+    "relu": _each,
+    "max_pool1d": _windows,
+    "dropout": _each,
+    "normal": _each,
+    "uniform": _each,
+    "adamw": _parameters,
+    "embedding": _looked_up,
+    "conv1d": _conv1d,
+    "conv2d": _conv2d,
+    "attention_varlen": _packed,
+    "attention": _heads,
+    "fused": _joined,
+}
+
+
+def _both(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
+    """A kernel and its gradient at each shape; in double precision at the first one."""
+    kinds = (kind, f"{kind}_grad")
+    single = [Case(each, shape) for shape in shapes for each in kinds]
+    return [*single, *(Case(each, shapes[0], "float64") for each in kinds)]
+
+
+def _convolution(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
+    kinds = (kind, f"{kind}_input_grad", f"{kind}_weight_grad")
+    return [Case(each, shape) for shape in shapes for each in kinds]
+
+
+def _each_of(kinds: Iterable[str], shape: tuple[Any, ...]) -> list[Case]:
+    return [Case(kind, shape) for kind in kinds]
+
+
+def cases() -> list[Case]:
+    """Lists the kernels at the shapes of the networks and at large ones."""
+    return [
+        *_both("softmax", (2048, 256), (64, 10), (2048, 8192)),
+        *(Case("cross_entropy", shape) for shape in [(2048, 33), (64, 10), (2048, 8192)]),
+        *_both("layer_norm", (2048, 320), (8192, 1024)),
+        *_both("batch_norm", (64, 32, 60), (64, 320, 993)),
+        *_both("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
+        *_each_of(("relu", "relu_grad"), (64, 512)),
+        *_each_of(("relu", "relu_grad"), (4096, 4096)),
+        *_both("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
+        *_each_of(("dropout", "normal", "uniform"), (2048, 1280)),
+        *_each_of(("dropout", "normal", "uniform"), (64, 512)),
+        *(Case("adamw", (network,)) for network in ("MLP", "SequenceCNN", "encoder")),
+        *_each_of(("embedding", "embedding_grad"), (33, 2048, 320)),
+        *_each_of(("embedding", "embedding_grad"), (30000, 8192, 320)),
+        *_convolution("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
+        *_convolution("conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)),
+        *_convolution("conv1d", (4, 480, 960, 8, 60)),
+        *_convolution("conv2d", (8, 16, 32, 3, 34), (8, 64, 64, 3, 34)),
+        *_both("attention", (8, 5, 256, 64)),
+        *_each_of(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
+        *_each_of(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
+        *_each_of(("attention", "attention_grad"), (1, 8, 2048, 64)),
+        *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320)),
+        *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (4096, 2048)),
+    ]

@@ -1,0 +1,197 @@
+"""Our kernels, as the NumPy backend calls them."""
+
+# A maker takes the inputs of its case one by one.
+# ruff: noqa: PLR0917
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.kernels._cases import SEQUENCES, Case, draw
+from seqloom import Key
+from seqloom.nn import functional as F
+from seqloom.tensor import backend, compile as compile_step, exp, sqrt
+
+Work = Callable[[], Any]
+Make = Callable[..., Work]
+EPS = 1e-5
+STEPS: Any = {"stride": 1, "padding": 0}
+
+
+def work_of(case: Case, threads: int) -> Work:
+    """Makes the inputs, and what a measured call does with them."""
+    b: Any = backend("numpy", num_threads=threads)
+    return WORKS[case.kind](b, case, *draw(case))
+
+
+def _on(name: str, *places: int, **options: Any) -> Make:
+    """A function of the inputs at these places."""
+
+    def make(b: Any, _: Case, *given: Any) -> Work:
+        call, chosen = getattr(b, name), [given[place] for place in places]
+        return lambda: call(*chosen, **options)
+
+    return make
+
+
+def _back(name: str, *, of_output: bool) -> Make:
+    """Its gradient, from its input or from its output."""
+
+    def make(b: Any, _: Case, x: np.ndarray, grad: np.ndarray) -> Work:
+        kept = getattr(b, name)(x) if of_output else x
+        return lambda: getattr(b, f"{name}_grad")(grad, kept)
+
+    return make
+
+
+def _drawn(name: str) -> Make:
+    """Random numbers of a shape."""
+
+    def make(b: Any, case: Case, *_: Any) -> Work:
+        call, options = getattr(b, name), {"dtype": case.dtype}
+        return lambda: call(Key(0), case.shape, **options)
+
+    return make
+
+
+def _dropout(b: Any, _: Case, x: Any, _grad: Any) -> Work:
+    return lambda: b.dropout(x, Key(0), 0.1)
+
+
+def _embedding_grad(b: Any, _: Case, weight: Any, ids: Any, grad: Any) -> Work:
+    return lambda: b.embedding_grad(grad, ids, rows=len(weight))
+
+
+def _layer_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+    _made, *kept = b.layer_norm(x, weight, bias, eps=EPS)
+    return lambda: b.layer_norm_grad(grad, x, weight, *kept)
+
+
+def _batch_norm(b: Any, _: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
+    """The output and the means: torch keeps 1 / deviation, we keep the variance."""
+    return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
+
+
+def _batch_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+    _made, *kept = b.batch_norm(x, weight, bias, eps=EPS)
+    return lambda: b.batch_norm_grad(grad, x, weight, None, *kept, eps=EPS)
+
+
+def _pool(b: Any, case: Case, x: Any, _: Any) -> Work:
+    size = case.shape[3]
+    return lambda: b.max_pool1d(x, kernel=size, stride=size)
+
+
+def _pool_grad(b: Any, case: Case, x: Any, grad: Any) -> Work:
+    _, places = _pool(b, case, x, grad)()
+    return lambda: b.max_pool1d_grad(grad, places, x.shape)
+
+
+def _adamw(b: Any, _: Case, *arrays: np.ndarray) -> Work:
+    half = len(arrays) // 2
+    params, grads = list(arrays[:half]), list(arrays[half:])
+    first, second = ([np.zeros_like(each) for each in params] for _ in range(2))
+    rule: Any = {"betas": (0.9, 0.999), "eps": 1e-8, "decays": [0.01] * half}
+    return lambda: b.adamw(params, grads, first, second, 1e-3, 1, **rule)[0]
+
+
+def _input_grad(name: str) -> Make:
+    def backward(b: Any, _: Case, x: Any, weight: Any, grad: Any) -> Work:
+        call = getattr(b, f"{name}_input_grad")
+        return lambda: call(grad, weight, x.shape, **STEPS)
+
+    return backward
+
+
+def _weight_grad(name: str) -> Make:
+    def backward(b: Any, _: Case, x: Any, weight: Any, grad: Any) -> Work:
+        call = getattr(b, f"{name}_weight_grad")
+        return lambda: call(x, grad, weight.shape, **STEPS)
+
+    return backward
+
+
+def _attention(b: Any, case: Case, q: Any, k: Any, v: Any, mask: Any, _: Any) -> Work:
+    seen = mask if "masked" in case.kind else None
+    return lambda: b.attention(q, k, v, seen)[0]
+
+
+def _attention_grad(b: Any, case: Case, *arrays: Any) -> Work:
+    q, k, v, mask, grad = arrays
+    seen = mask if "masked" in case.kind else None
+    kept = b.attention(q, k, v, seen)
+    return lambda: b.attention_grad(grad, q, k, v, seen, None, *kept)
+
+
+def _varlen(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
+    return lambda: b.attention_varlen(q, k, v, bounds, max_seqlen=max(SEQUENCES))[0]
+
+
+def _varlen_grad(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Work:
+    longest = {"max_seqlen": max(SEQUENCES)}
+    kept = b.attention_varlen(q, k, v, bounds, **longest)
+    return lambda: b.attention_varlen_grad(grad, q, k, v, bounds, *kept, **longest)
+
+
+def _compiled(function: Callable[..., Any]) -> Make:
+    """A function of tensors as one program."""
+
+    def make(b: Any, _: Case, *arrays: np.ndarray) -> Work:
+        tensors, program = [b.tensor(each) for each in arrays], compile_step(function)
+
+        return lambda: program(*tensors)
+
+    return make
+
+
+def _gelu_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+    return F.gelu(x * weight + bias) + other
+
+
+def _chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+    gate = 1.0 / (1.0 + exp(-(x * weight + bias)))
+    return gate * x + (1.0 - gate) * other
+
+
+def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+    centred = x + other
+    centred = centred - centred.mean(axis=-1, keepdims=True)
+    spread = sqrt((centred * centred).mean(axis=-1, keepdims=True) + EPS)
+    return centred / spread * weight + bias
+
+
+CONVOLUTIONS = ("conv1d", "conv2d")
+WORKS: dict[str, Make] = {
+    "softmax": _on("softmax", 0),
+    "softmax_grad": _back("softmax", of_output=True),
+    "cross_entropy": _on("cross_entropy", 0, 1),
+    "layer_norm": _on("layer_norm", 0, 1, 2, eps=EPS),
+    "layer_norm_grad": _layer_norm_grad,
+    "batch_norm": _batch_norm,
+    "batch_norm_grad": _batch_norm_grad,
+    "gelu": _on("gelu", 0),
+    "gelu_grad": _back("gelu", of_output=False),
+    "relu": _on("relu", 0),
+    "relu_grad": _back("relu", of_output=True),
+    "max_pool1d": _pool,
+    "max_pool1d_grad": _pool_grad,
+    "dropout": _dropout,
+    "normal": _drawn("normal"),
+    "uniform": _drawn("uniform"),
+    "adamw": _adamw,
+    "embedding": _on("embedding", 0, 1),
+    "embedding_grad": _embedding_grad,
+    **{name: _on(name, 0, 1, **STEPS) for name in CONVOLUTIONS},
+    **{f"{name}_input_grad": _input_grad(name) for name in CONVOLUTIONS},
+    **{f"{name}_weight_grad": _weight_grad(name) for name in CONVOLUTIONS},
+    "attention": _attention,
+    "attention_grad": _attention_grad,
+    "attention_masked": _attention,
+    "attention_masked_grad": _attention_grad,
+    "attention_varlen": _varlen,
+    "attention_varlen_grad": _varlen_grad,
+    "fused_gelu": _compiled(_gelu_chain),
+    "fused_chain": _compiled(_chain),
+    "fused_norm": _compiled(_norm_chain),
+}

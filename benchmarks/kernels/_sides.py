@@ -1,0 +1,55 @@
+"""Runs the kernels of each library in a separate process, one process at a time."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks._measure import HOME
+from benchmarks.kernels._cases import Case
+from benchmarks.tensor._sides import environment
+
+SIDES = ("seqloom", "torch", "torch.compile")
+
+
+class Side:
+    """A process in which one library computes kernels on request.
+
+    Args:
+        name: The name of the library.
+        threads: The number of threads that it may use.
+    """
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name = name
+        module = "benchmarks.kernels._worker"
+        self.process: Any = subprocess.Popen(
+            [sys.executable, "-m", module, name, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=HOME,
+            env=environment(threads),
+        )
+
+    def set(self, case: Case) -> list[list[float]]:
+        """Makes the inputs of a case, and returns some numbers of its results."""
+        return self._ask([case.kind, case.shape, case.dtype])
+
+    def measure(self, times: int) -> float:
+        """Returns the mean time of one call in seconds, over several."""
+        return self._ask(times)
+
+    def floor(self) -> float:
+        """Returns the seconds that copying or multiplying alone would take."""
+        return self._ask("floor")
+
+    def _ask(self, what: Any) -> Any:
+        self.process.stdin.write(f"{json.dumps(what)}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self) -> None:
+        """Closes the input of the process, which then ends, and waits for it."""
+        self.process.stdin.close()
+        self.process.wait()

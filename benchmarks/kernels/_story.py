@@ -1,0 +1,88 @@
+"""Times every kernel on each side, in turn, and writes the tables."""
+
+from itertools import groupby
+from statistics import geometric_mean
+
+import numpy as np
+
+from benchmarks._page import machine, publish, table
+from benchmarks.kernels._cases import Case, cases
+from benchmarks.kernels._sides import SIDES, Side
+
+ROUNDS = 7
+# So long a side works at a time, and so many calls at most.
+SECONDS, MOST = 0.01, 500
+# By how much of its greatest number a result may differ; the moments of random numbers may
+# by as much as so few of them vary.
+AGREED = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
+HEAD = ("least microseconds", *SIDES, "floor", "seqloom / the best of torch")
+
+
+def main() -> None:
+    """Measures every kernel with one thread and with two."""
+    tables = [_table(threads) for threads in (1, 2)]
+    publish("kernels", "\n\n".join([*tables, _notes()]))
+
+
+def _table(threads: int) -> str:
+    """One row a kernel, and the means of all."""
+    sides = {name: Side(name, threads) for name in SIDES}
+    try:
+        rows = [_row(case, sides) for case in cases()]
+    finally:
+        for side in sides.values():
+            side.close()
+    head = (f"{HEAD[0]}, {threads} threads", *HEAD[1:])
+    means = [_mean(name, list(each)) for name, each in groupby(rows, _family)]
+    return "\n\n".join([table(head, rows), table(("geometric mean", "ratio"), means)])
+
+
+def _row(case: Case, sides: dict[str, Side]) -> list[str]:
+    """The least time of a call on each side, of rounds in which they take turns."""
+    taking = [
+        each for each in sides.values() if case.is_fused or "compile" not in each.name
+    ]
+    _check(case, [each.set(case) for each in taking])
+    times = max(1, min(MOST, int(SECONDS / sides["seqloom"].measure(1))))
+    rounds = [[each.measure(times) for each in taking] for _ in range(ROUNDS)]
+    least = [1e6 * min(each) for each in zip(*rounds, strict=True)]
+    floor = 1e6 * sides["torch"].floor()
+    ratio = least[0] / min(least[1:])
+    print(f"{ratio:5.2f} {case.label}", *map(round, least), round(floor), flush=True)
+    spoken = [f"{each:.0f}" for each in least] + ["none"] * (len(SIDES) - len(least))
+    return [case.label, *spoken, f"{floor:.0f}", f"**{ratio:.2f}**"]
+
+
+def _check(case: Case, found: list[list[list[float]]]) -> None:
+    """Asserts that all sides computed the same."""
+    agreed = AGREED["random" if case.is_random else case.dtype]
+    first, *others = found
+    for other in others:
+        for one, two in zip(first, other, strict=True):
+            apart = np.max(np.abs(np.subtract(one, two))) / (np.max(np.abs(two)) + 1e-30)
+            assert apart < agreed, f"{case.label}: the sides differ by {apart:.1e}"
+
+
+def _family(row: list[str]) -> str:
+    """The first word of a row's label."""
+    return row[0].split()[0]
+
+
+def _mean(name: str, rows: list[list[str]]) -> list[str]:
+    """The mean of a family's ratios."""
+    return [name, f"**{geometric_mean(float(row[-1].strip('*')) for row in rows):.2f}**"]
+
+
+def _notes() -> str:
+    """Says what was measured."""
+    return (
+        "The least of rounds in which the sides take turns, each in a process of its own "
+        "that sleeps meanwhile; a result is new memory at each call, as both libraries "
+        "make it. The results are compared before they are timed. Axes: (rows, width); "
+        "batch norm (n, channels, places); max pool the same and its window; convolution "
+        "(n, channels, outputs, window, places); attention (n, heads, places, depth); "
+        "embedding (rows, ids, width). Torch's functions are those that its engine calls, "
+        "its AdamW the fused one. The floor is the greater of two: torch copies as many "
+        "bytes as the kernel reads and writes; torch multiplies square matrices with as "
+        f"many operations.\n\n{machine('numpy', 'torch', 'seqloom')}"
+    )

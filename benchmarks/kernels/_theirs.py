@@ -1,0 +1,252 @@
+"""Torch's kernels, called as its own engine calls them."""
+
+# Torch declares these functions with positions, and gives no others for a gradient alone.
+# ruff: noqa: FBT003, PLR0917, SLF001
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from benchmarks.kernels._cases import Case, draw
+
+Work = Callable[[], Any]
+Make = Callable[..., Work]
+EPS = 1e-5
+aten: Any = torch.ops.aten
+
+
+def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
+    """Makes the inputs, and what a measured call does with them."""
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    given = [torch.from_numpy(each) for each in draw(case)]
+    if case.kind.startswith("fused"):
+        function = torch.compile(CHAINS[case.kind]) if compiled else CHAINS[case.kind]
+        return lambda: function(*given)
+    return WORKS[case.kind](case, *given)
+
+
+def _on(function: Callable[..., Any], *places: int) -> Make:
+    """A function of the inputs at these places."""
+
+    def make(_: Case, *given: Any) -> Work:
+        chosen = [given[place] for place in places]
+        return lambda: function(*chosen)
+
+    return make
+
+
+def _drawn(function: Callable[..., Any]) -> Make:
+    """A function of a shape and a type."""
+
+    def make(case: Case, x: Any, _: Any) -> Work:
+        return lambda: function(case.shape, dtype=x.dtype)
+
+    return make
+
+
+def _embedding_grad(_: Case, weight: Any, ids: Any, grad: Any) -> Work:
+    call = aten.embedding_dense_backward
+    return lambda: call(grad, ids, len(weight), -1, False)
+
+
+def _softmax_grad(_: Case, x: Any, grad: Any) -> Work:
+    kept = x.softmax(-1)
+    return lambda: aten._softmax_backward_data(grad, kept, -1, x.dtype)
+
+
+def _cross_entropy(_: Case, logits: Any, labels: Any) -> Work:
+    """The losses by row, and the derivative of their sum."""
+    one = torch.ones((), dtype=logits.dtype)
+
+    def call() -> Any:
+        shares = aten._log_softmax(logits, -1, False)
+        losses, weight = aten.nll_loss_forward(shares, labels, None, 0, -100)
+        grad = torch.ones_like(losses) * one
+        back = aten.nll_loss_backward(grad, shares, labels, None, 0, -100, weight)
+        return losses, aten._log_softmax_backward_data(back, shares, -1, logits.dtype)
+
+    return call
+
+
+def _layer_norm(_: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
+    return lambda: aten.native_layer_norm(x, x.shape[-1:], weight, bias, EPS)
+
+
+def _layer_norm_grad(_: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+    size, all_three = x.shape[-1:], [True] * 3
+    _made, *kept = aten.native_layer_norm(x, size, weight, bias, EPS)
+    call = aten.native_layer_norm_backward
+    return lambda: call(grad, x, size, *kept, weight, bias, all_three)
+
+
+def _batch_norm(_: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
+    call = aten.native_batch_norm
+    return lambda: call(x, weight, bias, None, None, True, 0.1, EPS)[:2]
+
+
+def _batch_norm_grad(_: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+    _made, *kept = aten.native_batch_norm(x, weight, bias, None, None, True, 0.1, EPS)
+    rest = (weight, None, None, *kept, True, EPS, [True] * 3)
+    return lambda: aten.native_batch_norm_backward(grad, x, *rest)
+
+
+def _pool(case: Case, x: Any, _: Any) -> Work:
+    size, wide = [1, case.shape[3]], x.unsqueeze(-2)
+    return lambda: aten.max_pool2d_with_indices(wide, size, size)
+
+
+def _pool_grad(case: Case, x: Any, grad: Any) -> Work:
+    size, wide = [1, case.shape[3]], x.unsqueeze(-2)
+    _made, places = _pool(case, x, grad)()
+    steps = (size, size, [0, 0], [1, 1], False, places)
+    call = aten.max_pool2d_with_indices_backward
+    return lambda: call(grad.unsqueeze(-2), wide, *steps)
+
+
+def _adamw(_: Case, *arrays: Any) -> Work:
+    half = len(arrays) // 2
+    params, grads = list(arrays[:half]), list(arrays[half:])
+    moments = [[torch.zeros_like(each) for each in params] for _ in range(2)]
+    steps = [torch.ones(()) for _ in params]
+    rule: Any = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+    rule |= {"weight_decay": 0.01, "amsgrad": False, "maximize": False}
+
+    step = aten._fused_adamw_
+
+    def call() -> Any:
+        step(params, grads, *moments, [], steps, **rule)
+        return params
+
+    return call
+
+
+def _convolution(_: Case, x: Any, weight: Any, _grad: Any) -> Work:
+    call = F.conv1d if x.ndim == 3 else F.conv2d
+    return lambda: call(x, weight)
+
+
+def _convolution_grad(by: str) -> Make:
+    """The derivative by the input, or those by the weight and by the bias."""
+    wanted = [by == "input", by == "weight", by == "weight"]
+
+    def backward(_: Case, x: Any, weight: Any, grad: Any) -> Work:
+        ones, zeros = [1] * (x.ndim - 2), [0] * (x.ndim - 2)
+        rest = ([len(weight)], ones, zeros, ones, False, zeros, 1, wanted)
+        call = aten.convolution_backward
+        return lambda: [each for each in call(grad, x, weight, *rest) if each is not None]
+
+    return backward
+
+
+def _mask(case: Case, mask: Any) -> Any:
+    return mask if "masked" in case.kind else None
+
+
+def _attention(case: Case, q: Any, k: Any, v: Any, mask: Any, _grad: Any) -> Work:
+    seen = _mask(case, mask)
+    return lambda: F.scaled_dot_product_attention(q, k, v, seen)
+
+
+def _attention_grad(case: Case, *arrays: Any) -> Work:
+    q, k, v, mask, grad = arrays
+    seen = (
+        None
+        if (own := _mask(case, mask)) is None
+        else torch.zeros(own.shape, dtype=q.dtype)
+        .masked_fill(~own, -torch.inf)
+        .expand(*q.shape[:3], k.shape[2])
+    )
+    kept = aten._scaled_dot_product_flash_attention_for_cpu(
+        q, k, v, 0.0, False, attn_mask=seen
+    )
+    call = aten._scaled_dot_product_flash_attention_for_cpu_backward
+    return lambda: call(grad, q, k, v, *kept, 0.0, False, attn_mask=seen)
+
+
+def _varlen(_: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
+    """One call for each sequence, as torch has no such kernel on a processor."""
+    each = [_parts((q, k, v), pair) for pair in pairwise(bounds)]
+    made = torch.empty_like(q)
+
+    def call() -> Any:
+        for (start, end), part in zip(pairwise(bounds), each, strict=True):
+            made[start:end] = F.scaled_dot_product_attention(*part)[0].transpose(0, 1)
+        return made
+
+    return call
+
+
+def _varlen_grad(_: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Work:
+    forward = aten._scaled_dot_product_flash_attention_for_cpu
+    call = aten._scaled_dot_product_flash_attention_for_cpu_backward
+    pairs = list(pairwise(bounds.tolist()))
+    parts = [_parts((grad, q, k, v), pair) for pair in pairs]
+    kept = [forward(*part[1:], 0.0, False) for part in parts]
+    made = [torch.empty_like(q) for _ in range(3)]
+
+    def backward() -> Any:
+        for (start, end), part, each in zip(pairs, parts, kept, strict=True):
+            for into, found in zip(made, call(*part, *each, 0.0, False), strict=True):
+                into[start:end] = found[0].transpose(0, 1)
+        return made
+
+    return backward
+
+
+def _parts(arrays: Any, pair: Any) -> list[Any]:
+    """Rows from one bound to the next, as ``(1, h, l, d)``."""
+    start, end = pair
+    return [each[start:end].transpose(0, 1)[None] for each in arrays]
+
+
+def _gelu_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+    return F.gelu(x * weight + bias) + other
+
+
+def _chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+    gate = 1.0 / (1.0 + torch.exp(-(x * weight + bias)))
+    return gate * x + (1.0 - gate) * other
+
+
+def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+    centred = x + other
+    centred = centred - centred.mean(-1, keepdim=True)
+    spread = torch.sqrt((centred * centred).mean(-1, keepdim=True) + EPS)
+    return centred / spread * weight + bias
+
+
+CHAINS = {"fused_gelu": _gelu_chain, "fused_chain": _chain, "fused_norm": _norm_chain}
+CONVOLUTIONS = ("conv1d", "conv2d")
+WORKS: dict[str, Make] = {
+    "softmax": _on(partial(torch.softmax, dim=-1), 0),
+    "softmax_grad": _softmax_grad,
+    "cross_entropy": _cross_entropy,
+    "layer_norm": _layer_norm,
+    "layer_norm_grad": _layer_norm_grad,
+    "batch_norm": _batch_norm,
+    "batch_norm_grad": _batch_norm_grad,
+    "gelu": _on(F.gelu, 0),
+    "gelu_grad": _on(aten.gelu_backward, 1, 0),
+    "relu": _on(torch.relu, 0),
+    "relu_grad": _on(partial(aten.threshold_backward, threshold=0), 1, 0),
+    "max_pool1d": _pool,
+    "max_pool1d_grad": _pool_grad,
+    "dropout": _on(partial(aten.native_dropout, p=0.1, train=True), 0),
+    "normal": _drawn(torch.randn),
+    "uniform": _drawn(torch.rand),
+    "adamw": _adamw,
+    "embedding": _on(F.embedding, 1, 0),
+    "embedding_grad": _embedding_grad,
+    **dict.fromkeys(CONVOLUTIONS, _convolution),
+    **{f"{name}_input_grad": _convolution_grad("input") for name in CONVOLUTIONS},
+    **{f"{name}_weight_grad": _convolution_grad("weight") for name in CONVOLUTIONS},
+    **dict.fromkeys(("attention", "attention_masked"), _attention),
+    **dict.fromkeys(("attention_grad", "attention_masked_grad"), _attention_grad),
+    "attention_varlen": _varlen,
+    "attention_varlen_grad": _varlen_grad,
+}

@@ -1,0 +1,94 @@
+"""One library in a process of its own, which does as its standard input says."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.kernels._cases import Case, draw
+
+SAMPLES = 1000
+SIDE = 512  # of the square matrices of the floor
+
+
+def _load(side: str) -> Callable[..., Callable[[], Any]]:
+    """Imports one library and returns what makes its work."""
+    if side == "seqloom":
+        from benchmarks.kernels._ours import work_of
+
+        return work_of
+    from benchmarks.kernels._theirs import work_of as of_torch
+
+    if side == "torch":
+        return of_torch
+    return partial(of_torch, compiled=True)
+
+
+def _arrays(made: Any) -> list[np.ndarray]:
+    """The arrays of a result, which may be one."""
+    several = isinstance(made, (tuple, list))
+    return [np.asarray(each) for each in (made if several else [made])]
+
+
+def _said(made: Any, *, random: bool) -> list[list[float]]:
+    """Some numbers of each array of a result, to compare; the moments of random ones."""
+    arrays = _arrays(made)
+    if random:
+        return [[float(arrays[0].mean()), float(arrays[0].std())]]
+    return [_sample(each) for each in arrays]
+
+
+def _sample(x: np.ndarray) -> list[float]:
+    """Numbers at equal distances, in C order."""
+    flat = x.reshape(-1)
+    return flat[:: max(1, flat.size // SAMPLES)].astype(float).tolist()
+
+
+def _clock(work: Callable[[], Any], times: int) -> float:
+    """Returns the seconds of one call."""
+    start = time.perf_counter()
+    for _ in range(times):
+        work()
+    return (time.perf_counter() - start) / times
+
+
+def _floor(case: Case, nbytes: int, threads: int) -> float:
+    """Returns the seconds of torch for as many bytes copied, or operations multiplied."""
+    import torch
+
+    torch.set_num_threads(threads)
+    one = torch.ones(nbytes // 2, dtype=torch.uint8)
+    two = torch.empty_like(one)
+    square = torch.ones((SIDE, SIDE), dtype=getattr(torch, case.dtype))
+    copied, multiplied = (
+        min(_clock(work, 3) for _ in range(5))
+        for work in (lambda: two.copy_(one), lambda: torch.mm(square, square))
+    )
+    return max(copied, multiplied * case.operations / (2 * SIDE**3))
+
+
+def _answer(side: str, threads: int) -> None:
+    """Answers a case with its results, "floor" and a number of calls with seconds."""
+    work_of = _load(side)
+    work: Callable[[], Any] = list
+    case = Case("", ())
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if isinstance(asked, int):
+            answer: Any = _clock(work, asked)
+        elif asked == "floor":
+            nbytes = sum(each.nbytes for each in (*draw(case), *_arrays(work())))
+            answer = _floor(case, nbytes, threads)
+        else:
+            case = Case(asked[0], tuple(asked[1]), asked[2])
+            work = work_of(case, threads)
+            answer = _said(work(), random=case.is_random)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1], int(sys.argv[2]))
