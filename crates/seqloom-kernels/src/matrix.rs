@@ -181,6 +181,11 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
     }
 
+    /// Where a number stands; whoever reads or writes there checks the sizes.
+    pub(crate) fn place(&self, row: usize, column: usize) -> *const T {
+        self.start.wrapping_add(row * self.step + column)
+    }
+
     pub(crate) fn row(&mut self, row: usize) -> &mut [T] {
         assert!(row < self.rows, "a row of the matrix");
         // SAFETY: the row lies in the memory that the matrix was made from, nobody else

@@ -1,9 +1,8 @@
 //! Products of which one factor is read where it stands.
 //!
 //! Lines whose numbers are neighbours need no packing: a tile takes one number of each of
-//! some lines at a time. The other factor is packed, as many lines as stay near. So are a
-//! layer's inputs multiplied with its weights, and, turned, a small batch with large
-//! weights, whose packing would cost a third of the product.
+//! some lines at a time. That pays where the other factor has few lines, and its packed
+//! numbers are few: a layer of few outputs or, turned, a small batch with large weights.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -27,20 +26,13 @@ pub(super) fn fill<'a, T: Float>(
     threads: usize,
 ) -> Option<MatrixMut<'a, T>> {
     if suits_turned(left, right) {
-        Product::<_, _, T, true>::new(left, 0..left.count(), right).fill(&mut out, goal, threads);
+        Product::<_, _, T, true>::new(left, right).fill(&mut out, goal, threads);
         return None;
     }
-    if left.line(0).is_none() {
+    if left.line(0).is_none() || right.count() > NARROW {
         return Some(out);
     }
-    let slabs = right.count().div_ceil(SLAB).max(1);
-    let slab = right.count().div_ceil(slabs);
-    for start in (0..right.count()).step_by(slab.max(1)) {
-        let columns = start..right.count().min(start + slab);
-        let goal = goal.of(start, true);
-        let out = &mut out.columns(columns.clone());
-        Product::<_, _, T, false>::new(right, columns, left).fill(out, goal, threads);
-    }
+    Product::<_, _, T, false>::new(right, left).fill(&mut out, goal, threads);
     None
 }
 
@@ -50,11 +42,12 @@ fn suits_turned<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
     are_few && left.depth() >= LONG && right.line(0).is_some()
 }
 
-/// Lines that are packed at a time.
-const SLAB: usize = 384;
+/// Left lines that are few, where there are more right ones: of more, the right lines are
+/// packed in less time than the tiles are transposed.
+const FEW: usize = 48;
 
-/// Left lines that are few, where there are more right ones.
-const FEW: usize = 128;
+/// Right lines that are few enough for left ones to be read in place.
+const NARROW: usize = 64;
 
 /// A depth that is worth turning each tile at its end.
 const LONG: usize = 192;
@@ -62,23 +55,21 @@ const LONG: usize = 192;
 /// A multiple of the rows of all tiles.
 const STRIPE: usize = 48;
 
-/// Some lines of a factor that are packed, and one whose lines are read: `TURNED` where
-/// the latter is the right one.
+/// A factor that is packed, and one whose lines are read: `TURNED` where the latter is the
+/// right one.
 struct Product<'a, A, B, T, const TURNED: bool> {
     packed: &'a A,
-    some: Range<usize>,
     read: &'a B,
     panels: Panels,
     of: PhantomData<T>,
 }
 
 impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, B, T, TURNED> {
-    fn new(packed: &'a A, some: Range<usize>, read: &'a B) -> Self {
-        let (count, of) = (some.len(), PhantomData::<T>);
+    fn new(packed: &'a A, read: &'a B) -> Self {
+        let (count, of) = (packed.count(), PhantomData::<T>);
         let panels = machine::dispatch(Split { count, of });
         Self {
             packed,
-            some,
             read,
             panels,
             of,
@@ -125,8 +116,8 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, 
             let block = &mut out[depth.start * count * width..depth.end * count * width];
             let size = if threads <= 1 { count } else { 1 } * width * depth.len();
             parallel::chunks(block, size, threads, |number, out| {
-                let first = self.some.start + number * width;
-                self.packed.pack_panels(first, depth.clone(), width, out);
+                self.packed
+                    .pack_panels(number * width, depth.clone(), width, out);
             });
         }
     }

@@ -1,10 +1,14 @@
 //! The product of two matrices into a third.
+//!
+//! The output is cut into pieces, one or more for each thread. A piece is filled by one
+//! thread from its own packed copies: some rows of the left factor, which stay in a
+//! second-level cache, and, panel by panel, the columns of the right one.
 
 use std::ops::Range;
 
-use super::kernel::Tiles;
+use super::kernel::{Tiles, near};
 use super::rows::Rows;
-use super::{Goal, Lines, Matrix, Panels, blocks, direct};
+use super::{Goal, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel};
 
@@ -43,146 +47,184 @@ pub(crate) fn fill<T: Float>(
     goal: Goal<'_, T>,
     threads: usize,
 ) {
-    if left.depth() == 0 {
+    if left.depth() == 0 || out.rows_count() == 0 || out.columns_count() == 0 {
         return goal.fill(&mut out);
     }
-    let Some(mut out) = direct::fill(left, right, out, goal, threads) else {
+    let Some(out) = narrow::fill(left, right, out, goal, threads)
+        .and_then(|out| direct::fill(left, right, out, goal, threads))
+    else {
         return;
     };
-    let slab_size = (PACKED / left.depth()).max(SLAB) / SLAB * SLAB;
-    let slabs = (0..right.count()).step_by(slab_size);
-    for columns in slabs.map(|start| start..right.count().min(start + slab_size)) {
-        let out = &mut out.columns(columns.clone());
-        for depth in deeps(left.depth()) {
-            let goal = goal.of(columns.start, depth.start == 0);
-            slab(
-                left,
-                right,
-                (columns.clone(), depth),
-                (out.lend(), goal),
-                threads,
-            );
-        }
-    }
-}
-
-/// Numbers of the right factor that are packed at once: some megabytes.
-const PACKED: usize = 1 << 21;
-/// A whole number of panels on every machine.
-const SLAB: usize = 1008;
-/// Blocks of the depth that are packed at once, where it is long.
-const DEEP: usize = 5;
-
-/// Blocks of the depth that are packed at once, as one range.
-fn deeps(depth: usize) -> impl Iterator<Item = Range<usize>> {
-    let size = blocks(depth).next().map_or(1, |block| block.len()) * DEEP;
-    (0..depth)
-        .step_by(size)
-        .map(move |start| start..depth.min(start + size))
-}
-
-/// Adds the products of some right lines along a part of the depth.
-fn slab<T: Float>(
-    left: &impl Lines<T>,
-    right: &impl Lines<T>,
-    (columns, depth): (Range<usize>, Range<usize>),
-    (out, goal): (MatrixMut<'_, T>, Goal<'_, T>),
-    threads: usize,
-) {
     let panels = Panels::of::<T>();
-    let lines = panels.right_lines(columns.len());
-    T::with_scratch(lines * depth.len(), |rights| {
-        let mut rest = &mut *rights;
-        for block in within(&depth) {
-            let (out, next) = rest.split_at_mut(lines * block.len());
-            pack_side_by_side(right, columns.start, (block, panels.right), out, threads);
-            rest = next;
-        }
-        let slab = Slab {
+    parallel::each(cut(out, &panels, threads), threads, |(row, column, out)| {
+        let piece = Piece {
             left,
-            depth,
-            rights,
-            lines,
+            right,
             goal,
+            panels,
+            row,
+            column,
         };
-        let (band, stripe) = sizes(&panels, left.count(), columns.len(), threads);
-        parallel::each(out.cut(band, stripe), threads, |piece| slab.fill(piece));
+        piece.fill(out);
     });
 }
 
-/// The blocks of a part of the depth.
-fn within(depth: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
-    let start = depth.start;
-    blocks(depth.len()).map(move |block| start + block.start..start + block.end)
-}
-
-/// Packs a block of the depth, panels of `width` lines, by many threads.
-fn pack_side_by_side<T: Float>(
-    lines: &impl Lines<T>,
-    start: usize,
-    (depth, width): (Range<usize>, usize),
-    out: &mut [T],
+/// Cuts an output into pieces: the fewer lines of both factors a piece needs, the less its
+/// thread packs.
+fn cut<'a, T: Float>(
+    out: MatrixMut<'a, T>,
+    panels: &Panels,
     threads: usize,
-) {
-    let some = if threads <= 1 {
-        out.len()
-    } else {
-        width * depth.len()
-    };
-    parallel::chunks(out, some, threads, |number, out| {
-        lines.pack_panels(start + number * width, depth.clone(), width, out);
-    });
+) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
+    let (rows, columns) = (out.rows_count(), out.columns_count());
+    let wanted = if threads <= 1 { 1 } else { EACH * threads };
+    let lines = |across: &usize| rows / wanted.div_ceil(*across) + columns / across;
+    let across = (1..=wanted).min_by_key(lines).unwrap_or(1);
+    let down = wanted.div_ceil(across);
+    out.cut(
+        rows.div_ceil(down).next_multiple_of(panels.left),
+        columns.div_ceil(across).next_multiple_of(panels.right),
+    )
 }
 
-/// Rows and columns that a thread takes at a time: all columns, but where there are too
-/// few rows for all threads.
-fn sizes(panels: &Panels, rows: usize, columns: usize, threads: usize) -> (usize, usize) {
-    let bands = rows.div_ceil(BAND).next_multiple_of(threads.max(1));
-    let band = rows.div_ceil(bands.max(1)).next_multiple_of(panels.left);
-    if threads <= 1 || rows >= threads * BAND / 2 {
-        return (band, columns);
-    }
-    let stripe = columns.div_ceil(2 * threads).next_multiple_of(panels.right);
-    (rows.min(BAND), stripe)
-}
+/// Pieces for each thread: one that was held up leaves some to others.
+const EACH: usize = 2;
 
-/// Rows whose left lines a second-level cache holds beside some right panels.
-const BAND: usize = 128;
-
-/// Packed right lines along a part of the depth, and what they are multiplied with.
-struct Slab<'a, L, T> {
-    left: &'a L,
-    depth: Range<usize>,
-    rights: &'a [T],
-    /// Right lines, with those that fill the last panel up.
-    lines: usize,
+/// A piece of the output that one thread fills, and where it starts.
+struct Piece<'a, A, B, T> {
+    left: &'a A,
+    right: &'a B,
     goal: Goal<'a, T>,
+    panels: Panels,
+    row: usize,
+    column: usize,
 }
 
-impl<T: Float, L: Lines<T>> Slab<'_, L, T> {
-    /// Adds the products of one piece of the output, a block of the depth at a time.
-    fn fill(&self, (row, column, mut out): (usize, usize, MatrixMut<'_, T>)) {
-        let panels = Panels::of::<T>();
-        let lines = panels.left_lines(out.rows_count());
-        let columns = column..(column + panels.right_lines(out.columns_count()));
-        for depth in within(&self.depth) {
-            let before = (depth.start - self.depth.start) * self.lines;
-            let rights = &self.rights[before + columns.start * depth.len()..];
-            let rights = &rights[..columns.len() * depth.len()];
-            T::with_scratch(lines * depth.len(), |lefts| {
-                self.left
-                    .pack_panels(row, depth.clone(), panels.left, lefts);
-                let goal = self.goal.of(column, depth.start == self.depth.start);
-                machine::dispatch(Tiles {
-                    depth: depth.len(),
-                    left: lefts,
-                    right: rights,
-                    take: Rows {
-                        out: out.lend(),
-                        goal,
-                    },
-                });
+impl<T: Float, A: Lines<T>, B: Lines<T>> Piece<'_, A, B, T> {
+    fn fill(&self, mut out: MatrixMut<'_, T>) {
+        for columns in ranges(out.columns_count(), WIDE / size_of::<T>()) {
+            let mut out = out.columns(columns.clone());
+            for depth in blocks(self.left.depth()) {
+                let column = self.column + columns.start;
+                Block::new(self, column, depth, &out).add(&mut out);
+            }
+        }
+    }
+}
+
+/// A block of the depth, for some columns of a piece.
+struct Block<'a, A, B, T> {
+    piece: &'a Piece<'a, A, B, T>,
+    /// The first of the columns.
+    column: usize,
+    depth: Range<usize>,
+    /// Rows that are packed at a time.
+    band: usize,
+    /// Columns that are packed at a time.
+    group: usize,
+    /// Whether there are more rows than a band has: packed columns are kept for them.
+    keeps: bool,
+}
+
+impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
+    fn new(
+        piece: &'a Piece<'a, A, B, T>,
+        column: usize,
+        depth: Range<usize>,
+        out: &MatrixMut<'_, T>,
+    ) -> Self {
+        let rows = out.rows_count();
+        let bands = rows.div_ceil(BAND / size_of::<T>());
+        let panel = piece.panels.right * depth.len() * size_of::<T>();
+        Self {
+            piece,
+            column,
+            depth,
+            band: rows.div_ceil(bands).next_multiple_of(piece.panels.left),
+            group: near(panel).max(GROUP) * piece.panels.right,
+            keeps: bands > 1,
+        }
+    }
+
+    /// Adds the block's products.
+    fn add(&self, out: &mut MatrixMut<'_, T>) {
+        let (rows, columns) = (out.rows_count(), out.columns_count());
+        let kept = if self.keeps {
+            columns
+        } else {
+            self.group.min(columns)
+        };
+        let panels = &self.piece.panels;
+        let lefts = panels.left_lines(self.band.min(rows)) * self.depth.len();
+        let lefts = lefts.next_multiple_of(LINE);
+        let rights = panels.right_lines(kept) * self.depth.len();
+        T::with_scratch(lefts + rights, |scratch| {
+            let (lefts, rights) = scratch.split_at_mut(lefts);
+            for rows in ranges(rows, self.band) {
+                self.add_band(rows.start, (lefts, rights), &mut out.rows(rows));
+            }
+        });
+    }
+
+    /// Adds those of a band of rows; with the first one the columns are packed.
+    fn add_band(
+        &self,
+        row: usize,
+        (lefts, rights): (&mut [T], &mut [T]),
+        out: &mut MatrixMut<'_, T>,
+    ) {
+        let Piece { left, panels, .. } = self.piece;
+        let lefts = &mut lefts[..panels.left_lines(out.rows_count()) * self.depth.len()];
+        left.pack_panels(self.piece.row + row, self.depth.clone(), panels.left, lefts);
+        for columns in ranges(out.columns_count(), self.group) {
+            let column = self.column + columns.start;
+            let goal = self.piece.goal.of(column, self.depth.start == 0);
+            let from = if self.keeps { columns.start } else { 0 };
+            let rights = &mut rights[from * self.depth.len()..];
+            machine::dispatch(Tiles {
+                depth: self.depth.len(),
+                left: lefts,
+                right: self.columns(column, columns.len(), row == 0, rights),
+                take: Rows {
+                    out: out.columns(columns),
+                    goal,
+                },
             });
         }
     }
+
+    /// Packed columns from `first` on; those that are not new were packed for an earlier band.
+    fn columns<'b>(
+        &self,
+        first: usize,
+        count: usize,
+        is_new: bool,
+        rights: &'b mut [T],
+    ) -> &'b [T] {
+        let Piece { right, panels, .. } = self.piece;
+        let rights = &mut rights[..panels.right_lines(count) * self.depth.len()];
+        if is_new {
+            right.pack_panels(first, self.depth.clone(), panels.right, rights);
+        }
+        rights
+    }
 }
+
+/// Cuts numbers from 0 to `count` into ranges of at most so many.
+fn ranges(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count)
+        .step_by(most.max(1))
+        .map(move |start| start..count.min(start + most))
+}
+
+/// Right panels that are packed and used together.
+const GROUP: usize = 3;
+
+/// Columns, in bytes of a row, whose packed lines are kept for all rows: some megabytes.
+const WIDE: usize = 1 << 13;
+
+/// Rows, in bytes of a column, whose packed lines a second-level cache holds.
+const BAND: usize = 192 * 4;
+
+/// Numbers of a cache line, at most.
+const LINE: usize = 16;

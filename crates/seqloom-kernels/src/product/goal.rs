@@ -50,6 +50,42 @@ impl<T: Float> Goal<'_, T> {
         }
     }
 
+    /// Turns a sum into a number of the output's column.
+    #[inline(always)]
+    pub(super) fn put_one(self, column: usize, sum: T, out: &mut T) {
+        let term = match self.bias {
+            _ if self.adds => *out,
+            Some(bias) => bias[column],
+            None => T::ZERO,
+        };
+        *out = sum * self.factor + term;
+    }
+
+    /// Turns a tile of sums into numbers of the output, which has room for all of them.
+    #[inline(always)]
+    pub(super) fn put_tile<S: Simd, const R: usize, const V: usize>(
+        self,
+        (row, column): (usize, usize),
+        sums: &[[Lanes<S, T>; V]; R],
+        out: &mut MatrixMut<'_, T>,
+    ) {
+        let factor = sums[0][0].like(self.factor);
+        let lanes = Lanes::<S, T>::COUNT;
+        let bias = self.bias.map(|bias| &bias[column..][..V * lanes]);
+        for (row, sums) in (row..).zip(sums) {
+            let out = &mut out.row(row)[column..][..V * lanes];
+            let (out, _) = T::split_mut::<S>(out);
+            for v in 0..V {
+                let term = match bias {
+                    _ if self.adds => factor.with(out[v]),
+                    Some(bias) => factor.with(T::split::<S>(bias).0[v]),
+                    None => factor.like(T::ZERO),
+                };
+                out[v] = sums[v].mul_add(factor, term).vector;
+            }
+        }
+    }
+
     /// Turns registers of sums into numbers of a row of the output, from `column` on.
     #[inline(always)]
     pub(super) fn put_lanes<S: Simd, const V: usize>(

@@ -19,9 +19,9 @@ pub(crate) struct Tile<'a, T> {
 
 /// What becomes of tiles. Implementations are inlined into the kernel.
 pub(crate) trait Take<T: Float> {
-    /// Is told where the next tile of `rows` lines belongs, before it is summed.
+    /// Is told where the next tile belongs and its rows and columns, before it is summed.
     #[inline(always)]
-    fn expect(&mut self, _row: usize, _column: usize, _rows: usize) {}
+    fn expect(&mut self, _place: (usize, usize), _sizes: (usize, usize)) {}
 
     /// Takes a tile in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
@@ -101,17 +101,22 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let panel = (V * Lanes::<S, T>::COUNT * self.depth).max(1);
-        for (number, block) in self.right.chunks(NEAR * panel).enumerate() {
-            for (row, left) in self.left.chunks_exact(R * self.depth).enumerate() {
+        let near = if machine::has_many_registers::<S>() {
+            NEAR
+        } else {
+            near(panel * size_of::<T>())
+        };
+        for (number, block) in self.right.chunks(near * panel).enumerate() {
+            for (row, left) in self.left.chunks(R * self.depth).enumerate() {
                 for (place, right) in block.chunks(panel).enumerate() {
-                    let at = (row * R, number * NEAR + place);
+                    let at = (row * R, number * near + place);
                     self.tile::<S, R, V>(simd, (left, right), at);
                 }
             }
         }
     }
 
-    /// Sums one tile and gives it away.
+    /// Sums one tile, whose panels may be the last, narrower ones, and gives it away.
     #[inline(always)]
     fn tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -121,24 +126,47 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     ) {
         let lanes = Lanes::<S, T>::COUNT;
         let at = (row, panel * V * lanes);
-        self.take.expect(row, at.1, R);
-        match right.len() / self.depth / lanes {
-            1 => self
-                .take
-                .take_sums(at, &sum::<S, T, R, 1>(simd, left, right)),
-            2 if V > 2 => self
-                .take
-                .take_sums(at, &sum::<S, T, R, 2>(simd, left, right)),
-            _ => self
-                .take
-                .take_sums(at, &sum::<S, T, R, V>(simd, left, right)),
+        if left.len() == R * self.depth && right.len() == V * lanes * self.depth {
+            return self.whole::<S, R, V>(simd, (left, right), at);
         }
+        match (left.len() / self.depth, right.len() / self.depth / lanes) {
+            (2, 1) if V < 3 => self.whole::<S, 2, 1>(simd, (left, right), at),
+            (2, _) if V < 3 => self.whole::<S, 2, V>(simd, (left, right), at),
+            (4, 1) => self.whole::<S, 4, 1>(simd, (left, right), at),
+            (4, 2) if V > 2 => self.whole::<S, 4, 2>(simd, (left, right), at),
+            (4, _) => self.whole::<S, 4, V>(simd, (left, right), at),
+            (_, 1) => self.whole::<S, R, 1>(simd, (left, right), at),
+            (_, 2) if V > 2 => self.whole::<S, R, 2>(simd, (left, right), at),
+            _ => self.whole::<S, R, V>(simd, (left, right), at),
+        }
+    }
+
+    /// Sums a tile of `R` rows by `V` registers and gives it away.
+    #[inline(always)]
+    fn whole<S: Simd, const R: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        (left, right): (&[T], &[T]),
+        at: (usize, usize),
+    ) {
+        self.take.expect(at, (R, V * Lanes::<S, T>::COUNT));
+        self.take
+            .take_sums(at, &sum::<S, T, R, V>(simd, left, right));
     }
 }
 
-/// Right panels that are gone through for each left one: as many as stay in a
-/// second-level cache.
+/// Right panels of wide registers that are gone through for each left one: as many as stay
+/// in a second-level cache.
 const NEAR: usize = 3;
+
+/// Right panels of so many bytes that are gone through for each left one where a panel
+/// stays in a first-level cache: the shorter the depth, the more.
+pub(super) fn near(bytes: usize) -> usize {
+    (L1 / bytes.max(1)).max(1)
+}
+
+/// Bytes of right panels that a first-level cache holds beside a left one.
+const L1: usize = 20 << 10;
 
 /// Sums a tile of `R` rows by `V` registers.
 #[inline(always)]
@@ -151,14 +179,22 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let (right, _) = T::split::<S>(right);
     let (right, _) = right.as_chunks::<V>();
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
+    // Four steps at a time: the loop's own work is a sixth of a step's.
+    let (lefts, left) = left.as_chunks::<4>();
+    let (rights, right) = right.as_chunks::<4>();
+    for (left, right) in lefts.iter().zip(rights) {
+        for step in 0..4 {
+            add_products(simd, |row| left[step][row], &right[step], &mut sums);
+        }
+    }
     for (left, right) in left.iter().zip(right) {
         add_products(simd, |row| left[row], right, &mut sums);
     }
     sums
 }
 
-/// Adds the products of `R` numbers and `V` registers, and calls for the registers that
-/// are wanted some steps later: a panel streams from the second-level cache.
+/// Adds the products of `R` numbers and `V` registers. Wide panels stream from the
+/// second-level cache: their registers are called for some steps ahead.
 #[inline(always)]
 pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
@@ -167,7 +203,9 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     sums: &mut [[Lanes<S, T>; V]; R],
 ) {
     let ahead = right.as_ptr().wrapping_add(AHEAD * V);
-    (0..V).for_each(|v| machine::prefetch(ahead.wrapping_add(v)));
+    if machine::has_many_registers::<S>() {
+        (0..V).for_each(|v| machine::prefetch(ahead.wrapping_add(v)));
+    }
     let right: [Lanes<S, T>; V] = std::array::from_fn(|v| Lanes::new(simd, right[v]));
     for (row, sums) in sums.iter_mut().enumerate() {
         let factor = Lanes::splat(simd, left(row));

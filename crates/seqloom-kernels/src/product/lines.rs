@@ -22,6 +22,12 @@ pub(crate) trait Lines<T>: Sync {
         }
     }
 
+    /// The first number of each line, and from there on all others, where the lines' numbers
+    /// of one place of the depth stand side by side; and how far it is to the next place.
+    fn beside(&self) -> Option<(&[T], usize)> {
+        None
+    }
+
     /// A line's numbers, where they stand side by side in memory.
     fn line(&self, _number: usize) -> Option<&[T]> {
         None

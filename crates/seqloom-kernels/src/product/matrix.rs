@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use pulp::{Simd, WithSimd};
+
 use super::{Lines, turn::turn};
 use crate::{Float, machine};
 
@@ -62,6 +64,10 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
         }
     }
 
+    fn beside(&self) -> Option<(&[T], usize)> {
+        (self.line_step == 1).then_some((self.values, self.depth_step))
+    }
+
     fn line(&self, number: usize) -> Option<&[T]> {
         let start = number * self.line_step;
         let whole = self.depth_step == 1 && number < self.lines;
@@ -91,18 +97,13 @@ impl<T: Float> Matrix<'_, T> {
     /// Packs some panels of neighbouring lines, each place of the depth for all of them:
     /// the places are far from one another in memory.
     fn copy_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
-        let size = width * depth.len();
-        let count = out.len() / depth.len().max(1);
-        for (number, place) in depth.enumerate() {
-            let row = &self.values[place * self.depth_step + first..][..count];
-            let ahead = row.as_ptr().wrapping_add(AHEAD * self.depth_step);
-            let cache_lines = (0..count).step_by(16);
-            cache_lines.for_each(|line| machine::prefetch(ahead.wrapping_add(line)));
-            let outs = out.chunks_exact_mut(size);
-            for (lines, out) in row.chunks_exact(width).zip(outs) {
-                copy_few(lines, &mut out[number * width..][..width]);
-            }
-        }
+        machine::dispatch(CopyPanels {
+            values: &self.values[first + depth.start * self.depth_step..],
+            step: self.depth_step,
+            depth: depth.len(),
+            width,
+            out,
+        });
     }
 
     /// Packs lines that are neighbours, of which there are fewer than a panel has.
@@ -127,29 +128,78 @@ impl<T: Float> Matrix<'_, T> {
     }
 }
 
-/// Places of the depth that are called for ahead of their use.
-const AHEAD: usize = 8;
-
 /// Lines that are packed together: some cache lines of each place.
 const TOGETHER: usize = 48;
 
-/// Copies as many numbers as a left panel has lines, eight or six, or any others.
-#[inline(always)]
-fn copy_few<T: Float>(values: &[T], out: &mut [T]) {
-    match values.len() {
-        8 => copy_exactly::<T, 8>(values, out),
-        6 => copy_exactly::<T, 6>(values, out),
-        _ => out.copy_from_slice(values),
+/// Neighbouring lines, and the panels that they are copied to.
+struct CopyPanels<'a, T> {
+    values: &'a [T],
+    /// From one place of the depth to the next.
+    step: usize,
+    depth: usize,
+    width: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Float> WithSimd for CopyPanels<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        // The widths of all machines' panels, so that the compiler knows them.
+        match self.width {
+            2 => self.copy::<2>(),
+            4 => self.copy::<4>(),
+            6 => self.copy::<6>(),
+            8 => self.copy::<8>(),
+            12 => self.copy::<12>(),
+            16 => self.copy::<16>(),
+            24 => self.copy::<24>(),
+            48 => self.copy::<48>(),
+            _ => self.copy_any(),
+        }
     }
 }
 
-/// Copies so many numbers that the compiler knows the count.
-#[inline(always)]
-fn copy_exactly<T: Float, const N: usize>(values: &[T], out: &mut [T]) {
-    if let (Some(values), Some(out)) = (values.first_chunk::<N>(), out.first_chunk_mut::<N>()) {
-        *out = *values;
+impl<T: Float> CopyPanels<'_, T> {
+    #[inline(always)]
+    fn copy<const WIDTH: usize>(self) {
+        let (rows, _) = self.out.as_chunks_mut::<WIDTH>();
+        let count = rows.len() / self.depth * WIDTH;
+        for place in 0..self.depth {
+            let row = &self.values[place * self.step..][..count];
+            call_for(row, AHEAD * self.step);
+            let (panels, _) = row.as_chunks::<WIDTH>();
+            let outs = rows[place..].iter_mut().step_by(self.depth);
+            panels
+                .iter()
+                .zip(outs)
+                .for_each(|(lines, out)| *out = *lines);
+        }
+    }
+
+    fn copy_any(self) {
+        let count = self.out.len() / self.depth;
+        for place in 0..self.depth {
+            let row = &self.values[place * self.step..][..count];
+            let outs = self.out[place * self.width..].chunks_mut(self.width * self.depth);
+            for (lines, out) in row.chunks_exact(self.width).zip(outs) {
+                out[..self.width].copy_from_slice(lines);
+            }
+        }
     }
 }
+
+/// Brings the numbers near that stand `ahead` of these.
+#[inline(always)]
+fn call_for<T>(row: &[T], ahead: usize) {
+    let place = row.as_ptr().wrapping_add(ahead);
+    let cache_lines = (0..row.len()).step_by(16);
+    cache_lines.for_each(|line| machine::prefetch(place.wrapping_add(line)));
+}
+
+/// Places of the depth that are called for ahead of their use.
+const AHEAD: usize = 8;
 
 /// Copies a few numbers, eight at a time.
 pub(crate) fn copy_some<T: Float>(values: &[T], out: &mut [T]) {

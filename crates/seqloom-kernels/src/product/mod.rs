@@ -16,6 +16,7 @@ mod goal;
 mod kernel;
 mod lines;
 mod matrix;
+mod narrow;
 mod panels;
 mod rows;
 #[cfg(test)]

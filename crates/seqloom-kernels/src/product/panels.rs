@@ -12,6 +12,8 @@ use crate::{Float, lanes::Lanes, machine};
 pub(crate) struct Panels {
     /// Lines of a left panel.
     pub(crate) left: usize,
+    /// Lines of a left panel are a multiple of so many.
+    pub(crate) left_step: usize,
     /// Lines of a right panel, a whole number of registers.
     pub(crate) right: usize,
     /// Numbers of a register.
@@ -24,9 +26,9 @@ impl Panels {
         machine::dispatch(Ask::<T>(std::marker::PhantomData))
     }
 
-    /// Lines that are packed of so many left ones.
+    /// Lines that are packed of so many left ones: the last panel may be narrower.
     pub(crate) fn left_lines(&self, count: usize) -> usize {
-        count.next_multiple_of(self.left)
+        count.next_multiple_of(self.left_step)
     }
 
     /// Lines that are packed of so many right ones: the last panel may be narrower.
@@ -42,13 +44,14 @@ impl<T: Float> WithSimd for Ask<T> {
 
     fn with_simd<S: Simd>(self, _: S) -> Panels {
         let lanes = Lanes::<S, T>::COUNT;
-        let (left, wide) = if machine::has_many_registers::<S>() {
-            LARGE
+        let ((left, wide), left_step) = if machine::has_many_registers::<S>() {
+            (LARGE, 4)
         } else {
-            SMALL
+            (SMALL, 2)
         };
         Panels {
             left,
+            left_step,
             right: wide * lanes,
             lanes,
         }
@@ -71,4 +74,4 @@ pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone
 
 /// Places of a block: a right panel of so many is what a first-level cache holds, or
 /// brings from the second level in time.
-pub(crate) const DEEPEST: usize = 384;
+pub(crate) const DEEPEST: usize = 320;

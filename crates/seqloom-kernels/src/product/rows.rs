@@ -16,10 +16,13 @@ pub(super) struct Rows<'a, T> {
 
 impl<T: Float> Take<T> for Rows<'_, T> {
     #[inline(always)]
-    fn expect(&mut self, row: usize, column: usize, rows: usize) {
+    fn expect(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
+        let bytes = columns * size_of::<T>();
         for row in row..(row + rows).min(self.out.rows_count()) {
-            let place = self.out.row(row)[column..].as_ptr();
-            (0..3).for_each(|line| machine::prefetch(place.wrapping_byte_add(64 * line)));
+            let place = self.out.place(row, column);
+            (0..bytes)
+                .step_by(64)
+                .for_each(|byte| machine::prefetch(place.wrapping_byte_add(byte)));
         }
     }
 
@@ -29,7 +32,14 @@ impl<T: Float> Take<T> for Rows<'_, T> {
         (row, column): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
     ) {
-        for (row, sums) in (row..self.out.rows_count()).zip(sums) {
+        if row + R <= self.out.rows_count()
+            && column + V * Lanes::<S, T>::COUNT <= self.out.columns_count()
+        {
+            return self.goal.put_tile((row, column), sums, &mut self.out);
+        }
+        // A copy: what is indexed by a variable stands in memory, and whole tiles should not.
+        let sums = *sums;
+        for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
             self.goal.put_lanes(column, sums, self.out.row(row));
         }
     }

@@ -58,7 +58,7 @@ proptest! {
 
     #[test]
     fn multiplies_as_the_definition_says(
-        lines in 1..30_usize, columns in 1..100_usize, depth in 0..500_usize,
+        lines in 0..30_usize, columns in 0..100_usize, depth in 0..500_usize,
         rows in any::<[bool; 2]>(),
     ) {
         check::<f32>([lines, columns, depth], rows, 1e-3);
@@ -81,6 +81,8 @@ fn each_line_gets_the_bias() {
         ([5, 40, 200], true),
         ([5, 7, 20], true),
         ([20, 9, 30], false),
+        ([30, 3, 90], true),
+        ([3, 90, 30], false),
     ] {
         let [lines, columns, depth] = sizes;
         let (a, b) = (
@@ -117,16 +119,33 @@ fn a_line_that_nothing_is_summed_for_is_the_bias() {
 
 #[test]
 fn threads_change_no_bit() {
-    let (a, b) = (numbers::<f32>(100 * 700, 1), numbers(90 * 700, 2));
-    let (left, right) = (matrix(&a, 100, 700, true), matrix(&b, 90, 700, false));
-    let outs = [1, 2, 4].map(|threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let mut out = vec![0.0; 100 * 90];
-        pool.build()
-            .unwrap()
-            .install(|| products(left, right, None, &mut out, threads));
-        out
-    });
-    assert_eq!(outs[0], outs[1]);
-    assert_eq!(outs[0], outs[2]);
+    // Both factors packed; few rows or columns, by rows and by columns; one read in place.
+    for (sizes, rows) in [
+        ([200, 190, 700], [false, false]),
+        ([100, 90, 700], [true, false]),
+        ([3, 500, 300], [true, true]),
+        ([500, 3, 300], [true, true]),
+        ([5, 500, 300], [true, false]),
+        ([500, 30, 300], [true, true]),
+        ([40, 500, 300], [true, true]),
+    ] {
+        let [lines, columns, depth] = sizes;
+        let (a, b) = (
+            numbers::<f32>(lines * depth, 1),
+            numbers(columns * depth, 2),
+        );
+        let left = matrix(&a, lines, depth, rows[0]);
+        let right = matrix(&b, columns, depth, rows[1]);
+        let bias = numbers(columns, 3);
+        let outs = [1, 2, 4].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let mut out = vec![0.0; lines * columns];
+            pool.build()
+                .unwrap()
+                .install(|| products(left, right, Some(&bias), &mut out, threads));
+            out
+        });
+        assert_eq!(outs[0], outs[1], "{sizes:?}");
+        assert_eq!(outs[0], outs[2], "{sizes:?}");
+    }
 }

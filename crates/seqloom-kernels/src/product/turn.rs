@@ -1,4 +1,4 @@
-//! Lines along the depth, turned into panels where they stand side by side.
+//! Lines along the depth, transposed into panels where they stand side by side.
 
 use crate::Float;
 
@@ -22,15 +22,18 @@ pub(crate) fn turn<T: Float>(values: &[T], step: usize, count: usize, width: usi
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
-        __m256, _mm_loadu_ps, _mm256_castps128_ps256, _mm256_insertf128_ps, _mm256_shuffle_ps,
-        _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+        __m128, __m128d, __m256, __m256d, _mm_movehl_ps, _mm_movelh_ps, _mm_unpackhi_pd,
+        _mm_unpackhi_ps, _mm_unpacklo_pd, _mm_unpacklo_ps, _mm256_castps128_ps256,
+        _mm256_insertf128_ps, _mm256_permute2f128_pd, _mm256_shuffle_ps, _mm256_unpackhi_pd,
+        _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpacklo_ps,
     };
 
+    use bytemuck::Pod;
     use seqloom_core::simd;
 
     use crate::{Float, machine};
 
-    /// Turns lines of single floats, eight by eight; gives how many.
+    /// Transposes the lines of which there are enough for registers; gives how many.
     pub(super) fn turn<T: Float>(
         values: &[T],
         step: usize,
@@ -38,88 +41,195 @@ mod wide {
         width: usize,
         out: &mut [T],
     ) -> usize {
-        if size_of::<T>() != size_of::<f32>() || simd::avx2().is_none() {
+        if simd::avx2().is_none() {
             return 0;
         }
-        let values: &[f32] = bytemuck::cast_slice(values);
-        let out: &mut [f32] = bytemuck::cast_slice_mut(out);
         for (number, out) in out.chunks_mut(NEAR * width).enumerate() {
-            for line in (0..count / 8 * 8).step_by(8) {
-                let values = &values[line * step + number * NEAR..];
-                for line in 0..8 {
-                    let ahead = values.as_ptr().wrapping_add(line * step + AHEAD * NEAR);
-                    machine::prefetch(ahead);
-                }
-                // SAFETY: the machine has these instructions; it was asked.
-                #[expect(unsafe_code, reason = "instructions that not every machine has")]
-                unsafe {
-                    eight(values, step, width, &mut out[line..]);
+            let values = &values[(number * NEAR).min(values.len())..];
+            // SAFETY: the machine has these instructions; it was asked.
+            #[expect(unsafe_code, reason = "instructions that not every machine has")]
+            unsafe {
+                if size_of::<T>() == size_of::<f32>() {
+                    let (values, out) =
+                        (bytemuck::cast_slice(values), bytemuck::cast_slice_mut(out));
+                    singles(values, step, (count, width), out);
+                } else {
+                    let (values, out) =
+                        (bytemuck::cast_slice(values), bytemuck::cast_slice_mut(out));
+                    doubles(values, step, (count, width), out);
                 }
             }
         }
-        count / 8 * 8
+        count / 2 * 2
     }
 
-    /// Places that are turned at a time: a cache line of each line's.
+    /// Places that are transposed at a time: a cache line of each line's.
     const NEAR: usize = 16;
 
     /// How many times as many places are called for ahead of their use.
     const AHEAD: usize = 2;
 
-    /// Turns eight lines, four places at a time.
+    /// Transposes lines of single floats: eight, four and two at a time.
     #[target_feature(enable = "avx")]
-    fn eight(values: &[f32], step: usize, width: usize, out: &mut [f32]) {
+    fn singles(values: &[f32], step: usize, (count, width): (usize, usize), out: &mut [f32]) {
+        call_for(values, step, count);
+        let mut line = 0;
+        while count - line >= 8 {
+            let get = |place: usize| eight(&values[line * step + place..], step);
+            put(&mut out[line..], width, &values[line * step..], step, get);
+            line += 8;
+        }
+        if count - line >= 4 {
+            let get = |place: usize| four(&values[line * step + place..], step);
+            put(&mut out[line..], width, &values[line * step..], step, get);
+            line += 4;
+        }
+        if count - line >= 2 {
+            let get = |place: usize| two(&values[line * step + place..], step);
+            put(&mut out[line..], width, &values[line * step..], step, get);
+        }
+    }
+
+    /// Transposes lines of double floats: four and two at a time.
+    #[target_feature(enable = "avx")]
+    fn doubles(values: &[f64], step: usize, (count, width): (usize, usize), out: &mut [f64]) {
+        call_for(values, step, count);
+        let mut line = 0;
+        while count - line >= 4 {
+            let get = |place: usize| four_doubles(&values[line * step + place..], step);
+            put(&mut out[line..], width, &values[line * step..], step, get);
+            line += 4;
+        }
+        if count - line >= 2 {
+            let get = |place: usize| two_doubles(&values[line * step + place..], step);
+            put(&mut out[line..], width, &values[line * step..], step, get);
+        }
+    }
+
+    /// Brings the next places of the lines near.
+    #[inline(always)]
+    fn call_for<T>(values: &[T], step: usize, count: usize) {
+        for line in 0..count {
+            machine::prefetch(values.as_ptr().wrapping_add(line * step + AHEAD * NEAR));
+        }
+    }
+
+    /// Puts `P` places of `N` lines at a time into rows of `width`, then the last places.
+    #[inline(always)]
+    fn put<T: Pod, const N: usize, const P: usize>(
+        out: &mut [T],
+        width: usize,
+        values: &[T],
+        step: usize,
+        get: impl Fn(usize) -> [[T; N]; P],
+    ) {
         // The last row of `out` begins at this line: it may be shorter than `width`.
         let depth = out.len().div_ceil(width);
-        for place in (0..depth / 4 * 4).step_by(4) {
-            let rows = turned(&values[place..][..7 * step + 4], step);
-            for (number, row) in rows.into_iter().enumerate() {
-                let out = &mut out[(place + number) * width..][..8];
-                // SAFETY: the slice has room for eight floats.
-                #[expect(unsafe_code, reason = "the instruction takes a pointer")]
+        assert!(depth == 0 || out.len() >= (depth - 1) * width + N, "room");
+        assert!(
+            depth == 0 || values.len() >= (N - 1) * step + depth,
+            "numbers"
+        );
+        for place in (0..depth / P * P).step_by(P) {
+            for (number, row) in get(place).into_iter().enumerate() {
+                // SAFETY: the row of a place before `depth` has room for N numbers, as was
+                // asserted.
+                #[expect(unsafe_code, reason = "checks cost as much as the copies")]
                 unsafe {
-                    _mm256_storeu_ps(out.as_mut_ptr(), row);
+                    let out = out.as_mut_ptr().add((place + number) * width);
+                    out.cast::<[T; N]>().write_unaligned(row);
                 }
             }
         }
-        for place in depth / 4 * 4..depth {
-            let out = &mut out[place * width..][..8];
-            (0..8).for_each(|line| out[line] = values[line * step + place]);
+        for place in depth / P * P..depth {
+            let out = &mut out[place * width..][..N];
+            (0..N).for_each(|line| out[line] = values[line * step + place]);
+        }
+    }
+
+    /// So many numbers, as a register.
+    #[inline(always)]
+    fn load<T: Pod, R: Pod, const N: usize>(values: &[T], start: usize) -> R {
+        debug_assert!(start + N <= values.len());
+        // SAFETY: `put` asserted that all lines hold the places that it asks for.
+        #[expect(unsafe_code, reason = "checks cost as much as the copies")]
+        unsafe {
+            values.as_ptr().add(start).cast::<R>().read_unaligned()
         }
     }
 
     /// The first four numbers of eight lines, place by place.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn turned(values: &[f32], step: usize) -> [__m256; 4] {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|line| two(values, line * step, (line + 4) * step));
+    fn eight(values: &[f32], step: usize) -> [[f32; 8]; 4] {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|line| {
+            let low: __m128 = load::<_, _, 4>(values, line * step);
+            let high: __m128 = load::<_, _, 4>(values, (line + 4) * step);
+            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(low), high)
+        });
         let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
         let (low_2, high_2) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
-        [
+        let rows: [__m256; 4] = [
             _mm256_shuffle_ps::<0x44>(low, low_2),
             _mm256_shuffle_ps::<0xee>(low, low_2),
             _mm256_shuffle_ps::<0x44>(high, high_2),
             _mm256_shuffle_ps::<0xee>(high, high_2),
-        ]
+        ];
+        rows.map(bytemuck::cast)
     }
 
-    /// Four numbers of one line, and four of another.
+    /// The first four numbers of four lines, place by place.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn two(values: &[f32], one: usize, other: usize) -> __m256 {
-        let (one, other) = (&values[one..][..4], &values[other..][..4]);
-        // SAFETY: both slices hold four floats.
-        #[expect(unsafe_code, reason = "the instruction takes a pointer")]
-        unsafe {
-            let one = _mm256_castps128_ps256(_mm_loadu_ps(one.as_ptr()));
-            _mm256_insertf128_ps::<1>(one, _mm_loadu_ps(other.as_ptr()))
-        }
+    fn four(values: &[f32], step: usize) -> [[f32; 4]; 4] {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|line| load::<_, __m128, 4>(values, line * step));
+        let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+        let (low_2, high_2) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+        let rows = [
+            _mm_movelh_ps(low, low_2),
+            _mm_movehl_ps(low_2, low),
+            _mm_movelh_ps(high, high_2),
+            _mm_movehl_ps(high_2, high),
+        ];
+        rows.map(bytemuck::cast)
+    }
+
+    /// The first four numbers of two lines, place by place.
+    #[target_feature(enable = "avx")]
+    #[inline]
+    fn two(values: &[f32], step: usize) -> [[f32; 2]; 4] {
+        let [a, b] = [0, 1].map(|line| load::<_, __m128, 4>(values, line * step));
+        bytemuck::cast([_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)])
+    }
+
+    /// The first four numbers of four lines, place by place.
+    #[target_feature(enable = "avx")]
+    #[inline]
+    fn four_doubles(values: &[f64], step: usize) -> [[f64; 4]; 4] {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|line| load::<_, __m256d, 4>(values, line * step));
+        let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+        let (even_2, odd_2) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
+        let rows = [
+            _mm256_permute2f128_pd::<0x20>(even, even_2),
+            _mm256_permute2f128_pd::<0x20>(odd, odd_2),
+            _mm256_permute2f128_pd::<0x31>(even, even_2),
+            _mm256_permute2f128_pd::<0x31>(odd, odd_2),
+        ];
+        rows.map(bytemuck::cast)
+    }
+
+    /// The first two numbers of two lines, place by place.
+    #[target_feature(enable = "avx")]
+    #[inline]
+    fn two_doubles(values: &[f64], step: usize) -> [[f64; 2]; 2] {
+        let [a, b] = [0, 1].map(|line| load::<_, __m128d, 2>(values, line * step));
+        bytemuck::cast([_mm_unpacklo_pd(a, b), _mm_unpackhi_pd(a, b)])
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod wide {
-    /// Turns nothing: this machine has no instructions for it here.
+    /// Transposes nothing: this machine has no instructions for it here.
     pub(super) fn turn<T>(_: &[T], _: usize, _: usize, _: usize, _: &mut [T]) -> usize {
         0
     }

@@ -1,6 +1,10 @@
 //! The threads that kernels work on.
 
 use std::cell::OnceCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -11,7 +15,14 @@ thread_local! {
     /// once, where one that does not would sleep until the pool has woken and is done.
     ///
     /// A forked child has the pool but not the helpers, and does all the work itself.
-    static CREW: OnceCell<Option<(usize, ThreadPool)>> = const { OnceCell::new() };
+    static CREW: OnceCell<Option<Crew>> = const { OnceCell::new() };
+}
+
+/// A pool that one thread of Python belongs to.
+struct Crew {
+    threads: usize,
+    pool: ThreadPool,
+    watch: Arc<Watch>,
 }
 
 /// Calls `work` without the interpreter on `threads` threads, this one among them.
@@ -27,22 +38,76 @@ pub(crate) fn run(py: Python<'_>, threads: usize, work: impl FnOnce() + Send) ->
 /// Whether this thread is one of a pool of so many; its first call decides of how many.
 fn joins(threads: usize) -> bool {
     CREW.with(|crew| {
-        let crew = crew.get_or_init(|| Some((threads, join(threads)?)));
-        crew.as_ref().is_some_and(|(count, _)| *count == threads)
+        let crew = crew.get_or_init(|| join(threads));
+        crew.as_ref().is_some_and(|crew| crew.threads == threads)
     })
 }
 
-fn join(threads: usize) -> Option<ThreadPool> {
+fn join(threads: usize) -> Option<Crew> {
     let name = |index| format!("seqloom-kernel-{index}");
     let builder = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(name);
-    builder.use_current_thread().build().ok()
+    Some(Crew {
+        threads,
+        pool: builder.use_current_thread().build().ok()?,
+        watch: Arc::default(),
+    })
 }
 
 fn act(joined: bool, work: impl FnOnce() + Send) {
     CREW.with(|crew| match crew.get() {
-        Some(Some((_, pool))) if joined => pool.install(work),
+        Some(Some(crew)) if joined => {
+            crew.pool.install(work);
+            crew.watch.keep(&crew.pool);
+        }
         _ => work(),
     });
+}
+
+/// Keeps helpers awake for a while after each kernel: the next one comes within a fraction
+/// of a millisecond, and to wake a thread takes about as long as a small kernel's work.
+#[derive(Default)]
+struct Watch {
+    is_kept: AtomicBool,
+    /// Nanoseconds since [`START`] until when helpers look for work.
+    until: AtomicU64,
+}
+
+/// How long a helper looks for work before it sleeps.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+/// What times are counted from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+impl Watch {
+    /// Lets the helpers of a pool look for work until a moment from now.
+    fn keep(self: &Arc<Self>, pool: &ThreadPool) {
+        let until = START.elapsed() + PATIENCE;
+        self.until.store(nanoseconds(until), Ordering::Relaxed);
+        if !self.is_kept.swap(true, Ordering::AcqRel) {
+            let watch = Arc::clone(self);
+            pool.spawn_broadcast(move |place| {
+                // The thread of Python is the first of its pool, and does not wait.
+                if place.index() > 0 {
+                    watch.look();
+                }
+            });
+        }
+    }
+
+    /// Does whatever other work the pool has, until the moment is over.
+    fn look(&self) {
+        while nanoseconds(START.elapsed()) < self.until.load(Ordering::Relaxed) {
+            if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                thread::yield_now();
+            }
+        }
+        self.is_kept.store(false, Ordering::Release);
+    }
+}
+
+/// A time as a number, which no process lives long enough to exceed.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

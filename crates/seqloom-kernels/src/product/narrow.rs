@@ -1,0 +1,309 @@
+//! Products of a few lines with many.
+//!
+//! To pack a number pays where it is used often. Beside a factor of a few lines the other
+//! one is read where it stands: lines whose numbers are neighbours register by register
+//! along the depth ([`Dots`]), lines that are neighbours themselves side by side
+//! ([`Beside`]).
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::{Goal, Lines};
+use crate::lanes::Lanes;
+use crate::matrix::MatrixMut;
+use crate::{Float, machine, parallel};
+
+/// Fills `out` (left lines, right lines) if a factor has few lines and the other one can be
+/// read where it stands; else gives it back.
+pub(super) fn fill<'a, T: Float>(
+    left: &impl Lines<T>,
+    right: &impl Lines<T>,
+    out: MatrixMut<'a, T>,
+    goal: Goal<'_, T>,
+    threads: usize,
+) -> Option<MatrixMut<'a, T>> {
+    let are_whole = left.line(0).is_some() && right.line(0).is_some();
+    if are_whole && left.count() <= FEW {
+        let rows = out.rows_count();
+        each_part(out, (rows, MANY), threads, |(_, column, out)| {
+            let goal = goal.of(column, true);
+            Dots::<_, _, _, true>::new((left, right), column, goal, out).fill();
+        });
+    } else if are_whole && right.count() <= FEW {
+        let columns = out.columns_count();
+        each_part(out, (MANY, columns), threads, |(row, _, out)| {
+            Dots::<_, _, _, false>::new((right, left), row, goal, out).fill();
+        });
+    } else if left.count() <= ROWS && right.beside().is_some() {
+        beside(left, right, out, goal, threads);
+    } else {
+        return Some(out);
+    }
+    None
+}
+
+/// Lines that are few enough for the sums of both factors' lines to stay in registers.
+const FEW: usize = 4;
+
+/// Left lines that are few enough for neighbouring right ones to be read in place.
+const ROWS: usize = 6;
+
+/// Lines that a thread takes at a time, a multiple of those of all tiles.
+const MANY: usize = 192;
+
+/// Lets threads fill the parts of an output; one thread takes it whole.
+fn each_part<'a, T: Float>(
+    out: MatrixMut<'a, T>,
+    (rows, columns): (usize, usize),
+    threads: usize,
+    fill: impl Fn((usize, usize, MatrixMut<'a, T>)) + Sync,
+) {
+    if threads <= 1 {
+        fill((0, 0, out));
+    } else {
+        parallel::each(out.cut(rows, columns), threads, fill);
+    }
+}
+
+/// A few lines and many, whose numbers are neighbours; the few are the left ones where
+/// `LEFT`.
+struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
+    few: &'a A,
+    many: &'a B,
+    /// The line that belongs to the output's first row or column.
+    first: usize,
+    goal: Goal<'a, T>,
+    out: MatrixMut<'b, T>,
+}
+
+impl<'a, 'b, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'a, 'b, A, B, T, LEFT> {
+    fn new(
+        (few, many): (&'a A, &'a B),
+        first: usize,
+        goal: Goal<'a, T>,
+        out: MatrixMut<'b, T>,
+    ) -> Self {
+        Self {
+            few,
+            many,
+            first,
+            goal,
+            out,
+        }
+    }
+
+    fn fill(self) {
+        machine::dispatch(self);
+    }
+
+    #[inline(always)]
+    fn tiles<S: Simd, const F: usize, const M: usize>(mut self, simd: S) {
+        let count = if LEFT {
+            self.out.columns_count()
+        } else {
+            self.out.rows_count()
+        };
+        let few: [&[T]; F] = std::array::from_fn(|line| self.few.line(line).unwrap_or_default());
+        for start in (0..count).step_by(M) {
+            let many: [&[T]; M] = std::array::from_fn(|line| {
+                let line = self.first + (start + line).min(count - 1);
+                self.many.line(line).unwrap_or_default()
+            });
+            let sums = dots::<S, T, F, M>(simd, few, many);
+            self.put(start, count, &sums);
+        }
+    }
+
+    /// Puts the sums of a tile into the output, one by one.
+    #[inline(always)]
+    fn put<const F: usize, const M: usize>(
+        &mut self,
+        start: usize,
+        count: usize,
+        sums: &[[T; M]; F],
+    ) {
+        for (few, sums) in sums.iter().enumerate() {
+            for (many, &sum) in (start..count).zip(sums) {
+                let (row, column) = if LEFT { (few, many) } else { (many, few) };
+                self.goal
+                    .put_one(column, sum, &mut self.out.row(row)[column]);
+            }
+        }
+    }
+}
+
+impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> WithSimd
+    for Dots<'_, '_, A, B, T, LEFT>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match self.few.count() {
+            1 => self.tiles::<S, 1, 4>(simd),
+            2 => self.tiles::<S, 2, 4>(simd),
+            3 => self.tiles::<S, 3, 4>(simd),
+            _ => self.tiles::<S, 4, 3>(simd),
+        }
+    }
+}
+
+/// The sums of products of `F` lines with `M` others along the whole depth.
+#[inline(always)]
+fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
+    simd: S,
+    few: [&[T]; F],
+    many: [&[T]; M],
+) -> [[T; M]; F] {
+    let lanes = Lanes::<S, T>::COUNT;
+    let depth = few[0].len();
+    let mut sums = [[Lanes::splat(simd, T::ZERO); M]; F];
+    let count = depth / lanes;
+    // All of one length that the compiler sees: it leaves the checks of places out.
+    let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
+    let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
+    for place in 0..count {
+        let few = few_whole.map(|line| Lanes::new(simd, line[place]));
+        let many = |line: usize| Lanes::new(simd, many_whole[line][place]);
+        add(&few, many, &mut sums);
+    }
+    let rest = count * lanes;
+    if rest < depth {
+        let part = |line: &[T]| Lanes::load_part(simd, &line[rest..]);
+        add(&few.map(part), |line| part(many[line]), &mut sums);
+    }
+    sums.map(|sums| sums.map(Lanes::sum))
+}
+
+/// Adds the products of some registers with some others.
+#[inline(always)]
+fn add<S: Simd, T: Float, const F: usize, const M: usize>(
+    few: &[Lanes<S, T>; F],
+    many: impl Fn(usize) -> Lanes<S, T>,
+    sums: &mut [[Lanes<S, T>; M]; F],
+) {
+    for line in 0..M {
+        let many = many(line);
+        for (few, sums) in few.iter().zip(sums.iter_mut()) {
+            sums[line] = few.mul_add(many, sums[line]);
+        }
+    }
+}
+
+/// The same with the registers of a row at hand, which are fewer than the rows.
+#[inline(always)]
+fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
+    left: &[T; R],
+    right: [Lanes<S, T>; V],
+    sums: &mut [[Lanes<S, T>; V]; R],
+) {
+    for (&number, sums) in left.iter().zip(sums) {
+        let factor = right[0].like(number);
+        (0..V).for_each(|v| sums[v] = factor.mul_add(right[v], sums[v]));
+    }
+}
+
+/// Fills an output of a few rows from right lines that are neighbours in memory.
+fn beside<T: Float>(
+    left: &impl Lines<T>,
+    right: &impl Lines<T>,
+    out: MatrixMut<'_, T>,
+    goal: Goal<'_, T>,
+    threads: usize,
+) {
+    let (rows, depth) = (left.count(), left.depth());
+    T::with_scratch(rows * depth, |lefts| {
+        left.pack_panels(0, 0..depth, rows, lefts);
+        each_part(out, (rows, MANY), threads, |(_, column, mut out)| {
+            for depth in (0..depth)
+                .step_by(NEAR)
+                .map(|start| start..depth.min(start + NEAR))
+            {
+                let Some((values, step)) = right.beside() else {
+                    return;
+                };
+                machine::dispatch(Beside {
+                    left: &lefts[depth.start * rows..depth.end * rows],
+                    right: &values[depth.start * step + column..],
+                    step,
+                    goal: goal.of(column, depth.start == 0),
+                    out: out.lend(),
+                });
+            }
+        });
+    });
+}
+
+/// Places of the depth that are gone through together: as many pages of memory stay near.
+const NEAR: usize = 64;
+
+/// A panel of all left lines, and right lines that are neighbours, a place every `step`.
+struct Beside<'a, 'b, T> {
+    left: &'a [T],
+    right: &'a [T],
+    step: usize,
+    goal: Goal<'a, T>,
+    out: MatrixMut<'b, T>,
+}
+
+impl<T: Float> WithSimd for Beside<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match self.out.rows_count() {
+            1 => self.tiles::<S, 1, 8>(simd),
+            2 => self.tiles::<S, 2, 6>(simd),
+            3 => self.tiles::<S, 3, 4>(simd),
+            4 => self.tiles::<S, 4, 3>(simd),
+            5 => self.tiles::<S, 5, 2>(simd),
+            _ => self.tiles::<S, 6, 2>(simd),
+        }
+    }
+}
+
+impl<T: Float> Beside<'_, '_, T> {
+    #[inline(always)]
+    fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
+        let (lanes, count) = (Lanes::<S, T>::COUNT, self.out.columns_count());
+        let whole = count / (V * lanes) * V * lanes;
+        for column in (0..whole).step_by(V * lanes) {
+            let sums = self.sum::<S, R, V>(simd, column..column + V * lanes);
+            self.goal.put_tile((0, column), &sums, &mut self.out);
+        }
+        for column in (whole..count).step_by(lanes) {
+            let sums = self.sum::<S, R, 1>(simd, column..count.min(column + lanes));
+            for (row, sums) in sums.iter().enumerate() {
+                self.goal.put_lanes(column, sums, self.out.row(row));
+            }
+        }
+    }
+
+    /// Sums `R` rows by `V` registers, the only one perhaps not full.
+    #[inline(always)]
+    fn sum<S: Simd, const R: usize, const V: usize>(
+        &self,
+        simd: S,
+        columns: Range<usize>,
+    ) -> [[Lanes<S, T>; V]; R] {
+        let lanes = Lanes::<S, T>::COUNT;
+        let zero = Lanes::splat(simd, T::ZERO);
+        let mut sums = [[zero; V]; R];
+        let (lefts, _) = self.left.as_chunks::<R>();
+        for (place, left) in lefts.iter().enumerate() {
+            let row = &self.right[place * self.step..][columns.clone()];
+            machine::prefetch(row.as_ptr().wrapping_add(AHEAD * V * lanes));
+            let right = |v: usize| zero.load(&row[v * lanes..row.len().min((v + 1) * lanes)]);
+            if R < V {
+                add(&left.map(|number| zero.like(number)), right, &mut sums);
+            } else {
+                add_rows(left, std::array::from_fn(right), &mut sums);
+            }
+        }
+        sums
+    }
+}
+
+/// Tiles that a row is called for ahead of its use.
+const AHEAD: usize = 2;
