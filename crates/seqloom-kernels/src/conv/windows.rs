@@ -25,14 +25,21 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
     fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]) {
         let width = out.len() / depth.len().max(1);
         let count = width.min(self.count.saturating_sub(first));
-        let runs: Vec<Run> = self.image.runs(self.first + first, count).collect();
+        let runs = self.image.runs(self.first + first, count);
+        let runs: Vec<_> = runs.map(|run| (run, self.image.inside(run))).collect();
         let taps = self.image.taps_from(depth.start);
         for (tap, out) in taps.zip(out.chunks_exact_mut(width)) {
             let (out, rest) = out.split_at_mut(count);
             rest.fill(T::ZERO);
-            for &run in &runs {
-                self.image
-                    .copy(run, tap, &mut out[run.first..][..run.count]);
+            for &(run, start) in &runs {
+                let out = &mut out[run.first..][..run.count];
+                match start {
+                    Some(start) => {
+                        let from = start + self.image.steps(tap);
+                        copy_some(&self.image.values[from..][..run.count], out);
+                    }
+                    None => self.image.copy(run, tap, out),
+                }
             }
         }
     }
