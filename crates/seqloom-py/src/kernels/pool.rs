@@ -65,8 +65,8 @@ fn act(joined: bool, work: impl FnOnce() + Send) {
     });
 }
 
-/// Keeps helpers awake for a while after each kernel: the next one comes within a fraction
-/// of a millisecond, and to wake a thread takes about as long as a small kernel's work.
+/// Keeps helpers awake for a while after each kernel: the next one comes within a
+/// millisecond, and to wake a thread takes about as long as a small kernel's work.
 #[derive(Default)]
 struct Watch {
     is_kept: AtomicBool,
@@ -74,8 +74,10 @@ struct Watch {
     until: AtomicU64,
 }
 
-/// How long a helper looks for work before it sleeps.
-const PATIENCE: Duration = Duration::from_micros(200);
+/// How long a helper looks for work before it sleeps. Python's part between two kernels of
+/// a step takes up to half a millisecond; and a helper that was woken on the processor of
+/// the thread that it helps is moved to a free one only if it is seen to stay awake.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What times are counted from.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
