@@ -5,7 +5,8 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::forward::exponentials;
-use super::head::{Head, queries_at_once};
+use super::head::{Head, KEYS, queries_at_once};
+use crate::dropout::Dropout;
 use crate::matrix::{Into, Matrix, MatrixMut};
 use crate::softmax::dot;
 use crate::{Float, machine};
@@ -36,60 +37,65 @@ pub(super) fn differentiate<T: Float>(
     grads.keys.fill(T::ZERO);
     grads.values.fill(T::ZERO);
     let step = queries_at_once::<T>(keys);
-    T::with_scratch(2 * step * keys, |scratch| {
+    T::with_scratch(2 * step * keys.min(KEYS), |scratch| {
         for first in (0..count).step_by(step) {
             let queries = first..count.min(first + step);
-            block(head, queries, &result, &mut grads, scratch);
+            for keys in head.key_blocks(&queries) {
+                block(head, (queries.clone(), keys), &result, &mut grads, scratch);
+            }
         }
     });
 }
 
+/// Adds what some queries and a block of keys have to do with one another.
 fn block<T: Float>(
     head: &Head<'_, T>,
-    queries: Range<usize>,
+    (queries, keys): (Range<usize>, Range<usize>),
     result: &Result<'_, T>,
     grads: &mut Grads<'_, T>,
     scratch: &mut [T],
 ) {
-    let (count, seen) = (queries.len(), head.seen_by(&queries));
-    let (weights, rest) = scratch.split_at_mut(count * seen);
-    let slopes = &mut rest[..count * seen];
+    let (count, width, first) = (queries.len(), keys.len(), queries.start);
+    let (weights, rest) = scratch.split_at_mut(count * width);
+    let slopes = &mut rest[..count * width];
     let q = head.queries.rows(queries.clone());
-    let (k, v) = (head.keys.rows(0..seen), head.values.rows(0..seen));
+    let (k, v) = (head.keys.rows(keys.clone()), head.values.rows(keys.clone()));
     let grad = result.grad.rows(queries.clone());
-    let one = T::ONE;
-    let scale = head.rule.scale;
-    MatrixMut::new(weights, count, seen, seen).product(Into::Placed, scale, q, k.turned());
-    MatrixMut::new(slopes, count, seen, seen).product(Into::Placed, one, grad, v.turned());
-    let first = queries.start;
+    let (one, scale) = (T::ONE, head.rule.scale);
+    MatrixMut::new(weights, count, width, width).product(Into::Placed, scale, q, k.turned());
+    MatrixMut::new(slopes, count, width, width).product(Into::Placed, one, grad, v.turned());
     machine::dispatch(Scores {
         head,
         result,
         first,
+        keys: keys.clone(),
         weights,
         slopes,
-        seen,
     });
-    let weights = Matrix::new(weights, count, seen, seen).turned();
-    let slopes = Matrix::new(slopes, count, seen, seen);
-    let mut values = grads.values.rows(0..seen);
+    let weights = Matrix::new(weights, count, width, width).turned();
+    let slopes = Matrix::new(slopes, count, width, width);
+    let mut values = grads.values.rows(keys.clone());
     values.product(Into::Added, one, weights, grad);
-    grads
-        .queries
-        .rows(queries)
-        .product(Into::Placed, scale, slopes, k);
-    let mut keys = grads.keys.rows(0..seen);
-    keys.product(Into::Added, scale, slopes.turned(), q);
+    let into = if keys.start == 0 {
+        Into::Placed
+    } else {
+        Into::Added
+    };
+    let mut by_queries = grads.queries.rows(queries);
+    by_queries.product(into, scale, slopes, k);
+    let mut by_keys = grads.keys.rows(keys);
+    by_keys.product(Into::Added, scale, slopes.turned(), q);
 }
 
 /// Turns scores into weights, and gradients by weights into gradients by scores.
 struct Scores<'a, 'b, T> {
     head: &'a Head<'b, T>,
     result: &'a Result<'a, T>,
+    /// The first of the queries.
     first: usize,
+    keys: Range<usize>,
     weights: &'a mut [T],
     slopes: &'a mut [T],
-    seen: usize,
 }
 
 impl<T: Float> WithSimd for Scores<'_, '_, T> {
@@ -97,40 +103,55 @@ impl<T: Float> WithSimd for Scores<'_, '_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let seen = self.seen.max(1);
+        let (head, keys) = (self.head, self.keys);
+        let width = keys.len().max(1);
         let rows = self
             .weights
-            .chunks_mut(seen)
-            .zip(self.slopes.chunks_mut(seen));
+            .chunks_mut(width)
+            .zip(self.slopes.chunks_mut(width));
         for (query, (weights, slopes)) in (self.first..).zip(rows) {
-            weigh(simd, self.head, query, self.result.lse[query], weights);
+            weigh(simd, head, (query, &keys), self.result.lse[query], weights);
             let (grad, out) = (self.result.grad.row(query), self.result.out.row(query));
             let mean = dot(simd, grad, out);
-            slope(self.head, query, mean, weights, slopes);
+            let place = head.weight(query, keys.start);
+            slope(head.rule.dropout, place, mean, weights, slopes);
         }
     }
 }
 
 #[inline(always)]
-fn weigh<S: Simd, T: Float>(simd: S, head: &Head<'_, T>, query: usize, lse: T, row: &mut [T]) {
-    let (seen, hidden) = row.split_at_mut(head.seen(query).min(row.len()));
+fn weigh<S: Simd, T: Float>(
+    simd: S,
+    head: &Head<'_, T>,
+    (query, keys): (usize, &Range<usize>),
+    lse: T,
+    row: &mut [T],
+) {
+    let (seen, hidden) = row.split_at_mut(head.seen_of(query, keys));
     hidden.fill(T::ZERO);
-    head.mask(query, seen);
+    head.mask(query, keys.start, seen);
     let lse = if lse == T::LOWEST { T::ZERO } else { lse };
     exponentials(simd, lse, seen);
 }
 
-/// The gradient by scores; the weights become those that were dropped.
+/// The gradient by scores; the weights, from the one at this place on, become those that
+/// were dropped.
 #[inline(always)]
-fn slope<T: Float>(head: &Head<'_, T>, query: usize, mean: T, weights: &mut [T], slopes: &mut [T]) {
-    let Some(dropout) = head.rule.dropout else {
+fn slope<T: Float>(
+    dropout: Option<Dropout<T>>,
+    place: u64,
+    mean: T,
+    weights: &mut [T],
+    slopes: &mut [T],
+) {
+    let Some(dropout) = dropout else {
         for (weight, slope) in weights.iter().zip(slopes) {
             *slope = *weight * (*slope - mean);
         }
         return;
     };
     let factor = dropout.factor;
-    dropout.blocks(head.first_weight(query), weights.len(), |first, kept| {
+    dropout.blocks(place, weights.len(), |first, kept| {
         let pairs = weights[first..].iter_mut().zip(&mut slopes[first..]);
         for ((weight, slope), &kept) in pairs.zip(kept) {
             let factor = if kept { factor } else { T::ZERO };

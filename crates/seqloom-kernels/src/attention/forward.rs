@@ -6,85 +6,139 @@ use pulp::{Simd, WithSimd};
 
 use super::head::Head;
 use crate::lanes::Lanes;
-use crate::matrix::{Into, MatrixMut};
+use crate::matrix::{Into, Matrix, MatrixMut};
 use crate::{Float, machine, special};
 
 /// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
+///
+/// The softmax is carried from one block of keys to the next, as Milakov and Gimelshein
+/// (2018) do: where a block has a higher score, what was summed before is made smaller.
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
     mut out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
-    let (count, seen) = (queries.len(), head.seen_by(&queries));
-    let first = queries.start;
-    T::with_scratch(count * (seen + 1), |scratch| {
-        let (scores, inverses) = scratch.split_at_mut(count * seen);
-        let q = head.queries.rows(queries);
-        let keys = head.keys.rows(0..seen).turned();
-        MatrixMut::new(scores, count, seen, seen).product(Into::Placed, head.rule.scale, q, keys);
-        machine::dispatch(Weights {
+    let (count, first) = (queries.len(), queries.start);
+    let most = head.key_blocks(&queries).map(|keys| keys.len()).max();
+    let size = count * most.unwrap_or(0);
+    T::with_scratch(size + count, |scratch| {
+        let (scores, totals) = scratch.split_at_mut(size);
+        for keys in head.key_blocks(&queries) {
+            let scores = &mut scores[..count * keys.len()];
+            let block = Block {
+                head,
+                first,
+                keys,
+                scores,
+                highest: &mut *lse,
+                totals: &mut *totals,
+                out: out.lend(),
+            };
+            block.add(head.queries.rows(queries.clone()));
+        }
+        machine::dispatch(Ends {
             head,
-            first,
-            scores,
-            seen,
-            lse,
-            inverses,
-        });
-        let weights = crate::matrix::Matrix::new(scores, count, seen, seen);
-        out.product(Into::Placed, T::ONE, weights, head.values.rows(0..seen));
-        machine::dispatch(Shares {
             out: &mut out,
-            inverses,
+            lse,
+            totals,
         });
     });
 }
 
-/// Turns the scores of some queries into weights that their sums are still to divide.
-struct Weights<'a, 'b, T> {
+/// Some queries and a block of keys, and what is known of the blocks before.
+struct Block<'a, 'b, T> {
     head: &'a Head<'b, T>,
+    /// The first of the queries.
     first: usize,
+    keys: Range<usize>,
     scores: &'a mut [T],
-    seen: usize,
-    lse: &'a mut [T],
-    inverses: &'a mut [T],
+    /// The highest score of each query, and the sum of its exponentials less that.
+    highest: &'a mut [T],
+    totals: &'a mut [T],
+    out: MatrixMut<'a, T>,
 }
 
-impl<T: Float> WithSimd for Weights<'_, '_, T> {
+impl<T: Float> Block<'_, '_, T> {
+    /// Adds the values, times their weights, to the answers.
+    fn add(mut self, queries: Matrix<'_, T>) {
+        let (head, keys) = (self.head, self.keys.clone());
+        let (count, width) = (queries.rows_count(), keys.len());
+        let turned = head.keys.rows(keys.clone()).turned();
+        MatrixMut::new(self.scores, count, width, width).product(
+            Into::Placed,
+            head.rule.scale,
+            queries,
+            turned,
+        );
+        machine::dispatch(Weights(&mut self));
+        let weights = Matrix::new(self.scores, count, width, width);
+        let into = if keys.start == 0 {
+            Into::Placed
+        } else {
+            Into::Added
+        };
+        self.out
+            .product(into, T::ONE, weights, head.values.rows(keys));
+    }
+}
+
+/// Turns a block's scores into weights that their sums are still to divide.
+struct Weights<'a, 'b, 'c, T>(&'a mut Block<'b, 'c, T>);
+
+impl<T: Float> WithSimd for Weights<'_, '_, '_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let rows = self.scores.chunks_mut(self.seen.max(1));
-        let rows = rows.map(Some).chain(std::iter::repeat_with(|| None));
-        let sums = self.lse.iter_mut().zip(self.inverses);
-        for ((query, row), (lse, inverse)) in (self.first..).zip(rows).zip(sums) {
-            let row = row.unwrap_or_default();
-            let (highest, total) = weigh(simd, self.head, query, row);
-            *lse = highest + total.ln();
-            *inverse = if total == T::ZERO {
-                T::ZERO
-            } else {
-                drop_weights(self.head, query, row) / total
-            };
+        let Self(block) = self;
+        for number in 0..block.totals.len() {
+            block.weigh(simd, number);
         }
     }
 }
 
-/// Fills a row of scores with their exponentials, less the highest; gives that and the sum.
+impl<T: Float> Block<'_, '_, T> {
+    /// Turns the scores of one query into weights.
+    #[inline(always)]
+    fn weigh<S: Simd>(&mut self, simd: S, number: usize) {
+        let (head, query, width) = (self.head, self.first + number, self.keys.len());
+        let row = &mut self.scores[number * width..][..width];
+        let (seen, hidden) = row.split_at_mut(head.seen_of(query, &self.keys));
+        hidden.fill(T::ZERO);
+        head.mask(query, self.keys.start, seen);
+        let here = crate::softmax::highest(simd, seen);
+        let is_first = self.keys.start == 0;
+        let before = if is_first { here } else { self.highest[number] };
+        let highest = if here > before { here } else { before };
+        let total = exponentials(simd, shift(highest), seen);
+        self.highest[number] = highest;
+        if is_first {
+            self.totals[number] = total;
+        } else {
+            let smaller = exponential(simd, before - shift(highest));
+            self.totals[number] = self.totals[number] * smaller + total;
+            let answers = self.out.row(number).iter_mut();
+            answers.for_each(|answer| *answer = *answer * smaller);
+        }
+        drop_weights(head, head.weight(query, self.keys.start), row);
+    }
+}
+
+/// What is taken from scores whose highest is known: where nothing may be seen, all
+/// exponentials are to be zero.
 #[inline(always)]
-fn weigh<S: Simd, T: Float>(simd: S, head: &Head<'_, T>, query: usize, row: &mut [T]) -> (T, T) {
-    let (seen, hidden) = row.split_at_mut(head.seen(query).min(row.len()));
-    hidden.fill(T::ZERO);
-    head.mask(query, seen);
-    let highest = crate::softmax::highest(simd, seen);
-    // Where nothing may be seen, all exponentials are to be zero.
-    let highest = if highest == T::LOWEST {
+fn shift<T: Float>(highest: T) -> T {
+    if highest == T::LOWEST {
         T::ZERO
     } else {
         highest
-    };
-    (highest, exponentials(simd, highest, seen))
+    }
+}
+
+#[inline(always)]
+fn exponential<S: Simd, T: Float>(simd: S, x: T) -> T {
+    special::exp_of_negative(Lanes::splat(simd, x)).greatest()
 }
 
 /// Fills a row with `exp(x - shift)`, which is at most about one; gives the sum.
@@ -102,32 +156,41 @@ pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) 
     total.sum() + rest.iter().copied().sum()
 }
 
-/// Drops weights of a query; gives the factor of the others.
+/// Drops weights of a query, from the one at this place on.
 #[inline(always)]
-fn drop_weights<T: Float>(head: &Head<'_, T>, query: usize, row: &mut [T]) -> T {
+fn drop_weights<T: Float>(head: &Head<'_, T>, place: u64, row: &mut [T]) {
     let Some(dropout) = head.rule.dropout else {
-        return T::ONE;
+        return;
     };
-    dropout.blocks(head.first_weight(query), row.len(), |first, kept| {
+    dropout.blocks(place, row.len(), |first, kept| {
         for (weight, &kept) in row[first..].iter_mut().zip(kept) {
             *weight = if kept { *weight } else { T::ZERO };
         }
     });
-    dropout.factor
 }
 
-/// Divides answers by the sums of their weights.
-struct Shares<'a, 'b, T> {
+/// Divides answers by the sums of their weights, and turns the highest scores into the
+/// logarithms of the sums.
+struct Ends<'a, 'b, 'c, T> {
+    head: &'a Head<'c, T>,
     out: &'a mut MatrixMut<'b, T>,
-    inverses: &'a [T],
+    lse: &'a mut [T],
+    totals: &'a [T],
 }
 
-impl<T: Float> WithSimd for Shares<'_, '_, T> {
+impl<T: Float> WithSimd for Ends<'_, '_, '_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for (row, &inverse) in self.inverses.iter().enumerate() {
+        let factor = self.head.rule.dropout.map_or(T::ONE, |rule| rule.factor);
+        for (row, (&total, lse)) in self.totals.iter().zip(self.lse).enumerate() {
+            *lse = shift(*lse) + total.ln();
+            let inverse = if total == T::ZERO {
+                T::ZERO
+            } else {
+                factor / total
+            };
             for value in self.out.row(row) {
                 *value = *value * inverse;
             }

@@ -43,31 +43,44 @@ impl<T: crate::Float> Head<'_, T> {
         }
     }
 
-    /// How many keys the last of some queries may see.
-    pub(super) fn seen_by(&self, queries: &Range<usize>) -> usize {
-        queries.end.checked_sub(1).map_or(0, |last| self.seen(last))
+    /// How many of a block of keys the query may see.
+    #[inline(always)]
+    pub(super) fn seen_of(&self, query: usize, keys: &Range<usize>) -> usize {
+        self.seen(query).saturating_sub(keys.start).min(keys.len())
     }
 
-    /// Masks the scores of a query.
+    /// Cuts the keys that some queries may see into equal blocks, at least one.
+    pub(super) fn key_blocks(&self, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let seen = queries.end.checked_sub(1).map_or(0, |last| self.seen(last));
+        let count = seen.div_ceil(KEYS).max(1);
+        let size = seen.div_ceil(count);
+        (0..count).map(move |number| number * size..seen.min((number + 1) * size))
+    }
+
+    /// Masks a query's scores of the keys from `first` on.
     #[inline(always)]
-    pub(super) fn mask(&self, query: usize, scores: &mut [T]) {
+    pub(super) fn mask(&self, query: usize, first: usize, scores: &mut [T]) {
         if let Some(mask) = &self.mask {
             let [sample, head] = self.place;
-            mask.apply([sample, head, query], scores);
+            mask.apply([sample, head, query, first], scores);
         }
     }
 
-    /// The place of a query's first weight.
+    /// The place of a query's weight of a key.
     #[inline(always)]
-    pub(super) fn first_weight(&self, query: usize) -> u64 {
-        self.start + (query * self.keys.rows_count()) as u64
+    pub(super) fn weight(&self, query: usize, key: usize) -> u64 {
+        self.start + (query * self.keys.rows_count() + key) as u64
     }
 }
 
-/// Queries whose scores stay in the second-level cache.
+/// Queries whose scores of a block of keys stay in the second-level cache.
 pub(super) fn queries_at_once<T>(keys: usize) -> usize {
-    (SCORES / size_of::<T>() / keys.max(1)).clamp(16, 256)
+    (SCORES / size_of::<T>() / keys.clamp(1, KEYS)).clamp(16, 256)
 }
+
+/// Keys of a block, at most. Of more keys the cache would hold the scores of a few queries
+/// only, for which all keys and values would have to be packed again.
+pub(super) const KEYS: usize = 512;
 
 /// Bytes of a block of scores.
 const SCORES: usize = 256 << 10;

@@ -21,9 +21,9 @@ impl<'a, U: Copy> Stretched<'a, U> {
         (fits && steps[3] <= 1).then_some(Self { data, steps })
     }
 
-    /// What applies to a query's first keys.
+    /// What applies to so many keys of a query, from one of them on.
     #[inline(always)]
-    fn row(&self, place: [usize; 3], keys: usize) -> Row<'a, U> {
+    fn row(&self, place: [usize; 4], keys: usize) -> Row<'a, U> {
         let start = place
             .iter()
             .zip(self.steps)
@@ -53,9 +53,9 @@ pub enum Mask<'a, T> {
 }
 
 impl<T: Float> Mask<'_, T> {
-    /// Masks the scores of a query (batch, head, query).
+    /// Masks scores, of which the first is that of (batch, head, query, key).
     #[inline(always)]
-    pub(super) fn apply(&self, place: [usize; 3], scores: &mut [T]) {
+    pub(super) fn apply(&self, place: [usize; 4], scores: &mut [T]) {
         match self {
             Self::Allowed(allowed) => close(&allowed.row(place, scores.len()), scores),
             Self::Added(added) => add(&added.row(place, scores.len()), scores),

@@ -1,9 +1,9 @@
 //! Attention (Vaswani et al. 2017): the softmax of queries times keys weighs the values.
 //!
-//! A thread takes one head and a block of queries, whose scores never leave its cache
-//! (Dao et al. 2022 keep less); the logarithm of each query's sum of exponentials is kept,
-//! so that the backward pass need not keep the weights. What a query does not see has no
-//! weight; a query that sees nothing answers zero.
+//! A thread takes one head and a block of queries, and one block of keys after the other:
+//! the scores of both never leave its cache (Dao et al. 2022). The logarithm of each
+//! query's sum of exponentials is kept, so that the backward pass need not keep the
+//! weights. What a query does not see has no weight; a query that sees nothing answers zero.
 
 mod backward;
 mod forward;

@@ -7,6 +7,8 @@ use seqloom_core::key::Key;
 
 const SHAPE: [usize; 4] = [2, 3, 9, 4];
 const KEYS: [usize; 4] = [2, 3, 21, 4];
+/// Keys of several blocks.
+const MANY: [usize; 4] = [2, 3, 2 * head::KEYS + 99, 4];
 
 fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
     let words = (0..).map(|count| Key([0, seed]).words([0, count])[0]);
@@ -53,12 +55,17 @@ fn slow(inputs: &Inputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
     (0..4).map(value).collect()
 }
 
-fn with_inputs(causal: bool, dropout: Option<Dropout<f64>>, test: impl Fn(Inputs<'_, f64>)) {
-    let (q, k, v) = (numbers(1, SHAPE), numbers(2, KEYS), numbers(3, KEYS));
+fn with_inputs(
+    [shape, keys]: [[usize; 4]; 2],
+    causal: bool,
+    dropout: Option<Dropout<f64>>,
+    test: impl Fn(Inputs<'_, f64>),
+) {
+    let (q, k, v) = (numbers(1, shape), numbers(2, keys), numbers(3, keys));
     test(Inputs {
-        queries: heads(&q, SHAPE),
-        keys: heads(&k, KEYS),
-        values: heads(&v, KEYS),
+        queries: heads(&q, shape),
+        keys: heads(&k, keys),
+        values: heads(&v, keys),
         mask: None,
         rule: Rule {
             scale: 0.5,
@@ -70,44 +77,95 @@ fn with_inputs(causal: bool, dropout: Option<Dropout<f64>>, test: impl Fn(Inputs
 
 #[test]
 fn an_answer_is_the_weighted_mean_of_the_values() {
+    let cases = [(KEYS, false), (KEYS, true), (MANY, false)];
     on_every_machine(|_| {
-        for causal in [false, true] {
-            with_inputs(causal, None, |inputs| {
-                let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
-                forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
-                let expected = (0..54).flat_map(|row| slow(&inputs, row / 9, row % 9));
-                let mut pairs = out.iter().zip(expected);
-                assert!(pairs.all(|(found, expected)| (found - expected).abs() < 1e-13));
+        for (keys, causal) in cases {
+            with_inputs([SHAPE, keys], causal, None, |inputs| {
+                assert!(answers_as_defined(&inputs));
             });
         }
     });
 }
 
 #[test]
+fn a_query_sees_no_later_key_of_any_block() {
+    let shape = [1, 1, head::KEYS + 40, 4];
+    with_inputs([shape, shape], true, None, |inputs| {
+        assert!(answers_as_defined(&inputs));
+    });
+}
+
+/// Whether all answers are those of the definition.
+fn answers_as_defined(inputs: &Inputs<'_, f64>) -> bool {
+    let [batch, heads, queries, width] = inputs.queries.shape();
+    let rows = batch * heads * queries;
+    let (mut out, mut lse) = (vec![0.0; rows * width], vec![0.0; rows]);
+    let to = heads_mut(&mut out, inputs.queries.shape());
+    forward(inputs, to, &mut lse, 1);
+    let expected = (0..rows).flat_map(|row| slow(inputs, row / queries, row % queries));
+    let mut pairs = out.iter().zip(expected);
+    pairs.all(|(found, expected)| (found - expected).abs() < 1e-13)
+}
+
+#[test]
+fn what_is_masked_in_all_of_a_block_has_no_weight() {
+    let seen = |key: usize| key >= head::KEYS && key.is_multiple_of(3);
+    let allowed: Vec<bool> = (0..MANY[2]).map(seen).collect();
+    let far = allowed.iter().map(|&seen| if seen { 0.0 } else { -1e9 });
+    let added: Vec<f64> = far.collect();
+    let (shape, steps) = ([2, 3, 9, MANY[2]], [0, 0, 0, 1]);
+    with_inputs([SHAPE, MANY], false, None, |inputs| {
+        let masks = [
+            Mask::Allowed(Stretched::new(&allowed, shape, steps).unwrap()),
+            Mask::Added(Stretched::new(&added, shape, steps).unwrap()),
+        ];
+        let [one, other] = masks.map(|mask| {
+            let mut masked = inputs;
+            masked.mask = Some(mask);
+            let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
+            forward(&masked, heads_mut(&mut out, SHAPE), &mut lse, 1);
+            [out, lse].concat()
+        });
+        let mut pairs = one.iter().zip(other);
+        assert!(pairs.all(|(one, other)| (one - other).abs() < 1e-13));
+    });
+}
+
+#[test]
 fn gradients_are_differences() {
-    for dropout in [None, Some(Dropout::new(Key([5, 6]), 0.3))] {
-        with_inputs(true, dropout, |inputs| {
+    let dropout = Some(Dropout::new(Key([5, 6]), 0.3));
+    let cases = [
+        (KEYS, true, None),
+        (KEYS, true, dropout),
+        (MANY, false, dropout),
+    ];
+    for (keys, causal, dropout) in cases {
+        with_inputs([SHAPE, keys], causal, dropout, |inputs| {
             let grad = numbers(4, SHAPE);
             let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
             forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
-            let mut grads = [vec![0.0; 216], vec![0.0; 504], vec![0.0; 504]];
+            let size = keys.iter().product();
+            let mut grads = [vec![0.0; 216], vec![0.0; size], vec![0.0; size]];
             let answers = Answers {
                 grad: heads(&grad, SHAPE),
                 out: heads(&out, SHAPE),
                 lse: &lse,
             };
             let [q, k, v] = &mut grads;
-            let outs = [heads_mut(q, SHAPE), heads_mut(k, KEYS), heads_mut(v, KEYS)];
+            let outs = [heads_mut(q, SHAPE), heads_mut(k, keys), heads_mut(v, keys)];
             backward(&inputs, &answers, outs, 1);
-            check(&inputs, &grad, &grads);
+            assert!(are_differences(&inputs, &grad, &grads));
         });
     }
 }
 
-/// Some gradients against central differences.
-fn check(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) {
-    for (part, (seed, shape)) in [(1, SHAPE), (2, KEYS), (3, KEYS)].into_iter().enumerate() {
-        for place in (0..grads[part].len()).step_by(37) {
+/// Whether some gradients are central differences.
+fn are_differences(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) -> bool {
+    let keys = inputs.keys.shape();
+    let mut parts = [(1, SHAPE), (2, keys), (3, keys)].into_iter().enumerate();
+    parts.all(|(part, (seed, shape))| {
+        let mut places = (0..grads[part].len()).step_by(grads[part].len() / 6);
+        places.all(|place| {
             let at = |step: f64| {
                 let mut moved = numbers(seed, shape);
                 moved[place] += step;
@@ -121,9 +179,9 @@ fn check(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) {
                 objective(&inputs, grad)
             };
             let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-            assert!((slope - grads[part][place]).abs() < 1e-7);
-        }
-    }
+            (slope - grads[part][place]).abs() < 1e-7
+        })
+    })
 }
 
 #[test]
