@@ -12,6 +12,7 @@ from seqloom.errors import CaptureError
 from seqloom.tensor._backend import REQUIRED, Backend
 from seqloom.tensor._compile._context import capturing
 from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
+from seqloom.tensor._compile._impure import unwatched
 from seqloom.tensor._compile._key import SymbolKey
 from seqloom.tensor._compile._recorded import (
     ARITHMETIC,
@@ -112,10 +113,15 @@ class Capture(Backend):
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
         """Writes one call down; computes it where none of its arguments is a symbol."""
-        if has_symbol(list(options.values())):
+        if options and has_symbol(options.values()):
             raise CaptureError(f"{here()}: {name} takes its tensors by position")
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
+        with unwatched():  # no code of the user's runs from here on
+            return self._recorded(name, args, options)
+
+    def _recorded(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Writes down one call that has a symbol among its arguments."""
         check_sized(name, args)
         if name in INDEXING:
             args = (args[0], without_masks(self.target, args[1]), *args[2:])

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
 
     from seqloom.tensor._backend import Array
@@ -70,7 +68,7 @@ class Operation:
     outputs: tuple[Value, ...]
     where: str = ""
 
-    def inputs(self) -> Iterator[Value]:
+    def inputs(self) -> list[Value]:
         """The values among its arguments, as often as they stand there."""
         return values_in(self.args)
 
@@ -126,13 +124,18 @@ class Graph:
         return "\n".join(lines)
 
 
-def values_in(tree: Any) -> Iterator[Value]:
+def values_in(tree: Any) -> list[Value]:
     """The values within nested lists and tuples."""
     if isinstance(tree, Value):
-        yield tree
-    elif isinstance(tree, (list, tuple)):
+        return [tree]
+    found: list[Value] = []
+    if isinstance(tree, (list, tuple)):
         for each in cast("list[Any]", tree):
-            yield from values_in(each)
+            if isinstance(each, Value):
+                found.append(each)
+            elif isinstance(each, (list, tuple)):
+                found += values_in(each)
+    return found
 
 
 def _shown(arg: Any) -> str:

@@ -11,6 +11,7 @@ import random
 import sys
 import sysconfig
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import CaptureError
@@ -51,29 +52,51 @@ def refuse_impure_calls() -> Generator[None]:
     if sys.getprofile() is not None:
         yield
         return
-    found: list[str] = []
-
-    def record(frame: FrameType, event: str, arg: Any) -> None:
-        name = None
-        if event == "c_call":
-            name = _name_c_call(arg) if _is_user_code(frame) else None
-        elif event == "call" and frame.f_back is not None:
-            name = _name_python_call(frame) if _is_user_code(frame.f_back) else None
-            frame = frame.f_back
-        if name is not None:
-            found.append(f"{frame.f_code.co_filename}:{frame.f_lineno} {_describe(name)}")
-
-    sys.setprofile(record)
+    watch = _Watch()
+    sys.setprofile(watch)
     try:
         yield
     finally:
         sys.setprofile(None)
-    if found:
+    if found := watch.found:
         raise CaptureError(
             f"{found[0]} inside a compiled step: the value changes at each call, but the "
             "compiled step would repeat the first. Make the call before the step and pass "
             "the value as an argument; for random numbers use a key (sl.Key)"
         )
+
+
+class _Watch:
+    """The profile function: it is called twice for each call, so it decides quickly."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Notes an impure call, if this event is one."""
+        name = None
+        if event == "c_call":
+            if _is_user_file(frame.f_code.co_filename):
+                name = _name_c_call(arg)
+        elif event == "call" and (caller := frame.f_back) is not None:
+            is_user = _is_user_file(caller.f_code.co_filename)
+            name, frame = _name_python_call(frame) if is_user else None, caller
+        if name is not None:
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            self.found.append(f"{place} {_describe(name)}")
+
+
+class unwatched:  # noqa: N801  # a context manager
+    """Switches the watch of this thread off for a block that runs library code only."""
+
+    def __enter__(self) -> None:
+        self._watch = sys.getprofile()
+        if type(self._watch) is _Watch:
+            sys.setprofile(None)
+
+    def __exit__(self, *_: object) -> None:
+        if type(self._watch) is _Watch:
+            sys.setprofile(self._watch)
 
 
 def _describe(name: str) -> str:
@@ -82,9 +105,9 @@ def _describe(name: str) -> str:
     return f"calls {name}" if is_clock else f"draws from a random generator with {name}"
 
 
-def _is_user_code(frame: FrameType) -> bool:
-    """Returns True if the frame runs user code, not code of a library."""
-    name = frame.f_code.co_filename
+@cache
+def _is_user_file(name: str) -> bool:
+    """Returns True for a file of the user's code, not of a library."""
     is_library = "site-packages" in name or name.startswith((*_STDLIB_FOLDERS, "<frozen"))
     return not (is_library or is_machinery(name))
 

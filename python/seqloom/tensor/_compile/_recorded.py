@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.tensor._compile._key import SymbolKey
 from seqloom.tensor._compile._symbol import Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # These take a Python number for an array without making it one.
 NUMBERS_ALONE = frozenset(
@@ -18,11 +21,14 @@ ARITHMETIC = frozenset(
 )
 
 
-def has_symbol(tree: Any) -> bool:
-    """Whether a symbol stands somewhere in nested lists and tuples."""
-    if isinstance(tree, (list, tuple)):
-        return any(has_symbol(each) for each in cast("list[Any]", tree))
-    return isinstance(tree, (Symbol, SymbolKey))
+def has_symbol(tree: Iterable[Any]) -> bool:
+    """Whether a symbol stands somewhere in arguments, and in lists and tuples of them."""
+    for each in tree:
+        if isinstance(each, (Symbol, SymbolKey)):
+            return True
+        if isinstance(each, (list, tuple)) and has_symbol(cast("list[Any]", each)):
+            return True
+    return False
 
 
 def is_array(arg: Any) -> bool:

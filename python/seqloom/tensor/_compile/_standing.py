@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._leaves import Leaf
 
 _SEEN = ("array", "backend", "lent", "version")
-_STANDS = "_stands"  # by the capture's id: what stands for the attributes above
+_STANDS = "_stands"  # by the capture: what stands for the attributes above
 _CLASS = "_class_between_captures"
 
 
@@ -57,11 +57,11 @@ def stand_in(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
         if _STANDS not in vars(leaf):
             vars(leaf)[_STANDS] = {}
             leaf.__class__ = _asking(type(leaf))
-        vars(leaf)[_STANDS][id(capture)] = seen
-    return partial(_restore, leaf, id(capture), before)
+        vars(leaf)[_STANDS][capture] = seen
+    return partial(_restore, leaf, capture, before)
 
 
-def _restore(leaf: Leaf, capture: int, before: dict[str, Any]) -> None:
+def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
     """Ends what a capture saw; after the last one the leaf is as it was."""
     with _Swapping.lock:
         stands = vars(leaf)[_STANDS]
@@ -94,9 +94,15 @@ def _way(name: str) -> property:
 
 def _of_this_thread(leaf: Leaf) -> dict[str, Any]:
     """The attributes that the running capture sees; without one, the leaf's own."""
-    own = vars(leaf)
+    # Few calls: while a step is captured each costs an event of the profiling hook.
+    own = leaf.__dict__
     capture = capturing.get()
-    return own if capture is None else own.get(_STANDS, {}).get(id(capture), own)
+    if capture is None:
+        return own
+    try:
+        return own[_STANDS][capture]
+    except KeyError:
+        return own
 
 
 def _reduced(leaf: Leaf, protocol: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,13 @@ def _reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> 
 
 def takes_out(function: Callable[..., Any]) -> bool:
     """Whether a function writes where it is told to."""
-    if isinstance(function, np.ufunc):
-        return True
+    is_ufunc = isinstance(function, np.ufunc)
+    return is_ufunc or _has_out(getattr(function, "__func__", function))
+
+
+@cache
+def _has_out(function: Callable[..., Any]) -> bool:
+    """Whether a function has an argument `out`; to find out takes longer than to plan."""
     try:
         return "out" in inspect.signature(function).parameters
     except (TypeError, ValueError):

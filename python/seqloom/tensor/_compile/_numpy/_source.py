@@ -35,6 +35,7 @@ class Source:
         self.lines: list[str] = []
         self.views: list[Operation] = []
         self.scope: dict[str, Any] = {"empty": np.empty, "flat": flat}
+        self._names: dict[int, str] = {}  # by the object's id
         self._memory = memory
         self._fixed = fixed
         self._known = given | fixed  # values whose names stand for arrays
@@ -90,9 +91,8 @@ class Source:
 
     def thing(self, kind: str, thing: Any) -> str:
         """A name for an object."""
-        same = (name for name, known in self.scope.items() if known is thing)
-        name = next(same, f"{kind}_{len(self.scope)}")
-        self.scope[name] = thing
+        name = self._names.setdefault(id(thing), f"{kind}_{len(self.scope)}")
+        self.scope[name] = thing  # which keeps it alive, and its id its own
         return name
 
     def function(self, name: str, function: Any) -> str:

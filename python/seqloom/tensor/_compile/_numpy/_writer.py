@@ -67,7 +67,8 @@ class Writer:
         self._straighten()
         for place, unit in enumerate(self._layout.units):
             self._unit(unit)
-            self._forget(place)
+            if self._poison:
+                self._forget(place)
         names = [self._leaving(place, value) for place, value in enumerate(graph.outputs)]
         source.write(f"return [{', '.join(names)}]")
 
@@ -154,11 +155,11 @@ class Writer:
         return f"copied({name})" if place in self._layout.leaving.copied else name
 
     def _forget(self, place: int) -> None:
-        """Where this is asked for, overwrites what is needed no more."""
+        """Overwrites what is needed no more."""
         spans = self._layout.spans.values()
         heirs = {span.over for span in spans}
         for span in spans:
-            if self._poison and span.last == place and span.number not in heirs:
+            if span.last == place and span.number not in heirs:
                 self.source.write(f"bytes{span.number}.fill(255)")
 
 
