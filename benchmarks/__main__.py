@@ -19,6 +19,7 @@ SUITES = {
     "products": "benchmarks.products",
     "kernels": "benchmarks.kernels",
     "train_cnn": "benchmarks.train_cnn",
+    "scale": "benchmarks.scale",
     "tensor": "benchmarks.tensor",
     "demo": "benchmarks.demo",
     "splice_cv": "benchmarks.splice_cv",

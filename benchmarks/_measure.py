@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 HOME = Path(__file__).parents[1]
 
 
@@ -35,6 +37,19 @@ def memory_of(work: Callable[[], object]) -> int:
     start = _resident("VmRSS")
     work()
     return _resident("VmHWM") - start
+
+
+def touch_memory(size: int = 4 << 30) -> None:
+    """Touches memory and gives it back: on a virtual machine its first touch is slow."""
+    np.ones(size, np.uint8)
+
+
+def read_blocks(path: Path) -> None:
+    """Reads a file in blocks and does nothing with it: a floor of whoever reads it."""
+    block = bytearray(1 << 20)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(block):
+            pass
 
 
 def _clock(work: Callable[[], object]) -> float:

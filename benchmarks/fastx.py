@@ -13,9 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TextIO, TypeAlias
 
-import numpy as np
-
-from benchmarks._measure import HOME, interleave
+from benchmarks._measure import HOME, interleave, touch_memory
 from benchmarks._page import machine, publish, table
 from benchmarks._reads import write_proteins, write_reads
 from seqloom.io import open_sequences
@@ -27,7 +25,6 @@ Seconds: TypeAlias = dict[str, float]
 READS, PROTEINS = 1_000_000, 50_000
 BATCH = 4096
 ROUNDS = 5
-TOUCHED = 4 << 30
 THREADS = os.cpu_count() or 1
 FLOORS = {
     "read": "floor: reading the file in blocks",
@@ -38,7 +35,7 @@ FLOORS = {
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     """Makes files, checks that all sides find the same, then times them."""
-    _touch_memory()
+    touch_memory()
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -163,11 +160,6 @@ def _floors(program: Path, path: Path) -> Seconds:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return {words: found[name][0] for name, words in FLOORS.items()}
-
-
-def _touch_memory() -> None:
-    """Touches memory and gives it back: on a virtual machine its first touch is slow."""
-    np.ones(TOUCHED, np.uint8)
 
 
 def _rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._measure import interleave
+from benchmarks._measure import interleave, read_blocks
 from benchmarks.bed import _files
 from benchmarks.bed._whole import THREADS
 from seqloom.io import open_bed
@@ -39,7 +39,7 @@ def _row(folder: Path, size: float) -> Sequence[object]:
         str(threads): (lambda threads=threads: _read(file, out, threads))
         for threads in THREADS
     }
-    seconds = interleave({**sides, "blocks": lambda: _blocks(file.path)}, rounds=2)
+    seconds = interleave({**sides, "blocks": lambda: read_blocks(file.path)}, rounds=2)
     file.path.unlink()
     speeds = [f"{size / min(taken):.2f}" for taken in seconds.values()]
     return [str(file), f"{size:.1f}", *speeds]
@@ -52,11 +52,3 @@ def _read(file: _files.File, out: np.ndarray, threads: int) -> None:
         part = out[:, : min(SLICE, file.shape[1] - first)]
         index = np.s_[:, first : first + part.shape[1]]
         bed.read(index, dtype="int8", out=part)
-
-
-def _blocks(path: Path) -> None:
-    """Reads the file and does nothing with it."""
-    block = bytearray(1 << 20)
-    with path.open("rb", buffering=0) as file:
-        while file.readinto(block):
-            pass

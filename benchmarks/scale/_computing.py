@@ -1,0 +1,175 @@
+"""Operations on letters: encode, and predict by a network of one convolution."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks._measure import read_blocks
+from benchmarks.scale._reading import LETTERS, Maker, Work
+from benchmarks.scale._sweeps import FLOOR, Sizes
+
+# The network that predicts: so many features, places that each sees, and classes.
+WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
+BATCH = 64
+# So many windows a product of the floor has.
+WINDOWS = 4096
+CODES = np.zeros((256, 4), np.float32)
+CODES[LETTERS, range(4)] = 1
+
+
+def encode(side: str) -> Maker:
+    """Makes one new array of the one-hot letters of sequences in memory."""
+    return lambda sizes, _: ENCODERS[side](_letters(sizes))
+
+
+def _letters(sizes: Sizes) -> NDArray[np.uint8]:
+    """Draws letters (record, place)."""
+    draw = np.random.default_rng(0)
+    return LETTERS[draw.integers(0, 4, (sizes.records, sizes.length))]
+
+
+def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
+    """Calls the encoder for all sequences at once."""
+    from seqloom._ragged import Ragged
+    from seqloom.encode import OneHot
+
+    records, length = letters.shape
+    rows = Ragged(letters.ravel(), np.arange(records + 1, dtype=np.int64) * length)
+    encoder = OneHot("dna")
+    return lambda: (encoder.batch(rows, num_threads=1),)
+
+
+def _by_numpy(letters: NDArray[np.uint8]) -> Work:
+    """Compares with each letter, the quickest form found with NumPy."""
+
+    def work() -> tuple[Any]:
+        out = np.empty((len(letters), 4, letters.shape[1]), np.float32)
+        for channel, letter in enumerate(b"ACGT"):
+            np.equal(letters, letter, out=out[:, channel])
+        return (out,)
+
+    return work
+
+
+def _by_filling(letters: NDArray[np.uint8]) -> Work:
+    """Writes as many numbers into new memory."""
+
+    def work() -> tuple[()]:
+        np.empty((4, letters.size), np.float32).fill(1)
+        return ()
+
+    return work
+
+
+ENCODERS = {"seqloom": _by_seqloom, "NumPy": _by_numpy, FLOOR: _by_filling}
+
+
+def predict(side: str) -> Maker:
+    """Scores the sequences of a file."""
+    makers = {"seqloom": _our_scores, "torch over dnaio": _torch_scores, FLOOR: _products}
+    return makers[side]()
+
+
+def _our_scores() -> Maker:
+    """seqloom: `predict` with a network that reads any length."""
+    import seqloom as sl
+    from seqloom.infer._loop import evaluation_batch_size
+
+    encoder, task = sl.encode.OneHot("dna"), sl.models.Classify(CLASSES)
+
+    def work_of(_: Sizes, path: Path) -> Work:
+        model = _network().eval()
+        data = sl.data.SequenceDataset(path, encoder=encoder)
+        trained = sl.models.Trained(model, encoder, task, evaluation_batch_size(data))
+        return lambda: (sl.infer.predict(trained, path, num_threads=1).to_numpy(),)
+
+    return work_of
+
+
+def _network() -> Any:
+    """Makes the network with its first weights."""
+    import seqloom as sl
+
+    config = sl.models.SequenceCNNConfig(
+        channels=4, outputs=len(CLASSES), widths=(WIDTH,), kernel_size=KERNEL
+    )
+    return config.init(sl.tensor.backend("numpy", num_threads=1), sl.Key(0))
+
+
+def _torch_scores() -> Maker:
+    """torch: the same network over batches of dnaio's records."""
+    import torch
+
+    weights = {
+        path: torch.tensor(np.array(x)) for path, x in _network().to_record().items()
+    }
+
+    def work_of(_: Sizes, path: Path) -> Work:
+        torch.set_num_threads(1)
+        return lambda: (_torch_all(path, weights),)
+
+    return work_of
+
+
+def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
+    """Scores batch after batch; like ours, it keeps the names."""
+    import torch
+
+    names: list[str] = []
+    scores: list[Any] = []
+    with torch.no_grad():
+        for batch in _records(path):
+            names += [record.name for record in batch]
+            letters = np.frombuffer("".join(r.sequence for r in batch).encode(), np.uint8)
+            x = torch.from_numpy(CODES[letters].reshape(len(batch), -1, 4))
+            scores.append(_torch_network(x.transpose(1, 2), weights))
+    return torch.cat(scores).numpy()
+
+
+def _records(path: Path) -> Iterator[list[Any]]:
+    """Reads dnaio's records, a batch at a time."""
+    with import_module("dnaio").open(str(path), open_threads=0) as file:
+        records = iter(file)
+        while batch := list(islice(records, BATCH)):
+            yield batch
+
+
+def _torch_network(x: Any, weights: dict[str, Any]) -> Any:
+    """Gives the probabilities of the classes."""
+    import torch
+    from torch.nn import functional as F
+
+    norm = [weights[f"blocks.0.norm.{name}"] for name in NORM]
+    x = F.conv1d(x, weights["blocks.0.conv.weight"], padding="same")
+    x = F.gelu(F.batch_norm(x, *norm))
+    x = torch.cat((x.mean(dim=2), x.amax(dim=2)), dim=1)
+    return F.linear(x, weights["head.weight"], weights["head.bias"]).softmax(dim=1)
+
+
+NORM = ("running_mean", "running_var", "weight", "bias")
+
+
+def _products() -> Maker:
+    """The floor: reads the file and multiplies as often as the convolution does."""
+
+    def work_of(sizes: Sizes, path: Path) -> Work:
+        threadpool_limits(1, user_api="blas")  # for as long as the process lives
+        windows = np.ones((WINDOWS, 4 * KERNEL), np.float32)
+        kernels = np.ones((4 * KERNEL, WIDTH), np.float32)
+        out = np.empty((WINDOWS, WIDTH), np.float32)
+
+        def work() -> tuple[()]:
+            read_blocks(path)
+            for _ in range(-(-sizes.records * sizes.length // WINDOWS)):
+                np.matmul(windows, kernels, out=out)
+            return ()
+
+        return work
+
+    return work_of

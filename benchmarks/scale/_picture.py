@@ -1,0 +1,82 @@
+"""One picture for each sweep: time on the left, memory on the right, both log-log."""
+
+import math
+import re
+
+from benchmarks._page import PAGE
+from benchmarks._processor import name_processor
+from benchmarks.scale._growth import LAST, Points, slope
+from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
+from seqloom.report._theme import LIGHT, Axes, Figure, dress, figure
+
+FOLDER = PAGE.with_suffix("")  # docs/benchmarks, beside the page
+COLOURS = (LIGHT.accent, LIGHT.wrong, LIGHT.lines[3], LIGHT.quiet)
+MARKS = "osD^"
+
+
+def draw(sweep: Sweep, points: Points) -> str:
+    """Writes the picture of one sweep as SVG and returns the line that shows it."""
+    import matplotlib as mpl
+
+    title = f"{sweep.name}, {name_processor()}"
+    name = f"scale-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.svg"
+    FOLDER.mkdir(exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": name}):  # the same bytes for the same figures
+        _figure(sweep, points, title).savefig(FOLDER / name, metadata={"Date": None})
+    return f"![{title}: time and memory]({FOLDER.name}/{name})"
+
+
+def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
+    """Draws both panels under one title, and what the lines are below them."""
+    whole = figure(9.6, 4.6, LIGHT)
+    whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
+    whole.suptitle(title, x=0.01, ha="left", color=LIGHT.ink, fontsize=13)
+    left, right = whole.subplots(1, 2)
+    seconds = {side: [each.seconds for each in found] for side, found in points.items()}
+    megabytes = {side: [each.megabytes for each in found] for side, found in points.items()}
+    megabytes.pop(FLOOR, None)  # it keeps nothing
+    _draw_panel(left, sweep, seconds)
+    _draw_panel(right, sweep, megabytes)
+    dress(left, LIGHT, "time")
+    dress(right, LIGHT, "memory added at the peak")
+    left.set_ylabel("seconds", fontsize=9)
+    right.set_ylabel("MB", fontsize=9)
+    labels = [_label(sweep, side, [seconds, megabytes]) for side in points]
+    below = {"loc": "outside lower left", "ncols": 2, "labelcolor": LIGHT.ink}
+    legend = whole.legend(left.get_lines(), labels, frameon=False, fontsize=9, **below)
+    legend.set_title(f"slopes over the last {LAST} decades", prop={"size": 9})
+    legend.get_title().set_color(LIGHT.quiet)
+    legend.set_alignment("left")
+    return whole
+
+
+def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
+    """Draws a line for each side; the floor's is dotted."""
+    for number, (side, found) in enumerate(values.items()):
+        style = {"color": LIGHT.ink, "lw": 1.2, "ls": ":"}
+        if side != FLOOR:
+            style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKS[number]}
+        # Ours lies on top, and leaves the edge of an equal mark to be seen.
+        style |= {"ms": 7 if number else 5, "zorder": 9 - number}
+        axes.loglog(sweep.values, found, clip_on=False, **style)
+    axes.set_xticks(sweep.values, [f"{each:,}" for each in sweep.values])
+    axes.minorticks_off()
+    axes.tick_params(pad=7)  # marks may stand on the lowest line
+    axes.set_ylim(*_decades_around([y for found in values.values() for y in found]))
+    axes.set_xlabel(UNITS[sweep.axis], fontsize=9)
+
+
+def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
+    """Names a side with its slopes over the last decades."""
+    slopes = [
+        f"{slope(sweep.values, each[side], decades=LAST):z.2f}"
+        for each in quantities
+        if side in each
+    ]
+    return f"{side}: time {', memory '.join(slopes)}"
+
+
+def _decades_around(values: list[float]) -> tuple[float, float]:
+    """Gives the powers of ten below and above all values."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return 10.0**low, 10.0 ** max(high, low + 1)

@@ -1,0 +1,118 @@
+"""Operations that read files: parse, load, .bed read; and the files."""
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from benchmarks._measure import read_blocks
+from benchmarks.bed import _files
+from benchmarks.scale._sweeps import FLOOR, Sizes
+from seqloom.io import open_sequences
+
+# Does the work once and gives numbers and arrays that all sides must agree on.
+Work: TypeAlias = Callable[[], tuple[Any, ...]]
+# Makes the work of so many records, letters and so on, in a file.
+Maker: TypeAlias = Callable[[Sizes, Path], Work]
+
+LINE, PEOPLE, BLOCK, BATCH = 60, 1_000, 1_000_000, 512
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+
+
+def write(path: Path, sizes: Sizes) -> None:
+    """Writes random reads, sequences in lines, or genotypes of 1,000 people."""
+    if path.suffix == ".bed":
+        _files.write(path.parent, (PEOPLE, sizes.variants), name=path.stem)
+        return
+    record = _read if path.suffix == ".fastq" else _sequence
+    rng, together = np.random.default_rng(0), max(1, BLOCK // sizes.length)
+    with path.open("wb") as file:
+        for first in range(0, sizes.records, together):
+            rows = min(together, sizes.records - first)
+            letters = LETTERS[rng.integers(0, 4, (rows, sizes.length))]
+            file.writelines(
+                record(number, row.tobytes()) for number, row in enumerate(letters, first)
+            )
+
+
+def _read(number: int, letters: bytes) -> bytes:
+    """Writes one read of FASTQ."""
+    return b"@read%d lane=1\n%b\n+\n%b\n" % (number, letters, b"I" * len(letters))
+
+
+def _sequence(number: int, letters: bytes) -> bytes:
+    """Writes one sequence of FASTA."""
+    lines = (letters[start : start + LINE] for start in range(0, len(letters), LINE))
+    return b"\n".join([b">r%d" % number, *lines, b""])
+
+
+def parse(side: str) -> Maker:
+    """Reads all records, and counts them and their letters."""
+    if side == FLOOR:
+        return lambda _, path: lambda: _nothing(read_blocks(path))
+    read = _count if side == "seqloom" else import_module("benchmarks.fastx").SIDES[side]
+    return lambda _, path: lambda: read(path)
+
+
+def _count(path: Path) -> tuple[int, int]:
+    """seqloom: columns of headers, letters and qualities."""
+    records = letters = 0
+    with open_sequences(path, num_threads=1) as reader:
+        for batch in reader.batches(BATCH):
+            records, letters = records + len(batch), letters + len(batch.sequences.data)
+    return records, letters
+
+
+def load(side: str) -> Maker:
+    """Makes every one-hot batch of one epoch; no worker helps."""
+    if side == "seqloom":
+        return _our_loader()
+    loader: Any = import_module("benchmarks.loader")
+    if side == FLOOR:
+        return lambda sizes, path: (
+            lambda: _nothing(read_blocks(path), loader.fill(sizes.records))
+        )
+    if side == "NumPy loop over dnaio":
+        return lambda _, path: lambda: _drain(loader.loop(str(path)))
+    return lambda _, path: (
+        lambda: _drain(loader.TorchLoader(loader.Records(str(path)), batch_size=BATCH))
+    )
+
+
+def _our_loader() -> Maker:
+    """seqloom: our loader over a stream."""
+    from seqloom.data import DataLoader, SequenceStream
+    from seqloom.encode import OneHot
+
+    def work(path: Path) -> tuple[Any, ...]:
+        stream = SequenceStream(path, encoder=OneHot("dna"), num_threads=1)
+        return _drain(batch["inputs"] for batch in DataLoader(stream, BATCH))
+
+    return lambda _, path: lambda: work(path)
+
+
+def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
+    """Counts the records, and keeps the last batch only."""
+    records, last = 0, None
+    for batch in batches:
+        records, last = records + len(batch), batch
+    return records, last
+
+
+def bed_read(side: str) -> Maker:
+    """Opens a .bed and reads all of it into new memory, as int8."""
+    if side == FLOOR:
+        return lambda sizes, path: (
+            lambda: _nothing(read_blocks(path), np.ones((PEOPLE, sizes.variants), np.int8))
+        )
+    library = import_module("seqloom.io" if side == "seqloom" else side)
+    return lambda _, path: (
+        lambda: (library.open_bed(path, num_threads=1).read(dtype="int8"),)
+    )
+
+
+def _nothing(*_: object) -> tuple[()]:
+    """Gives what a floor finds."""
+    return ()

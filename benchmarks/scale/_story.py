@@ -1,0 +1,134 @@
+"""Makes the files, measures every side at every size, and writes pictures and a table."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._measure import HOME, touch_memory
+from benchmarks._page import machine, publish, table
+from benchmarks.scale._growth import LAST, LEAST_BYTES, Point, Points, slope
+from benchmarks.scale._picture import draw
+from benchmarks.scale._reading import write
+from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
+
+PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "seqloom")
+# By how much of itself a number may differ between two sides.
+AGREED = 1e-3
+# What each side does first, unmeasured.
+SMALL = Sizes(records=100, length=150, variants=100, parameters=10_000)
+SLOPES = (f"slope, last {LAST} decades", "slope, all")
+HEAD = (
+    "operation by what grows; the largest",
+    "side",
+    "ms",
+    "its time / ours",
+    *SLOPES,
+    "MB",
+    *SLOPES,
+)
+
+
+def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
+    """Measures one sweep after another; nothing works beside what is measured."""
+    touch_memory()
+    rows: list[Sequence[object]] = []
+    pictures: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for sweep in sweeps:
+            points = _measure(sweep, Path(folder))
+            pictures.append(draw(sweep, points))
+            rows += [_row(sweep, side, points) for side in points]
+    publish("scale", "\n\n".join([table(HEAD, rows), _notes(), *pictures]))
+
+
+def _measure(sweep: Sweep, folder: Path) -> Points:
+    """Measures all sides at each size, in turn, and checks that they found the same."""
+    workers = {side: _start(sweep.operation, side) for side in SIDES[sweep.operation]}
+    points: Points = {side: [] for side in workers}
+    for sizes in sweep.points:
+        asked = [
+            _prepare(sweep, SMALL._replace(threads=sizes.threads), folder / "small"),
+            _prepare(sweep, sizes, folder / "measured"),
+        ]
+        answers = {side: _ask(worker, asked) for side, worker in workers.items()}
+        _check(sweep, sizes, answers)
+        for side, answer in answers.items():
+            megabytes = max(answer["bytes"], LEAST_BYTES) / 1e6
+            points[side].append(Point(answer["seconds"], megabytes))
+    for worker in workers.values():
+        worker.communicate()  # closes its input, and waits
+    return points
+
+
+def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
+    """Writes the file of so many records and so on, if one is read, and names it."""
+    path = path.with_suffix(sweep.suffix)
+    if sweep.suffix:
+        write(path, sizes)
+    return str(path), sizes
+
+
+def _start(operation: str, side: str) -> Any:
+    """Starts the process that measures one side."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=HOME,
+    )
+
+
+def _ask(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
+    """Measures one point."""
+    worker.stdin.write(json.dumps(asked) + "\n")
+    worker.stdin.flush()
+    return json.loads(worker.stdout.readline())
+
+
+def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
+    """Asserts that all sides found the same; says how far the sweep is."""
+    found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
+    same = all(np.allclose(each, found[0], rtol=AGREED) for each in found)
+    assert same, f"{sweep.name}, {sizes}: the sides differ: {answers}"
+    size = getattr(sizes, sweep.axis)
+    taken = {side: f"{each['seconds']:.5f} s" for side, each in answers.items()}
+    print(f"{sweep.name}, {size:,}", taken, flush=True)
+
+
+def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
+    """Writes one side of one sweep: the largest size, and how it came to that."""
+    seconds, megabytes = zip(*points[side], strict=True)
+    label = f"{sweep.name}; {sweep.values[-1]:,}"
+    ratio = seconds[-1] / points["seqloom"][-1].seconds
+    time = (f"{1e3 * seconds[-1]:.4g}", f"{ratio:.2f}", *_slopes(sweep, seconds))
+    if side == FLOOR:  # it keeps nothing
+        return label, side, *time, "", "", ""
+    return label, side, *time, f"{megabytes[-1]:.0f}", *_slopes(sweep, megabytes)
+
+
+def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
+    """Writes the slope over the last decades, and over all sizes."""
+    last = slope(sweep.values, values, decades=LAST)
+    return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"
+
+
+def _notes() -> str:
+    """Says how it was measured."""
+    return (
+        "Milliseconds are the least of up to seven calls, of fewer long ones. MB are what "
+        "the first of them adds to the resident memory at its peak; less than 1 counts as "
+        "1. Each point has a process of its own, in which a small call goes "
+        "before that is not counted; the sides take turns at each size, and what they find "
+        "is compared. A slope is that of the line of least squares through the logarithms; "
+        f"the pictures name that of the last {LAST} decades. Every side has one thread, "
+        f"but where threads grow: their axis ends at the {os.cpu_count()} cores of this "
+        f"machine, and so has no three decades.\n\n{machine(*PACKAGES)}"
+    )

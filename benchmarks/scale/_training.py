@@ -1,0 +1,104 @@
+"""The operation train step: two square layers, by seqloom and by torch, eager."""
+
+from importlib import import_module
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.scale._reading import Maker, Work
+from benchmarks.scale._sweeps import FLOOR, Sizes
+
+ROWS, LR = 64, 1e-3
+
+
+class Start(NamedTuple):
+    """What every side starts from.
+
+    Args:
+        weights: Of both layers, (layer, output, input).
+        x: The batch.
+        threads: How many threads may work.
+    """
+
+    weights: NDArray[np.float32]
+    x: NDArray[np.float32]
+    threads: int
+
+
+def train_step(side: str) -> Maker:
+    """Learns from one batch, and gives the loss."""
+    makers = {"seqloom": _ours, "torch eager": _torch, FLOOR: _products}
+    if side == "torch eager":
+        import_module("torch._dynamo")  # as the optimizer would, but once for all points
+    return lambda sizes, _: makers[side](_start(sizes))
+
+
+def _start(sizes: Sizes) -> Start:
+    """Draws two square layers with so many weights in all, and a batch."""
+    width = round((sizes.parameters / 2) ** 0.5)
+    draw = np.random.default_rng(0)
+    weights = draw.normal(0, width**-0.5, (2, width, width)).astype(np.float32)
+    return Start(weights, draw.normal(size=(ROWS, width)).astype(np.float32), sizes.threads)
+
+
+def _ours(start: Start) -> Work:
+    """Runs seqloom on NumPy."""
+    import seqloom as sl
+
+    threadpool_limits(start.threads, user_api="blas")  # for as long as the process lives
+    table = sl.tensor.backend("numpy", num_threads=start.threads)
+    width = start.x.shape[1]
+    first, second = (sl.nn.Linear(width, width, bias=False) for _ in range(2))
+    model = sl.nn.Sequential(first, second).bind(table, sl.Key(0))
+    model.load_record(dict(zip(model.to_record(), start.weights, strict=True)))
+    optimizer, batch = sl.optim.AdamW(), table.tensor(start.x)
+
+    def loss_of(_: sl.nn.Module) -> sl.tensor.Tensor:
+        return (second(sl.nn.functional.relu(first(batch))) ** 2).mean()
+
+    follow = sl.nn.value_and_grad(loss_of)
+
+    def work() -> tuple[float]:
+        with sl.tensor.scope():
+            loss, grads = follow(model)
+            optimizer.step(LR, model, grads)
+            return (float(loss),)
+
+    return work
+
+
+def _torch(start: Start) -> Work:
+    """Runs torch, with its fused AdamW."""
+    import torch
+
+    torch.set_num_threads(start.threads)
+    first, second = (torch.tensor(each, requires_grad=True) for each in start.weights)
+    optimizer = torch.optim.AdamW((first, second), lr=LR, fused=True)
+    linear, batch = torch.nn.functional.linear, torch.from_numpy(start.x)
+
+    def work() -> tuple[float]:
+        optimizer.zero_grad()
+        loss = (linear(torch.relu(linear(batch, first)), second) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return (loss.item(),)
+
+    return work
+
+
+def _products(start: Start) -> Work:
+    """Multiplies as often as a step does, by NumPy's BLAS into used memory."""
+    threadpool_limits(start.threads, user_api="blas")  # for as long as the process lives
+    matrix, x, width = start.weights[0], start.x, start.x.shape[1]
+    row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)
+
+    def work() -> tuple[()]:
+        for _ in range(2):
+            np.matmul(x, matrix.T, out=row)
+            np.matmul(x.T, row, out=square)
+        np.matmul(row, matrix, out=row)
+        return ()
+
+    return work
