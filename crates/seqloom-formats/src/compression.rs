@@ -18,6 +18,7 @@ mod bzip2;
 mod gzip;
 mod helper;
 mod piece;
+pub(crate) mod places;
 mod plain;
 mod ring;
 mod run;
@@ -130,7 +131,10 @@ pub fn unpack(
     let text: Box<dyn Text> = match compression {
         Compression::None => Box::new(plain::Plain::new(input, options)),
         Compression::Bgzip => Box::new(blocks::Blocks::new(input, options)?),
-        Compression::Gzip => streams(input, gzip::Gzip::new(), options)?,
+        Compression::Gzip => {
+            let recorder = places::Recorder::of(&input, options);
+            streams(input, gzip::Gzip::new(recorder), options)?
+        }
         Compression::Bzip2 => streams(input, bzip2::Bzip2::new(), options)?,
         Compression::Zstd => streams(input, zstd::Zstd::new()?, options)?,
         Compression::Xz => streams(input, xz::Xz::new(), options)?,

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process;
 use std::time::SystemTime;
 
+use crate::compression::places::Identity;
 use crate::patience::{has_bytes, open, wait_for_bytes};
 
 /// How much is asked of the operating system at once.
@@ -109,6 +110,16 @@ impl Input {
     /// Whether reading cannot wait for somebody who writes.
     pub(crate) fn is_regular(&self) -> bool {
         matches!(self.source, Source::File(..))
+    }
+
+    /// Which file it is, if it is one that is read from its beginning.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match &self.source {
+            Source::File(file, stamp) if stamp.from == 0 => {
+                file.metadata().ok().map(|facts| Identity::of(&facts))
+            }
+            _ => None,
+        }
     }
 
     /// Whether the next bytes can be had without waiting for somebody who writes.

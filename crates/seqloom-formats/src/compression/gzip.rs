@@ -4,7 +4,9 @@ use sirocco::Format;
 use sirocco::inflate::{Decoder, Error};
 
 use super::piece::Piece;
+use super::places::Recorder;
 use super::streams::{Broken, Codec, Step, Then, Why};
+use crate::input::as_u64;
 
 /// How far back text can be copied from.
 const HISTORY: usize = 32 << 10;
@@ -18,16 +20,25 @@ pub(super) struct Gzip {
     base: usize,
     /// How much of the piece behind that is text of this member.
     filled: usize,
+    /// Whether a member has begun and not ended.
+    is_within: bool,
+    /// How much of the file was used; members stand one behind the other.
+    used: u64,
+    /// Puts places aside where unpacking can go on, if that is of use.
+    recorder: Option<Recorder>,
 }
 
 impl Gzip {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(recorder: Option<Recorder>) -> Self {
         let decoder = Box::new(Decoder::new(Format::Gzip));
         Self {
             before: decoder.clone(),
             decoder,
             base: 0,
             filled: 0,
+            is_within: false,
+            used: 0,
+            recorder,
         }
     }
 
@@ -41,6 +52,11 @@ impl Gzip {
             _ => Then::Hungry,
         };
         self.filled += count;
+        self.used += as_u64(used);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.advance(count);
+        }
+        self.is_within = then != Then::Done;
         piece.grow(count);
         Ok(Step { used, then })
     }
@@ -79,6 +95,7 @@ impl Codec for Gzip {
 
     fn begin(&mut self, piece: &Piece) -> Result<(), String> {
         (self.base, self.filled) = (piece.stop, 0);
+        self.is_within = true;
         Ok(())
     }
 
@@ -95,5 +112,12 @@ impl Codec for Gzip {
         self.filled -= self.decoder.make_room(&mut fresh.bytes);
         self.base = 0;
         (fresh.start, fresh.stop) = (self.filled, self.filled);
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| self.is_within) {
+            recorder.note(self.used, &self.decoder, &fresh.bytes[..self.filled]);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.recorder.take().into_iter().for_each(Recorder::keep);
     }
 }

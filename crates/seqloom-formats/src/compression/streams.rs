@@ -35,6 +35,9 @@ pub(super) trait Codec: Send + Sync {
     fn turn(&mut self, _: &Piece, fresh: &mut Piece) {
         fresh.clear();
     }
+
+    /// The file ended, and all was right.
+    fn finish(&mut self) {}
 }
 
 /// What one step did.
@@ -217,7 +220,9 @@ impl<C: Codec> Unpack for Streams<C> {
             match step.then {
                 Then::Full => break Then::Full,
                 Then::Hungry if rest.is_empty() && at_end => {
-                    break self.finish().map(|()| Then::Done)?;
+                    self.finish()?;
+                    self.codec.finish();
+                    break Then::Done;
                 }
                 Then::Hungry if rest.is_empty() => break Then::Hungry,
                 Then::Hungry | Then::Done => {}

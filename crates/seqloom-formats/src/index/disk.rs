@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use crate::compression::places::Identity;
 use crate::input::as_u64;
 
 /// A file that stays open, read by position: many threads and processes may.
@@ -39,6 +40,12 @@ impl Disk {
     pub(crate) fn is_unchanged(&self) -> bool {
         let facts = self.file.metadata();
         facts.is_ok_and(|facts| (facts.len(), changed(&facts)) == (self.size, self.changed))
+    }
+
+    /// Which file it is.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        let facts = self.file.metadata().ok();
+        facts.map(|facts| Identity::of(&facts))
     }
 
     /// How long the file was when it was opened.

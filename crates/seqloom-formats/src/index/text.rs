@@ -12,7 +12,7 @@ use seqloom_core::error::Fault;
 pub(crate) use self::block::{Block, blocks};
 use self::piece::Kept;
 pub(crate) use self::span::{Span, encode, window_size};
-pub(crate) use self::stretch::{Members, Stretch, Sum};
+pub(crate) use self::stretch::{Members, SLACK, Stretch, Sum, inflate};
 use super::disk::{Disk, room};
 use super::image::Image;
 use crate::compression::Trouble;
@@ -178,7 +178,11 @@ fn shorter(error: std::io::Error) -> Trouble {
 }
 
 /// Reads a range of the file itself into `out`, replacing what it held.
-fn packed_bytes(disk: &Disk, range: Range<u64>, out: &mut Vec<u8>) -> Result<(), Trouble> {
+pub(crate) fn packed_bytes(
+    disk: &Disk,
+    range: Range<u64>,
+    out: &mut Vec<u8>,
+) -> Result<(), Trouble> {
     out.clear();
     if range.start > range.end || range.end > disk.size() {
         return Err(changed("it is shorter"));

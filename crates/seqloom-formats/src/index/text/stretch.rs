@@ -15,7 +15,7 @@ use crate::index::disk::room;
 use crate::index::row::{short, sum};
 
 /// Room behind the text, so that text which should not be there is noticed.
-const SLACK: usize = 64;
+pub(crate) const SLACK: usize = 64;
 /// Checksum and length at a member's end.
 const TAIL: usize = 8;
 
@@ -152,8 +152,9 @@ impl Stretch {
 }
 
 /// Inflates the rest of a member that has begun at the front of `out`, then the
-/// members behind it. Says where the text ends, and what it came to from `from` on.
-fn inflate(
+/// members behind it, until `packed` is used up or `out` is full. Says where the
+/// text ends, and what it came to from `from` on.
+pub(crate) fn inflate(
     decoder: &mut Decoder,
     packed: &[u8],
     out: &mut [u8],
@@ -164,24 +165,24 @@ fn inflate(
     loop {
         let progress = decoder.decompress(rest, &mut out[base..], false);
         let progress = progress.map_err(differs)?;
-        (done, rest) = (done + progress.output.len(), &rest[progress.consumed..]);
+        let (used, left) = rest.split_at(progress.consumed);
+        (done, rest) = (done + progress.output.len(), left);
         let (is_first, is_done) = (members.end.is_none(), progress.done);
-        if progress.full {
-            return Err(changed("it is longer"));
-        }
         if is_first {
             members.head = Sum::of(&out[from..done]);
         } else if !is_done {
             members.tail = Some(Sum::of(&out[base..done]));
         }
         if !is_done {
-            return Ok((done, members));
+            let is_used_up = rest.is_empty();
+            return Some((done, members))
+                .filter(|_| is_used_up)
+                .ok_or_else(|| changed("it is longer"));
         }
         if is_first {
-            let tail = rest.get(..TAIL);
-            let tail = tail.ok_or_else(|| changed("it is shorter"))?;
+            let (tail, behind) = tail_of(decoder, used, rest)?;
             members.end = Some((short(tail, 0), short(tail, 4)));
-            rest = &rest[TAIL..];
+            rest = behind;
         }
         if rest.iter().all(|byte| *byte == 0) {
             return Ok((done, members));
@@ -189,6 +190,23 @@ fn inflate(
         base = done;
         *decoder = Decoder::new(Format::Gzip);
     }
+}
+
+/// Checksum and length of a member that has ended, and what stands behind: a
+/// decoder that knows nothing of gzip has not used them.
+fn tail_of<'a>(
+    decoder: &Decoder,
+    used: &'a [u8],
+    rest: &'a [u8],
+) -> Result<(&'a [u8], &'a [u8]), Trouble> {
+    let found = match decoder.format() {
+        Format::Gzip => used
+            .split_last_chunk::<TAIL>()
+            .map(|(_, tail)| (tail, rest)),
+        _ => rest.split_first_chunk::<TAIL>(),
+    };
+    let (tail, behind) = found.ok_or_else(|| changed("it is shorter"))?;
+    Ok((tail.as_slice(), behind))
 }
 
 impl Job for Stretch {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::ENOUGH;
+use super::{ENOUGH, MOST};
 use crate::compression::Compression;
 use crate::index::disk::Disk;
 use crate::index::image::Image;
@@ -14,8 +14,6 @@ use crate::index::side::Side;
 use crate::index::stamp::{Change, compare};
 use crate::index::text::Text;
 
-/// How much text all stretches have together that were unpacked and not used, at most.
-const MOST: u64 = 256 << 20;
 const SUFFIX: &str = ".sli";
 
 /// A gzip file whose index lies beside it and is of the file as it is.

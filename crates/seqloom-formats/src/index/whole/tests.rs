@@ -1,13 +1,18 @@
 //! The text by spans is the text from the beginning, faults and all.
 
+mod remembered;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
+use sirocco::Format;
+
 use super::known::beside;
 use super::*;
+use crate::compression::{Trouble, unpack};
 use crate::index::{Building, build};
 
 /// A file with its index, in a folder that is removed when the test ends.
@@ -15,6 +20,13 @@ struct Indexed(PathBuf);
 
 impl Indexed {
     fn new(packed: &[u8]) -> Self {
+        let file = Self::alone(packed);
+        build(&file.0, &beside(&file.0), &Building::default()).unwrap();
+        file
+    }
+
+    /// A file without an index.
+    fn alone(packed: &[u8]) -> Self {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("seqloom-whole-{}-{number}", std::process::id());
@@ -22,7 +34,6 @@ impl Indexed {
         fs::create_dir(&folder).unwrap();
         let path = folder.join("a.fa.gz");
         fs::write(&path, packed).unwrap();
-        build(&path, &beside(&path), &Building::default()).unwrap();
         Self(path)
     }
 
@@ -194,12 +205,13 @@ fn a_damaged_index_is_left_alone() {
 fn a_reader_that_leaves_early_waits_for_nobody() {
     let file = Indexed::new(&gzip(&fasta(6_000_000)));
     let known = known(&file.0, 4).unwrap();
-    let mut whole = Whole::new(known, 0, None, threads_of(4));
+    let ahead = known.ahead;
+    let mut whole = Parallel::new(Spans::new(known, 0).0, ahead, None, threads_of(4));
     for _ in 0..2 {
         let count = compression::Text::fill(&mut whole).unwrap().len();
         compression::Text::consume(&mut whole, count);
     }
-    assert!(whole.crew.pending() > 0);
+    assert!(whole.pending() > 0);
     drop(whole);
 }
 
