@@ -37,7 +37,7 @@ HEAD = (
 
 def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
     """Measures one sweep after another; nothing works beside what is measured."""
-    touch_memory()
+    touch_memory(2 << 30)  # more than any side takes
     rows: list[Sequence[object]] = []
     pictures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

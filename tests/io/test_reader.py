@@ -61,6 +61,12 @@ def test_batches_end_at_whichever_limit_comes_first(tmp_path):
     assert max(sizes) == 4
 
 
+def test_a_batch_of_long_records_holds_four_mebibytes_of_letters(tmp_path):
+    (tmp_path / "a.fa").write_text(f">a\n{'ACGT' * (1 << 18)}\n" * 10)
+    with open_sequences(tmp_path / "a.fa") as reader:
+        assert [len(batch) for batch in reader.batches(9)] == [4, 4, 2]
+
+
 def test_columns_and_records_say_the_same(tmp_path):
     (tmp_path / "a.fa").write_text(">a one two\nACGT\n>b\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader:

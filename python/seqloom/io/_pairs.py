@@ -63,7 +63,7 @@ class PairedReader:
         """The format of the first file: ``"fastq"`` or ``"fasta"``."""
         return self._mates.readers[0].format
 
-    def batches(self, n: int, *, max_bytes: int = 64 << 20) -> Iterator[BatchPair]:
+    def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[BatchPair]:
         """Reads on as columns, from where the reader stands.
 
         Args:
@@ -105,7 +105,7 @@ class PairedReader:
             return pair
 
     def __iter__(self) -> Iterator[tuple[SequenceRecord, SequenceRecord]]:
-        pairs = self.batches(4096, max_bytes=1 << 22)
+        pairs = self.batches(4096)
         return (mates for pair in pairs for mates in zip(*pair, strict=True))
 
     def close(self) -> None:

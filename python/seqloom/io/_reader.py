@@ -76,13 +76,14 @@ class SequenceReader:
         self._closed: ReadReport | None = None
         self._turn = Turn(self.path)
 
-    def batches(self, n: int, *, max_bytes: int = 64 << 20) -> Iterator[SequenceBatch]:
+    def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[SequenceBatch]:
         """Reads on as columns, from where the reader stands.
 
         Args:
             n: At most so many records a batch.
             max_bytes: At most so many letters a batch (one record at least): whichever
-                comes first.
+                comes first. Batches of more than 16 MiB take new memory each, which costs
+                more time than reading does.
 
         Returns:
             Batches up to the end of the file.
@@ -108,7 +109,7 @@ class SequenceReader:
         while (batch := self.read_batch(n, max_bytes)) is not None:
             yield batch
 
-    def read_batch(self, n: int, max_bytes: int = 64 << 20) -> SequenceBatch | None:
+    def read_batch(self, n: int, max_bytes: int = 4 << 20) -> SequenceBatch | None:
         """Reads the next batch.
 
         Args:
@@ -164,9 +165,7 @@ class SequenceReader:
         return ReadReport(records, left_out, errors)
 
     def __iter__(self) -> Iterator[SequenceRecord]:
-        return (
-            record for batch in self.batches(4096, max_bytes=1 << 22) for record in batch
-        )
+        return (record for batch in self.batches(4096) for record in batch)
 
     def close(self) -> None:
         """Lets go of the file; a second call does nothing. The report stays.
