@@ -15,7 +15,6 @@ pub mod adamw;
 pub mod attention;
 pub mod batch_norm;
 pub mod conv;
-pub mod conv1d;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod embedding;

@@ -1,8 +1,8 @@
 //! The convolution itself.
 
-use super::{Shape, shape::TOGETHER, windows::ByWindow};
+use super::{Shape, direct, shape::TOGETHER, windows::ByWindow};
 use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
-use crate::{Float, conv1d, parallel};
+use crate::{Float, parallel};
 
 /// Fills `out` (batch, outputs, places) with the convolution of x (batch, channels,
 /// places) by the weights (outputs, channels of a group, taps), plus the bias.
@@ -13,8 +13,8 @@ pub fn forward<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    if let Some(direct) = shape.direct(shape.taps()) {
-        return conv1d::forward(&direct, (x, weight), bias, out, threads);
+    if direct::suits(shape, shape.taps()) {
+        return direct::forward(shape, (x, weight), bias, out, threads);
     }
     let size = shape.outputs * shape.places();
     if out.is_empty() {

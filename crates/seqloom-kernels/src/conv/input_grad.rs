@@ -1,13 +1,13 @@
 //! The gradient of a convolution's input.
 
 use super::{
-    Shape,
+    Shape, direct,
     image::{Image, Tap},
     shape::TOGETHER,
     windows::ByWindow,
 };
 use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
-use crate::{Float, conv1d, parallel};
+use crate::{Float, parallel};
 
 /// Fills `out`, shaped as x, with the gradient of the input.
 pub fn input_grad<T: Float>(
@@ -17,8 +17,9 @@ pub fn input_grad<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    if let Some(direct) = shape.direct(shape.outputs * shape.kernel[1]) {
-        return conv1d::input_grad(&direct, grad, weight, out, threads);
+    let window = shape.kernel[0] * shape.kernel[1];
+    if direct::suits(shape, shape.outputs * window) {
+        return direct::input_grad(shape, grad, weight, out, threads);
     }
     let size = shape.channels * shape.plane();
     let (outputs, taps) = (shape.group_outputs(), shape.taps());

@@ -3,8 +3,9 @@
 //! All three are products of matrices ([`crate::product`]) of which one holds the image's
 //! windows; it is packed straight from the image ([`windows`]), a few samples at a time,
 //! and the input's gradient is added where its windows stood as its tiles come out of the
-//! registers ([`input_grad`]). What is computed together depends on the shape alone, so
-//! that the number of threads changes no bit.
+//! registers ([`input_grad`]). Where a number is the sum of few products nothing is packed
+//! ([`direct`]). What is computed together depends on the shape alone, so that the number
+//! of threads changes no bit.
 
 mod direct;
 mod forward;

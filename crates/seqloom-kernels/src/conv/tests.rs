@@ -5,11 +5,12 @@ use crate::Float;
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Small shapes of every kind; those whose filter does not fit are left out.
+/// Small shapes of every kind, wide ones too, which are not packed; those whose filter does
+/// not fit are left out.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
-    let sizes = (pair(1..12), pair(1..4));
+    let sizes = ([1..12_usize, 1..40], pair(1..4));
     let steps = (pair(1..4), pair(0..4), pair(1..3));
     (counts, sizes, steps)
         .prop_map(|(counts, (size, kernel), (stride, padding, dilation))| {
@@ -26,6 +27,27 @@ fn shapes() -> impl Strategy<Value = Shape> {
                 groups,
             }
         })
+        .prop_filter("the filter fits", |shape| shape.out_size().is_some())
+}
+
+/// Shapes of one axis.
+fn rows() -> impl Strategy<Value = Shape> {
+    let sizes = (0..4_usize, 1..6_usize, 1..70_usize, 1..20_usize, 1..8_usize);
+    let steps = (1..4_usize, 0..6_usize, 1..4_usize);
+    (sizes, steps)
+        .prop_map(
+            |((batch, channels, length, outputs, kernel), (stride, padding, dilation))| Shape {
+                batch,
+                channels,
+                size: [1, length],
+                outputs,
+                kernel: [1, kernel],
+                stride: [1, stride],
+                padding: [0, padding],
+                dilation: [1, dilation],
+                groups: 1,
+            },
+        )
         .prop_filter("the filter fits", |shape| shape.out_size().is_some())
 }
 
@@ -146,10 +168,15 @@ fn check_all(shape: &Shape) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn convolves_as_the_definition_says(shape in shapes()) {
+        check_all(&shape);
+    }
+
+    #[test]
+    fn convolves_one_axis_as_the_definition_says(shape in rows()) {
         check_all(&shape);
     }
 }
@@ -172,6 +199,31 @@ fn long() -> Shape {
 #[test]
 fn blocks_join_without_a_seam() {
     check_all(&long());
+}
+
+#[test]
+fn rows_longer_than_a_tile_join_without_a_seam() {
+    let (batch, channels, outputs) = (2, 10, 14);
+    let tall = Shape {
+        batch,
+        channels,
+        size: [4, 700],
+        outputs,
+        kernel: [3, 5],
+        padding: [1, 2],
+        ..long()
+    };
+    let flat = Shape {
+        batch,
+        channels: 30,
+        size: [1, 700],
+        outputs,
+        kernel: [1, 5],
+        padding: [0, 2],
+        ..long()
+    };
+    check_all(&tall);
+    check_all(&flat);
 }
 
 #[test]

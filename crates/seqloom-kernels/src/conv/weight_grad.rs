@@ -1,9 +1,9 @@
 //! The gradients of a convolution's weights and bias.
 
-use super::{Shape, windows::ByTap};
+use super::{Shape, direct, windows::ByTap};
 use crate::matrix::MatrixMut;
 use crate::product::{self, Goal};
-use crate::{Float, conv1d, parallel};
+use crate::{Float, parallel};
 
 /// Fills `out`, shaped as the weights, and `out_bias` with the gradients of both.
 pub fn weight_grad<T: Float>(
@@ -14,8 +14,8 @@ pub fn weight_grad<T: Float>(
     threads: usize,
 ) {
     // Of many outputs the turned gradient would not stay in a first-level cache.
-    if let Some(direct) = shape.direct(shape.taps().max(shape.outputs)) {
-        return conv1d::weight_grad(&direct, (x, grad), out, out_bias, threads);
+    if direct::suits(shape, shape.taps().max(shape.outputs)) {
+        return direct::weight_grad(shape, (x, grad), out, out_bias, threads);
     }
     let samples = shape.batch;
     let size = shape.group_outputs() * shape.taps();

@@ -1,4 +1,4 @@
-//! Output rows as products of a packed filter and a sample's windows.
+//! Output channels as products of a packed filter and a sample's windows.
 
 use pulp::{Simd, WithSimd};
 
@@ -18,15 +18,15 @@ pub(super) struct Filter<'a, T> {
 #[derive(Clone, Copy)]
 pub(super) struct Product {
     pub(super) input: Rows,
-    /// Windows of a sample, and places of an output row.
-    pub(super) width: usize,
+    /// Windows of a sample, and places of an output channel: height and width.
+    pub(super) size: [usize; 2],
 }
 
 /// Numbers of a tile of rows: with the weights in use they fit into a first-level cache.
 const TILE: usize = 6144;
 
 impl Product {
-    /// Fills `out` (batch, filter rows, width).
+    /// Fills `out` (batch, filter rows, height, width).
     pub(super) fn fill<T: Float>(
         self,
         filter: Filter<'_, T>,
@@ -53,9 +53,10 @@ impl Product {
 
     /// Windows that are worked on at a time, a whole number of register blocks.
     fn tile(self, step: usize) -> usize {
-        let fitting = TILE / self.input.size(1).max(1);
-        let tile = fitting.clamp(64, self.width.max(64));
-        tile.min(self.width).next_multiple_of(step)
+        let [_, width] = self.size;
+        let fitting = TILE / self.input.scratch(1).max(1);
+        let tile = fitting.clamp(64, width.max(64));
+        tile.min(width).next_multiple_of(step)
     }
 }
 
@@ -121,19 +122,19 @@ struct Job<'a, T> {
 
 impl<T: Float> Job<'_, T> {
     fn run(self, rows: usize, x: &[T], out: &mut [T], threads: usize) {
-        let Product { input, width } = self.product;
+        let Product { input, size } = self.product;
         let offsets: Vec<usize> = input.offsets(self.tile).collect();
-        let sample_size = input.count * input.length;
-        parallel::chunks(out, rows * width, threads, |number, out| {
+        let sample_size = input.sample();
+        parallel::chunks(out, rows * size[0] * size[1], threads, |number, out| {
             let sample = &x[number * sample_size..][..sample_size];
-            T::with_scratch(input.size(self.tile), |scratch| {
-                for first in (0..width).step_by(self.tile) {
-                    input.fill(sample, first, self.tile, scratch);
+            T::with_scratch(input.scratch(self.tile), |scratch| {
+                for place in places(size, self.tile) {
+                    input.fill(sample, place, self.tile, scratch);
                     machine::dispatch(Tile {
                         job: self,
                         offsets: &offsets,
                         scratch,
-                        first,
+                        place,
                         out: &mut *out,
                     });
                 }
@@ -142,12 +143,22 @@ impl<T: Float> Job<'_, T> {
     }
 }
 
-/// Windows from the one numbered `first`, in scratch, and the sample's output rows.
+/// Where tiles of so many places start, row by row.
+pub(super) fn places([height, width]: [usize; 2], tile: usize) -> impl Iterator<Item = [usize; 2]> {
+    let row = move |line| {
+        (0..width)
+            .step_by(tile.max(1))
+            .map(move |first| [line, first])
+    };
+    (0..height).flat_map(row)
+}
+
+/// Windows of a row, in scratch, from the one at `place`; and the sample's output channels.
 struct Tile<'a, T> {
     job: Job<'a, T>,
     offsets: &'a [usize],
     scratch: &'a [T],
-    first: usize,
+    place: [usize; 2],
     out: &'a mut [T],
 }
 
@@ -168,27 +179,28 @@ impl<T: Float> Tile<'_, T> {
     #[inline(always)]
     fn blocks<S: Simd, const R: usize>(self, simd: S) {
         let lanes = Lanes::<S, T>::COUNT;
-        let width = self.job.product.width;
-        let places = (width - self.first).min(self.job.tile);
+        let [height, width] = self.job.product.size;
+        let [line, first] = self.place;
+        let (places, plane) = ((width - first).min(self.job.tile), height * width);
         let blocks = self.job.packed.chunks_exact(self.job.block);
-        for (block, out) in blocks.zip(self.out.chunks_mut(R * width)) {
+        for (block, out) in blocks.zip(self.out.chunks_mut(R * plane)) {
             let (block, _) = block.as_chunks::<R>();
             for place in (0..places).step_by(2 * lanes) {
                 let input = &self.scratch[place..];
                 let left = places - place;
-                let out = &mut out[self.first + place..];
+                let out = &mut out[line * width + first + place..];
                 if left > lanes {
                     store(
                         sums::<S, T, R, 2>(simd, block, self.offsets, input),
                         left,
-                        width,
+                        plane,
                         out,
                     );
                 } else {
                     store(
                         sums::<S, T, R, 1>(simd, block, self.offsets, input),
                         left,
-                        width,
+                        plane,
                         out,
                     );
                 }
@@ -222,17 +234,17 @@ fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
     sums
 }
 
-/// Stores the sums of the first `places` windows into rows that stand `width` apart.
+/// Stores the sums of the first `places` windows into channels that stand `plane` apart.
 #[inline(always)]
 fn store<S: Simd, T: Float, const R: usize, const V: usize>(
     sums: [[Lanes<S, T>; V]; R],
     places: usize,
-    width: usize,
+    plane: usize,
     out: &mut [T],
 ) {
     let lanes = Lanes::<S, T>::COUNT;
     for (number, sums) in sums.into_iter().enumerate() {
-        let Some(row) = out.get_mut(number * width..) else {
+        let Some(row) = out.get_mut(number * plane..) else {
             return;
         };
         let row = if places < row.len() {

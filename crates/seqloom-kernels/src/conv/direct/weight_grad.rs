@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Shape, rows::Rows};
+use super::{Shape, forward::places, rows::Rows};
 use crate::{Float, lanes::Lanes, machine, parallel};
 
 /// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
@@ -65,24 +65,23 @@ struct Sizes {
     columns: usize,
     /// Taps of all channels.
     taps: usize,
-    /// Places of an output row.
-    width: usize,
-    /// Places that are worked on at a time.
+    /// Places of an output channel.
+    size: [usize; 2],
+    /// Places of a row that are worked on at a time.
     tile: usize,
 }
 
 impl Sizes {
     fn new(shape: &Shape, lanes: usize) -> Self {
         let columns = shape.outputs.next_multiple_of(WIDE * lanes);
-        let width = shape.out_length().unwrap_or(0);
-        let tile = (TILE / columns.max(1)).max(32).min(width);
-        let taps = shape.channels * shape.kernel;
+        let size = shape.out_size().unwrap_or_default();
+        let tile = (TILE / columns.max(1)).max(32).min(size[1]);
         Self {
-            input: shape.input(),
+            input: shape.rows_of_input(),
             outputs: shape.outputs,
             columns,
-            taps,
-            width,
+            taps: shape.taps(),
+            size,
             tile,
         }
     }
@@ -93,7 +92,7 @@ impl Sizes {
     }
 
     fn scratch(&self) -> usize {
-        self.input.size(self.tile) + self.tile * self.columns
+        self.input.scratch(self.tile) + self.tile * self.columns
     }
 
     /// Where the taps stand; the last block is filled up with the first tap.
@@ -103,12 +102,14 @@ impl Sizes {
         offsets
     }
 
-    /// Transposes the gradient's places from `first` on: (outputs, width) to (places, columns).
+    /// Transposes the gradient's places from `first` on: (outputs, all places) to (places,
+    /// columns).
     fn turn<T: Float>(&self, grad: &[T], first: usize, turned: &mut [T]) {
-        for (number, rows) in grad.chunks(self.width * GROUP).enumerate() {
+        let plane = self.size[0] * self.size[1];
+        for (number, rows) in grad.chunks(plane * GROUP).enumerate() {
             let column = number * GROUP;
             for (place, out) in (first..).zip(turned.chunks_exact_mut(self.columns)) {
-                let values = rows[place..].iter().step_by(self.width);
+                let values = rows[place..].iter().step_by(plane);
                 out[column..]
                     .iter_mut()
                     .zip(values)
@@ -156,18 +157,18 @@ impl<T: Float> Job<'_, T> {
             input,
             outputs,
             columns,
-            width,
+            size: [height, width],
             tile,
             ..
         } = self.sizes;
-        let size = input.count * input.length;
-        let x = &self.x[sample * size..][..size];
-        let grad = &self.grad[sample * outputs * width..][..outputs * width];
-        let (rows, turned) = scratch.split_at_mut(input.size(tile));
-        for first in (0..width).step_by(tile.max(1)) {
-            input.fill(x, first, tile, rows);
+        let x = &self.x[sample * input.sample()..][..input.sample()];
+        let size = outputs * height * width;
+        let grad = &self.grad[sample * size..][..size];
+        let (rows, turned) = scratch.split_at_mut(input.scratch(tile));
+        for [line, first] in places([height, width], tile) {
+            input.fill(x, [line, first], tile, rows);
             let turned = &mut turned[..tile.min(width - first) * columns];
-            self.sizes.turn(grad, first, turned);
+            self.sizes.turn(grad, line * width + first, turned);
             machine::dispatch(Tile {
                 job: self,
                 rows,

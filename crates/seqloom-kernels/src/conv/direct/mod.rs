@@ -1,0 +1,130 @@
+//! Convolutions without packing, a row of the output at a time; for few taps.
+//!
+//! All three are matrix products in which one matrix, the input's windows side by side,
+//! is never built: what a row of the output sees is copied once into rows with zeros
+//! around them ([`rows`]), where a tap is an offset, and a window's number stands at place
+//! plus offset.
+
+mod forward;
+mod rows;
+mod weight_grad;
+
+use super::Shape;
+use crate::Float;
+use forward::{Filter, Product};
+use rows::Rows;
+
+/// Whether this is quicker than packing, where `products` are summed for a number.
+pub(super) fn suits(shape: &Shape, products: usize) -> bool {
+    let one_axis = shape.size[0] == 1 && shape.kernel[0] == 1 && shape.padding[0] == 0;
+    let pays = if one_axis {
+        products <= FEW
+    } else {
+        products <= FEW_OF_TWO_AXES && shape.size[1] >= WIDE
+    };
+    shape.groups == 1 && pays
+}
+
+/// Products that are summed for a number: fewer do not pay for the packing.
+const FEW: usize = 160;
+/// The same of an image, whose windows take longer to pack.
+const FEW_OF_TWO_AXES: usize = 640;
+/// Places of an image's row that fill some registers.
+const WIDE: usize = 16;
+
+impl Shape {
+    /// The input as the forward pass and the weights' gradient read it.
+    fn rows_of_input(&self) -> Rows {
+        Rows {
+            channels: self.channels,
+            size: self.size,
+            spread: [1, 1],
+            start: self.padding.map(|padding| -signed(padding)),
+            stride: self.stride,
+            kernel: self.kernel,
+            dilation: self.dilation,
+        }
+    }
+
+    /// The output's gradient as the input's gradient reads it: with the stride's gaps
+    /// between its places, and the taps in reverse.
+    fn rows_of_gradient(&self) -> Rows {
+        let start = |axis: usize| {
+            let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);
+            signed(self.padding[axis]) - signed(reach)
+        };
+        Rows {
+            channels: self.outputs,
+            size: self.out_size().unwrap_or_default(),
+            spread: self.stride,
+            start: [start(0), start(1)],
+            stride: [1, 1],
+            kernel: self.kernel,
+            dilation: self.dilation,
+        }
+    }
+}
+
+/// Sizes of arrays are less than half of what a `usize` holds.
+const fn signed(size: usize) -> isize {
+    size.cast_signed()
+}
+
+/// Fills `out` as [`super::forward`] does.
+pub(super) fn forward<T: Float>(
+    shape: &Shape,
+    (x, weight): (&[T], &[T]),
+    bias: Option<&[T]>,
+    out: &mut [T],
+    threads: usize,
+) {
+    let taps = shape.taps();
+    let filter = Filter {
+        rows: shape.outputs,
+        taps,
+        weight: &|row, tap| weight[row * taps + tap],
+        bias,
+    };
+    let product = Product {
+        input: shape.rows_of_input(),
+        size: shape.out_size().unwrap_or_default(),
+    };
+    product.fill(filter, x, out, threads);
+}
+
+/// Fills `out` as [`super::input_grad`] does.
+pub(super) fn input_grad<T: Float>(
+    shape: &Shape,
+    grad: &[T],
+    weight: &[T],
+    out: &mut [T],
+    threads: usize,
+) {
+    let (channels, window) = (shape.channels, shape.kernel[0] * shape.kernel[1]);
+    let flipped = |row: usize, tap: usize| {
+        let (output, tap) = (tap / window, window - 1 - tap % window);
+        weight[(output * channels + row) * window + tap]
+    };
+    let filter = Filter {
+        rows: channels,
+        taps: shape.outputs * window,
+        weight: &flipped,
+        bias: None,
+    };
+    let product = Product {
+        input: shape.rows_of_gradient(),
+        size: shape.size,
+    };
+    product.fill(filter, grad, out, threads);
+}
+
+/// Fills `out` and `out_bias` as [`super::weight_grad`] does.
+pub(super) fn weight_grad<T: Float>(
+    shape: &Shape,
+    (x, grad): (&[T], &[T]),
+    out: &mut [T],
+    out_bias: Option<&mut [T]>,
+    threads: usize,
+) {
+    weight_grad::fill(shape, (x, grad), (out, out_bias), threads);
+}

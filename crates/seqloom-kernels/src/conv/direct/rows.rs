@@ -1,0 +1,125 @@
+//! What a row of the output sees, with zeros around it, laid out so that each tap is an
+//! offset.
+
+use super::signed;
+use crate::Float;
+
+/// How the channels of a sample are read; pairs are (height, width).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    pub(super) channels: usize,
+    /// Places of a channel.
+    pub(super) size: [usize; 2],
+    /// An axis is read as if its places were this far apart, with zeros between them.
+    pub(super) spread: [usize; 2],
+    /// Where the first window starts; negative inside the padding.
+    pub(super) start: [isize; 2],
+    /// From one window to the next.
+    pub(super) stride: [usize; 2],
+    /// Taps of a window.
+    pub(super) kernel: [usize; 2],
+    /// From one tap to the next.
+    pub(super) dilation: [usize; 2],
+}
+
+impl Rows {
+    /// Rows that a row of the output sees, those of a channel side by side.
+    pub(super) fn count(&self) -> usize {
+        self.channels * self.kernel[0]
+    }
+
+    /// Numbers of a sample.
+    pub(super) fn sample(&self) -> usize {
+        self.channels * self.size[0] * self.size[1]
+    }
+
+    /// Numbers that hold the rows of `width` windows.
+    pub(super) fn scratch(&self, width: usize) -> usize {
+        self.count() * self.phases() * self.phase_length(width)
+    }
+
+    /// Where each tap of the first window stands, row by row.
+    pub(super) fn offsets(&self, width: usize) -> impl Iterator<Item = usize> + use<> {
+        let ([_, kernel], [_, stride]) = (self.kernel, self.stride);
+        let (phases, length, dilation) =
+            (self.phases(), self.phase_length(width), self.dilation[1]);
+        (0..self.count() * kernel).map(move |tap| {
+            let (row, place) = (tap / kernel, tap % kernel * dilation);
+            (row * phases + place % stride) * length + place / stride
+        })
+    }
+
+    /// Copies what `width` windows from the one at `place` see.
+    pub(super) fn fill<T: Float>(
+        &self,
+        sample: &[T],
+        place: [usize; 2],
+        width: usize,
+        out: &mut [T],
+    ) {
+        let length = self.phase_length(width);
+        for (number, out) in out.chunks_exact_mut(length).enumerate() {
+            let (row, phase) = (number / self.phases(), number % self.phases());
+            let row = self.row(sample, place[0], row).unwrap_or_default();
+            let start = self.start[1] + signed(place[1] * self.stride[1] + phase);
+            match (self.stride[1], self.spread[1]) {
+                (1, 1) => copy(row, start, out),
+                (stride, 1) => gather(row, start, stride, out),
+                (_, spread) => scatter(row, start, spread, out),
+            }
+        }
+    }
+
+    /// The row of this number that a row of the output sees; none where there are zeros.
+    fn row<'a, T>(&self, sample: &'a [T], line: usize, number: usize) -> Option<&'a [T]> {
+        let (channel, tap) = (number / self.kernel[0], number % self.kernel[0]);
+        let place = self.start[0] + signed(line * self.stride[0] + tap * self.dilation[0]);
+        let place = usize::try_from(place).ok()?;
+        let line = Some(place / self.spread[0]).filter(|line| line * self.spread[0] == place)?;
+        let [height, width] = self.size;
+        (line < height).then(|| &sample[(channel * height + line) * width..][..width])
+    }
+
+    /// Windows a stride apart that see the same places are neighbours in a phase.
+    fn phases(&self) -> usize {
+        self.stride[1].min(self.reach() + 1)
+    }
+
+    fn phase_length(&self, width: usize) -> usize {
+        width + self.reach() / self.stride[1]
+    }
+
+    fn reach(&self) -> usize {
+        self.dilation[1] * self.kernel[1].saturating_sub(1)
+    }
+}
+
+/// Fills `out` with the row from `start` on, and zeros where there is no row.
+fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
+    let before = start.min(0).unsigned_abs().min(out.len());
+    let from = start.max(0).unsigned_abs().min(row.len());
+    let count = (row.len() - from).min(out.len() - before);
+    out[..before].fill(T::ZERO);
+    out[before..before + count].copy_from_slice(&row[from..from + count]);
+    out[before + count..].fill(T::ZERO);
+}
+
+fn gather<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
+    for (number, out) in out.iter_mut().enumerate() {
+        let place = usize::try_from(start + signed(number * stride)).ok();
+        *out = place
+            .and_then(|place| row.get(place))
+            .copied()
+            .unwrap_or(T::ZERO);
+    }
+}
+
+fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
+    out.fill(T::ZERO);
+    for (number, &value) in row.iter().enumerate() {
+        let place = usize::try_from(signed(number * spread) - start).ok();
+        if let Some(out) = place.and_then(|place| out.get_mut(place)) {
+            *out = value;
+        }
+    }
+}
