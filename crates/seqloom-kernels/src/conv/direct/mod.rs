@@ -70,7 +70,7 @@ const fn signed(size: usize) -> isize {
     size.cast_signed()
 }
 
-/// Fills `out` as [`super::forward`] does.
+/// Fills `out` as `conv::forward` does.
 pub(super) fn forward<T: Float>(
     shape: &Shape,
     (x, weight): (&[T], &[T]),
@@ -92,7 +92,7 @@ pub(super) fn forward<T: Float>(
     product.fill(filter, x, out, threads);
 }
 
-/// Fills `out` as [`super::input_grad`] does.
+/// Fills `out` as `conv::input_grad` does.
 pub(super) fn input_grad<T: Float>(
     shape: &Shape,
     grad: &[T],
@@ -118,7 +118,7 @@ pub(super) fn input_grad<T: Float>(
     product.fill(filter, grad, out, threads);
 }
 
-/// Fills `out` and `out_bias` as [`super::weight_grad`] does.
+/// Fills `out` and `out_bias` as `conv::weight_grad` does.
 pub(super) fn weight_grad<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),
