@@ -76,14 +76,16 @@ def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
 
 
 def _start(operation: str, side: str) -> Any:
-    """Starts the process that measures one side."""
-    return subprocess.Popen(
+    """Starts the process that measures one side, and waits for its libraries."""
+    worker: Any = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=HOME,
     )
+    assert worker.stdout.readline(), f"{operation}, {side}: the process ended at its start"
+    return worker
 
 
 def _ask(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:

@@ -37,8 +37,9 @@ LOOKED_AT = 1000
 
 
 def _main(operation: str, side: str) -> None:
-    """Answers each line of the input by a child."""
+    """Says when it is ready, then answers each line of the input by a child."""
     maker = OPERATIONS[operation](side)
+    print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()
         if not child:
