@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from seqloom.errors import ArgumentError, FileError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
@@ -22,19 +22,23 @@ if TYPE_CHECKING:
 _LOOKED_AT = 8
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomic(
+    path: str | os.PathLike[str], data: bytes, *, durable: bool = True
+) -> None:
     """Writes a file so that a crash leaves the old one or the new one, never a part.
 
     Args:
         path: The file's final name; its folder must exist.
         data: All of its bytes.
+        durable: Whether to wait until the disk has them; without that the machine's own
+            crash may leave a part.
 
     Examples:
         >>> write_atomic("note.txt", b"hello")
         >>> Path("note.txt").read_bytes()
         b'hello'
     """
-    with atomic_path(path) as part:
+    with atomic_paths([path], durable=durable) as (part,):
         part.write_bytes(data)
 
 
@@ -66,7 +70,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
 @contextmanager
 def atomic_paths(
-    paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    commit: Commit | None = None,
+    durable: bool = True,
 ) -> Generator[list[Path]]:
     """Lends names beside several files, and renames all of them when the block ends well.
 
@@ -77,6 +84,7 @@ def atomic_paths(
     Args:
         paths: The final names, as `atomic_path` takes them.
         commit: What gives whole parts their final names; None renames one after the other.
+        durable: Whether to wait until the disk has them.
 
     Yields:
         A temporary file for each, empty, to be written in place: a lock on it says that
@@ -100,10 +108,9 @@ def atomic_paths(
             yield parts
             for part, final in zip(parts, finals, strict=True):
                 _keep_rights(part, final)
-                sync(part)
+            _sync_all(parts if durable else [])
             (commit or _rename)(parts, finals)
-        for folder in dict.fromkeys(final.parent for final in finals):
-            sync(folder)
+        _sync_all(dict.fromkeys(final.parent for final in finals) if durable else [])
     except FileError:
         raise
     except OSError as error:
@@ -215,6 +222,12 @@ def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         for final in made:
             final.unlink(missing_ok=True)
         raise
+
+
+def _sync_all(paths: Iterable[Path]) -> None:
+    """Waits until the disk has all of them."""
+    for path in paths:
+        sync(path)
 
 
 def sync(path: Path) -> None:

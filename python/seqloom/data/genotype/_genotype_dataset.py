@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_choice, as_flag, check_function
+from seqloom._cache_home import cache_home
 from seqloom._files import check_path
-from seqloom.data.cache._home import cache_home
 from seqloom.data.genotype._chosen import ChosenVariants, chosen_for
 from seqloom.data.genotype._covariates import (
     CovariateOptions,

@@ -49,7 +49,9 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     was given, never with an array of NumPy. At most 64 programs are kept, those in use
     first.
 
-    The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere.
+    The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere. NumPy's plans are
+    kept in the folder of ``SEQLOOM_CACHE`` for the next process, but for
+    ``SEQLOOM_PROGRAMS=0``.
 
     Args:
         function: The step. It takes and returns tensors, arrays, numbers, keys, modules,

@@ -20,14 +20,19 @@ _UPDATES = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 class Memory:
     """Tells for each value of a graph whose memory it lies in.
 
+    Args:
+        graph: The graph.
+        views: Numbers of the values that are views, where that is known already.
+
     Attributes:
         views: The operation that makes a value a view, by its number.
         values: Each value by its number.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, views: set[int] | None = None) -> None:
         self.views: dict[int, Operation] = {}
         self.values: dict[int, Value] = {}
+        self._known = views
         self._over: dict[int, Value] = {}  # what an update's output was before
         self._layouts: dict[int, NDArray[Any]] = {}
         for value in (*graph.inputs, *graph.outputs):
@@ -39,10 +44,16 @@ class Memory:
         """Notes what an operation makes, in the order of the graph."""
         for value in (*operation.inputs(), *operation.outputs):
             self.values[value.number] = value
-        if may_be_view(operation) and self._has_layout(operation):
+        if self._is_view(operation):
             self.views[operation.outputs[0].number] = operation
         for before, after in updated(operation):
             self._over[after.number] = before
+
+    def _is_view(self, operation: Operation) -> bool:
+        """Whether an operation gives a view of what is there."""
+        if self._known is not None:
+            return operation.outputs[0].number in self._known
+        return may_be_view(operation) and self._has_layout(operation)
 
     def _has_layout(self, operation: Operation) -> bool:
         """Whether the view exists: a reshape may need a copy."""

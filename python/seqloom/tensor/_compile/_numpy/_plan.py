@@ -8,8 +8,8 @@ from weakref import WeakSet
 import numpy as np
 
 from seqloom.tensor._compile._numpy._folding import straightened_folds
-from seqloom.tensor._compile._numpy._layout import Layout
 from seqloom.tensor._compile._numpy._rewrite import split_unstacks, split_updates
+from seqloom.tensor._compile._numpy._store import layout_of
 from seqloom.tensor._compile._numpy._views import viewed
 from seqloom.tensor._compile._numpy._writer import Writer
 from seqloom.tensor._memory._reserve import reserves
@@ -74,7 +74,7 @@ class Plan:
     def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
         for rewritten in (split_unstacks, split_updates, straightened_folds):
             graph = rewritten(graph)
-        self._layout = Layout(graph, backend)
+        self._layout = layout_of(graph, backend)
 
         def inner(body: Graph) -> Plan:
             return Plan(body, backend, poison=poison)

@@ -142,7 +142,7 @@ class Writer:
 
     def _room(self, value: Value) -> str:
         """The name of the memory that a value is written into; new where it leaves."""
-        if value.number not in self._layout.leaving.fresh:
+        if value.number not in self._layout.fresh:
             return f"v{value.number}"
         dtype = self.source.function(f"dtype_{value.dtype.name}", value.dtype)
         name = self.source.defines(value)
@@ -152,7 +152,7 @@ class Writer:
     def _leaving(self, place: int, value: Value) -> str:
         """What the function gives for an output."""
         name = self.source.name(value)
-        return f"copied({name})" if place in self._layout.leaving.copied else name
+        return f"copied({name})" if place in self._layout.copied else name
 
     def _forget(self, place: int) -> None:
         """Overwrites what is needed no more."""

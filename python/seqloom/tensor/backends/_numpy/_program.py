@@ -1,5 +1,6 @@
-"""Elementwise programs, for plans: only a backend knows the extension."""
+"""Elementwise programs, instructions and version: only a backend knows the extension."""
 
 from seqloom._rust import _native
 
 ElementwiseProgram = _native.ElementwiseProgram
+simd, version = _native.simd, _native.version
