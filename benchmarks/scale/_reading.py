@@ -84,8 +84,10 @@ def _our_loader() -> Maker:
     from seqloom.data import DataLoader, SequenceStream
     from seqloom.encode import OneHot
 
+    encoder = OneHot("dna")
+
     def work(path: Path) -> tuple[Any, ...]:
-        stream = SequenceStream(path, encoder=OneHot("dna"), num_threads=1)
+        stream = SequenceStream(path, encoder=encoder, num_threads=1)
         return _drain(batch["inputs"] for batch in DataLoader(stream, BATCH))
 
     return lambda _, path: lambda: work(path)

@@ -162,5 +162,6 @@ class OneHot(SequenceEncoder):
             among = shares.get(normal, "")
             if self.unknown == "uniform" and normal not in members and among:
                 among = members
-            rows[byte, [members.index(letter) for letter in among]] = 1 / max(len(among), 1)
+            if among:
+                rows[byte, [members.index(letter) for letter in among]] = 1 / len(among)
         return rows
