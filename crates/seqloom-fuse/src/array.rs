@@ -2,7 +2,7 @@
 
 use seqloom_kernels::Float;
 
-use crate::Number;
+use crate::{Number, sweep};
 
 /// The numbers of an input.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ fn load<N: Copy, T: Number>(
 ) {
     let from = &from[start..];
     match stride {
-        0 => out.fill(convert(from[0])),
+        0 => sweep::fill(convert(from[0]), out),
         1 => store(&from[..out.len()], out, convert),
         _ => {
             for (out, &x) in out.iter_mut().zip(from.iter().step_by(stride)) {

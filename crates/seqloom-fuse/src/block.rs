@@ -26,6 +26,8 @@ pub(crate) enum Input<'a, T> {
     Scalar(T),
     /// Copied into its register, broadcast or converted on the way.
     Loaded(Numbers<'a>, Strides),
+    /// The same in each block, for which it is copied once.
+    Repeated(Numbers<'a>, Strides),
     /// The numbers that an output has before it is written.
     Output(usize),
 }
@@ -75,8 +77,13 @@ impl<T: Number> Job<'_, T> {
             register.fill(T::of(number));
         }
         for (register, input) in registers.iter_mut().zip(&self.inputs) {
-            if let Input::Scalar(number) = input {
-                register.fill(*number);
+            match input {
+                Input::Scalar(number) => register.fill(*number),
+                Input::Repeated(numbers, strides) => {
+                    let length = self.layout.block.min(self.layout.total);
+                    self.copy(*numbers, strides, 0, &mut register[..length]);
+                }
+                _ => {}
             }
         }
     }
@@ -100,12 +107,9 @@ impl<T: Number> Job<'_, T> {
     fn load(&self, input: &Input<'_, T>, out: &mut [T], task: &Task<'_, T>, span: &Range<usize>) {
         let (start, length) = (span.start, span.len());
         match input {
-            Input::Direct(_) | Input::Scalar(_) => {}
+            Input::Direct(_) | Input::Scalar(_) | Input::Repeated(..) => {}
             Input::Loaded(numbers, strides) => {
-                let step = strides[strides.len() - 1];
-                self.layout.runs(strides, start, length, |at, range| {
-                    numbers.load(at, step, &mut out[range]);
-                });
+                self.copy(*numbers, strides, start, &mut out[..length]);
             }
             Input::Output(number) => {
                 if let Piece::Whole(numbers) = &task.pieces[*number] {
@@ -114,6 +118,14 @@ impl<T: Number> Job<'_, T> {
                 }
             }
         }
+    }
+
+    /// Copies the numbers of an array from a place of the shape on.
+    fn copy(&self, numbers: Numbers<'_>, strides: &Strides, start: usize, out: &mut [T]) {
+        let step = strides[strides.len() - 1];
+        self.layout.runs(strides, start, out.len(), |at, range| {
+            numbers.load(at, step, &mut out[range]);
+        });
     }
 
     fn one_step(

@@ -129,6 +129,12 @@ impl Layout {
             || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }
 
+    /// Whether the array is the same in each block: blocks begin where rows do.
+    pub(crate) fn is_repeated(&self, strides: &Strides) -> bool {
+        let outer = strides.len() - 1;
+        self.row <= self.block && strides[..outer].iter().all(|&stride| stride == 0)
+    }
+
     /// Whether the array has one place for each row, in order.
     pub(crate) fn is_one_per_row(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;

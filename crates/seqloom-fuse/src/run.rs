@@ -106,6 +106,7 @@ fn seen<'a, T: Number>(layout: &Layout, numbers: Numbers<'a>, strides: Strides) 
     }
     match numbers.same::<T>() {
         Some(direct) if layout.is_plain(&strides) => Input::Direct(direct),
+        _ if layout.is_repeated(&strides) => Input::Repeated(numbers, strides),
         _ => Input::Loaded(numbers, strides),
     }
 }

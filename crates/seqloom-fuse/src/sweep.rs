@@ -39,6 +39,25 @@ pub(crate) fn lanes<T: Number, const N: usize>(
     });
 }
 
+/// Fills `out` with one number.
+pub(crate) fn fill<T: Number>(number: T, out: &mut [T]) {
+    machine::dispatch(Fill { number, out });
+}
+
+struct Fill<'a, T> {
+    number: T,
+    out: &'a mut [T],
+}
+
+impl<T: Number> WithSimd for Fill<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.out.fill(self.number);
+    }
+}
+
 struct EachNumber<'a, T, F, const N: usize> {
     function: F,
     args: [&'a [T]; N],
