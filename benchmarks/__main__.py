@@ -18,6 +18,7 @@ SUITES = {
     "bed_stats": "benchmarks.bed_stats",
     "products": "benchmarks.products",
     "kernels": "benchmarks.kernels",
+    "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",
     "scale": "benchmarks.scale",
     "tensor": "benchmarks.tensor",

@@ -24,12 +24,14 @@ _TRUTHS = frozenset({
     "isfinite", "isnan", "logical_not", "equal", "not_equal", "less", "less_equal",
     "greater", "greater_equal", "logical_and", "logical_or",
 })
+_KNOWN = _FLOATS | _TRUTHS
 _FOLDS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
           "any": "max", "all": "min"}
 # fmt: on
-_TYPES = ("float32", "float64")
-_FOLDABLE = frozenset({*_TYPES, "bool"})  # whole numbers of many digits are no floats
-_READABLE = frozenset({"float32", "float64", "int64", "int32", "uint32", "uint8", "bool"})
+# In the machine's order of bytes. To ask a type for its name takes longer than to compare.
+_TYPES = {np.dtype(name): name for name in ("float32", "float64")}
+_FOLDABLE = frozenset(map(np.dtype, ("float32", "float64", "bool")))  # not many digits
+_READABLE = _FOLDABLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
 
 # A fold may keep so many places where it does not run along the last axes.
 _KEPT = 65_536
@@ -37,16 +39,16 @@ _KEPT = 65_536
 
 def computed_in(operation: Operation) -> str | None:
     """The type in which a program does an elementwise operation; ``None``: it does not."""
-    if operation.name not in _FLOATS | _TRUTHS or not _is_plain(operation):
+    if operation.name not in _KNOWN or not _is_plain(operation):
         return None
     operands = [arg for arg in operation.args if isinstance(arg, Value)]
-    if not all(v.dtype.name in _READABLE and v.dtype.isnative for v in operands):
+    if not all(value.dtype in _READABLE for value in operands):
         return None
     if operation.name in _FLOATS:
         return _if_float(operation.outputs[0].dtype)
     arrays = [value for value in operands if not value.weak and value.dtype != np.bool_]
-    found = {value.dtype.name for value in arrays} or {"float32"}
-    return _if_float(np.dtype(found.pop())) if len(found) == 1 else None
+    found = {value.dtype for value in arrays} or {np.dtype("float32")}
+    return _if_float(found.pop()) if len(found) == 1 else None
 
 
 def _is_plain(operation: Operation) -> bool:
@@ -68,7 +70,7 @@ def _is_truth(arg: Any) -> bool:
 
 def _if_float(dtype: np.dtype[Any]) -> str | None:
     """The name of a type in which programs compute."""
-    return dtype.name if dtype.name in _TYPES else None
+    return _TYPES.get(dtype)
 
 
 def folded_as(operation: Operation) -> str | None:
@@ -84,10 +86,10 @@ def folded_as(operation: Operation) -> str | None:
 
 def _is_foldable(operation: Operation, x: Value) -> bool:
     """Whether a program computes in the type of what is folded, and of the result."""
-    if x.dtype != operation.outputs[0].dtype or not x.dtype.isnative:
+    if x.dtype != operation.outputs[0].dtype:
         return False
     is_truth = operation.name in ("any", "all")
-    return x.dtype.name in _FOLDABLE and (x.dtype == np.bool_) == is_truth
+    return x.dtype in _FOLDABLE and (x.dtype == np.bool_) == is_truth
 
 
 def _is_cheap(operation: Operation) -> bool:

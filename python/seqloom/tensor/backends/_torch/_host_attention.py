@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.library import custom_op
 
 from seqloom.tensor.backends._torch._host import array_of, host, tensor_of
+from seqloom.tensor.backends._torch._operation import operation
 
 
-@custom_op("seqloom::attention_varlen", mutates_args=())
+@operation("attention_varlen")
 def attention_varlen(
     q: Tensor,
     k: Tensor,
@@ -30,7 +30,7 @@ def attention_varlen(
     return tensor_of(out), tensor_of(lse)
 
 
-@custom_op("seqloom::attention_varlen_grad", mutates_args=())
+@operation("attention_varlen_grad")
 def attention_varlen_grad(
     grad: Tensor,
     q: Tensor,

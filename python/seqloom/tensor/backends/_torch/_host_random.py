@@ -11,31 +11,31 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.library import custom_op
 
 from seqloom.tensor.backends._torch._dtype import to_numpy
 from seqloom.tensor.backends._torch._host import array_of, host, tensor_of
+from seqloom.tensor.backends._torch._operation import operation
 
 
-@custom_op("seqloom::random_bits", mutates_args=())
+@operation("random_bits")
 def random_bits(key: Tensor, shape: Sequence[int]) -> Tensor:
     """Words of 32 random bits."""
     return tensor_of(host().random_bits(array_of(key), tuple(shape)))
 
 
-@custom_op("seqloom::uniform", mutates_args=())
+@operation("uniform")
 def uniform(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Numbers from 0 to 1."""
     return tensor_of(host().uniform(array_of(key), tuple(shape), dtype=to_numpy(dtype)))
 
 
-@custom_op("seqloom::normal", mutates_args=())
+@operation("normal")
 def normal(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Numbers of mean 0 and deviation 1."""
     return tensor_of(host().normal(array_of(key), tuple(shape), dtype=to_numpy(dtype)))
 
 
-@custom_op("seqloom::truncated_normal", mutates_args=())
+@operation("truncated_normal")
 def truncated_normal(
     key: Tensor, lower: float, upper: float, shape: Sequence[int], dtype: torch.dtype
 ) -> Tensor:
@@ -45,37 +45,37 @@ def truncated_normal(
     return tensor_of(found)
 
 
-@custom_op("seqloom::bernoulli", mutates_args=())
+@operation("bernoulli")
 def bernoulli(key: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     """True with a probability."""
     return tensor_of(host().bernoulli(array_of(key), p, tuple(shape)))
 
 
-@custom_op("seqloom::randint", mutates_args=())
+@operation("randint")
 def randint(key: Tensor, low: int, high: int, shape: Sequence[int]) -> Tensor:
     """Whole numbers."""
     return tensor_of(host().randint(array_of(key), low, high, tuple(shape)))
 
 
-@custom_op("seqloom::permutation", mutates_args=())
+@operation("permutation")
 def permutation(key: Tensor, n: int) -> Tensor:
     """Numbers in random order."""
     return tensor_of(host().permutation(array_of(key), n))
 
 
-@custom_op("seqloom::dropout", mutates_args=())
+@operation("dropout")
 def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
     """Zeros a share of the values."""
     return tensor_of(host().dropout(array_of(x.contiguous()), array_of(key), rate))
 
 
-@custom_op("seqloom::fold_in", mutates_args=())
+@operation("fold_in")
 def fold_in(key: Tensor, word: Tensor) -> Tensor:
     """The key of one thing below a key."""
     return tensor_of(host().fold_in(array_of(key), array_of(word)))
 
 
-@custom_op("seqloom::split", mutates_args=())
+@operation("split")
 def split(key: Tensor, n: int) -> Tensor:
     """Keys below a key."""
     return tensor_of(host().split(array_of(key), n))

@@ -7,8 +7,10 @@ updates tell the compiler nothing of what they do; these say what they write.
 import torch
 from torch import Tensor
 
+from seqloom.tensor.backends._torch._operation import operation
 
-@torch.library.custom_op("seqloom::adamw", mutates_args=("params", "first", "second"))
+
+@operation("adamw", mutates=("params", "first", "second"))
 def adamw_(
     params: list[Tensor],
     grads: list[Tensor],
@@ -34,7 +36,7 @@ def adamw_(
     )
 
 
-@torch.library.custom_op("seqloom::sgd", mutates_args=("params", "momenta"))
+@operation("sgd", mutates=("params", "momenta"))
 def sgd_(
     params: list[Tensor],
     grads: list[Tensor],

@@ -1,0 +1,5 @@
+"""What the first call of a compiled step costs, in a fresh process and in the next one."""
+
+from benchmarks.first_call._story import main
+
+__all__ = ["main"]

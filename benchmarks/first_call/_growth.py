@@ -1,0 +1,54 @@
+"""How first calls grow: a chain of operations compiled, an optimiser's first step."""
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import seqloom as sl
+
+
+def chain(rounds: int) -> float:
+    """The processor's seconds of the first call of a chain of two operations a round."""
+
+    def step(x: Any) -> Any:
+        for _ in range(rounds):
+            x = x * 1.0001 + 0.001
+        return x
+
+    x = sl.tensor.backend("numpy").tensor(np.ones(3, np.float32))
+    compiled = sl.tensor.compile(step)
+    start = time.process_time()
+    compiled(x)
+    return time.process_time() - start
+
+
+class Many(sl.nn.Module):
+    """A row of parameters."""
+
+    params: list[sl.nn.Param]
+
+    def __init__(self, count: int) -> None:
+        self.params = [sl.nn.Param((4,), sl.nn.Fill(1.0)) for _ in range(count)]
+
+
+def optimizer(count: int) -> float:
+    """The processor's seconds of AdamW's first step over so many parameters."""
+    model = Many(count).bind("numpy", sl.Key(0))
+
+    def total(model: Any) -> Any:
+        return sl.tensor.apply("concat", [each.value for each in model.params]).sum()
+
+    _, grads = sl.nn.value_and_grad(total)(model)
+    adamw = sl.optim.AdamW()
+    start = time.process_time()
+    adamw.step(1e-3, model, grads)
+    return time.process_time() - start
+
+
+if __name__ == "__main__":
+    print(
+        json.dumps({"chain": chain, "optimizer": optimizer}[sys.argv[1]](int(sys.argv[2])))
+    )

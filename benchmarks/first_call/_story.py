@@ -1,0 +1,101 @@
+"""Runs every side in fresh processes, with empty caches and with full ones."""
+
+from collections.abc import Sequence
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from benchmarks._measure import ask_fresh
+from benchmarks._page import machine, publish, table
+from benchmarks.tensor._networks import NETWORKS
+
+# Rounds of each side: torch's compiler takes up to a minute.
+SIDES = {"numpy compiled": 5, "torch.compile": 1, "jax.jit": 2}
+SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
+ROUNDS = 3
+Calls = dict[str, float]
+STORY = """
+Seconds of the first call of a compiled training step less those of a later one, in a fresh
+process with empty caches and, again, in the next process, which finds what the first has
+kept; one thread, dropout 0.1. The floor is the step on symbols, which every process does.
+Planning is all that kept programs can spare; it includes importing the planner.
+The chain's and the optimiser's seconds are the processor's.
+""".strip().replace("\n", " ")
+
+
+def main() -> None:
+    """Times them one after the other, and writes both tables."""
+    rows = [
+        _row(network, {side: _calls(side, network) for side in SIDES})
+        for network in NETWORKS
+    ]
+    head = [
+        *("added by the first call, s", "floor: trace", "plan", "plan again"),
+        *(
+            "seqloom",
+            "seqloom again",
+            "torch.compile",
+            "torch again",
+            "jax.jit",
+            "jax again",
+        ),
+    ]
+    rounds = ", ".join(f"{rounds} ({side})" for side, rounds in SIDES.items())
+    story = f"{STORY} Rounds, of which medians: {rounds}."
+    text = [
+        table(head, rows),
+        _growth(),
+        story,
+        machine("numpy", "torch", "jax", "seqloom"),
+    ]
+    publish("compile", "\n\n".join(text))
+
+
+def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
+    """What a side says with empty folders, and with what it has kept there."""
+    cold: list[Calls] = []
+    warm: list[Calls] = []
+    for _ in range(SIDES[side]):
+        with TemporaryDirectory() as folder:
+            for found in (cold, warm):
+                found.append(
+                    ask_fresh("benchmarks.first_call._worker", side, network, folder)
+                )
+    return cold, warm
+
+
+def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> list[str]:
+    """One network's figures."""
+    cold, warm = calls["numpy compiled"]
+    row = [_middle(cold + warm, "trace"), _middle(cold, "plan"), _middle(warm, "plan")]
+    row += [_added(each) for pair in calls.values() for each in pair]
+    return [network, *(f"{each:.3f}" for each in row)]
+
+
+def _middle(calls: Sequence[Calls], name: str) -> float:
+    """The median of one figure."""
+    return median([each[name] for each in calls])
+
+
+def _added(calls: Sequence[Calls]) -> float:
+    """What the first call takes longer than a later one."""
+    return median([each["first"] - each["later"] for each in calls])
+
+
+def _growth() -> str:
+    """A table of sizes and seconds; four times as many should take four times as long."""
+    named = {
+        "chain": "a chain of `x * a + b`, rounds: compiling and the first call",
+        "optimizer": "AdamW's first step, parameters",
+    }
+    rows = [[named[kind], *_sizes(kind)] for kind in SIZES]
+    return table(("grows", "of", "s", "of", "s", "ratio (floor: 4)"), rows)
+
+
+def _sizes(kind: str) -> list[str]:
+    """The least seconds of both sizes in fresh processes, in turn, and their ratio."""
+    seconds: dict[int, list[float]] = {size: [] for size in SIZES[kind]}
+    for _ in range(ROUNDS):
+        for size, found in seconds.items():
+            found.append(ask_fresh("benchmarks.first_call._growth", kind, str(size)))
+    (few, short), (many, long) = ((size, min(found)) for size, found in seconds.items())
+    return [f"{few:,}", f"{short:.3f}", f"{many:,}", f"{long:.3f}", f"{long / short:.1f}"]

@@ -1,0 +1,80 @@
+"""One side's first call of one network's step, in this fresh process.
+
+python -m benchmarks.first_call._worker SIDE NETWORK FOLDER, where caches lie in FOLDER.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+LATER, DROPOUT, THREADS = 3, 0.1, 1
+
+
+def main(side: str, network: str, folder: str) -> None:
+    """Prints the seconds of the first call, of a later one, and of our parts."""
+    _keep_in(folder)
+    parts = _watched() if side == "numpy compiled" else {}
+    call = _step_of(side, network)
+    first = _clocked(call)
+    later = median([_clocked(call) for _ in range(LATER)])
+    print(json.dumps({"first": first, "later": later, **parts}))
+
+
+def _keep_in(folder: str) -> None:
+    """Has every library keep what it compiles in one folder, small things too."""
+    os.environ.update(
+        SEQLOOM_CACHE=f"{folder}/seqloom",
+        TORCHINDUCTOR_CACHE_DIR=f"{folder}/torch",
+        JAX_COMPILATION_CACHE_DIR=f"{folder}/jax",
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
+    )
+
+
+def _step_of(side: str, network: str) -> Callable[[], float]:
+    """The step with its batch; the environment is read where libraries are imported."""
+    from benchmarks.tensor._networks import NETWORKS, batch_of, weights_of
+    from benchmarks.tensor._sides import SIDES
+
+    it = NETWORKS[network]
+    made: Any = SIDES[side](network, weights_of(it), THREADS, DROPOUT)
+    batch = made.prepare(batch_of(it))
+    return lambda: made.step(batch)
+
+
+def _watched() -> dict[str, float]:
+    """The seconds of our tracing and planning, once the first call is over."""
+    from seqloom.tensor._compile import _trace
+    from seqloom.tensor.backends._numpy._planning import Planning
+
+    parts: dict[str, float] = {}
+    for owner, name, label in ((_trace, "_run", "trace"), (Planning, "program", "plan")):
+        setattr(owner, name, _timed(getattr(owner, name), label, parts))
+    return parts
+
+
+def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
+    """The function, which notes how long it takes."""
+
+    def timed(*args: Any) -> Any:
+        start = time.perf_counter()
+        made = function(*args)
+        parts[label] = time.perf_counter() - start
+        return made
+
+    return timed
+
+
+def _clocked(call: Callable[[], float]) -> float:
+    """The seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
