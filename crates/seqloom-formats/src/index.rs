@@ -29,12 +29,12 @@ mod names;
 mod open;
 mod pages;
 mod part;
-mod row;
+pub(crate) mod row;
 mod scan;
 mod side;
 mod stamp;
 mod text;
-mod walk;
+pub(crate) mod walk;
 mod whole;
 mod write;
 

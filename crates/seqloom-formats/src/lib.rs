@@ -18,6 +18,7 @@ mod cursor;
 pub mod fasta;
 pub mod fastq;
 pub mod index;
+mod inflate;
 pub mod input;
 pub mod locate;
 pub mod options;

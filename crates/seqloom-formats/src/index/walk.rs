@@ -11,7 +11,8 @@ mod codes;
 use seqloom_core::error::Fault;
 
 use self::bits::Bits;
-use self::codes::{Code, DISTANCES, LENGTHS};
+use self::codes::Code;
+pub(crate) use self::codes::{DISTANCES, LENGTHS};
 use crate::compression::Trouble;
 use crate::input::{Input, as_u64};
 
@@ -20,7 +21,8 @@ pub(crate) const WINDOW: usize = 32 << 10;
 /// How much text is kept together before it is handed over.
 const PIECE: usize = 1 << 20;
 const LONGEST_MATCH: usize = 258;
-const ORDER: [usize; 19] = [
+/// The order in which a header gives the lengths of its own code.
+pub(crate) const ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 

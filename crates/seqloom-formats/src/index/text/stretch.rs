@@ -54,7 +54,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    fn of(text: &[u8]) -> Self {
+    pub(crate) fn of(text: &[u8]) -> Self {
         let mut sum = Self::default();
         sum.hash.update(text);
         sum.size = wrapped(text.len());

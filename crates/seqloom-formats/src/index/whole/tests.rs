@@ -1,5 +1,6 @@
 //! The text by spans is the text from the beginning, faults and all.
 
+mod guessed;
 mod remembered;
 
 use std::fs;
