@@ -139,7 +139,7 @@ def _time(path: Path, floors: Path) -> Seconds:
     rounds = [
         {
             **{name: times[0] for name, times in interleave(works, rounds=1).items()},
-            **_floors(floors, path),
+            **measure_floors(floors, path),
         }
         for _ in range(ROUNDS)
     ]
@@ -154,7 +154,7 @@ def build_floors() -> Path:
     return target / "release/examples/floors"
 
 
-def _floors(program: Path, path: Path) -> Seconds:
+def measure_floors(program: Path, path: Path) -> Seconds:
     """Measures the floors once."""
     command = [str(program), "1", "1", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -28,6 +28,7 @@ READS, LETTERS, BATCH = 1_000_000, 150, 512
 FEW = 100_000
 # As many batches as ours has made, or is making, at a time.
 IN_FLIGHT = 6
+BLOCK = 1 << 18
 ROUNDS = 3
 EPOCHS = 10
 HEAD = ("one epoch", "seconds", "reads a second", "its time / ours")
@@ -117,6 +118,15 @@ def fill(reads: int) -> None:
         arrays[number % IN_FLIGHT].fill(1)
 
 
+def _read_and_fill(path: str, reads: int) -> None:
+    """Reads the file into one block again and again, and writes as many numbers."""
+    block = bytearray(BLOCK)
+    with Path(path).open("rb", buffering=0) as file:
+        while file.readinto(block):
+            pass
+    fill(reads)
+
+
 def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
     """Our loader over a file that is read in each epoch, opened once, and held."""
     encoder = OneHot("dna")
@@ -145,6 +155,7 @@ def _whole(path: str, reads: int) -> str:
         "seqloom, stream (the file is read)": stream,
         "NumPy loop over dnaio": lambda: drain(loop(path)),
         "floor: writing as many numbers, one thread": lambda: fill(reads),
+        "floor: reading the file in blocks, too": lambda: _read_and_fill(path, reads),
         "DataLoader over dnaio, 0 workers": _torch(Records(path)),
         "DataLoader over dnaio, 2 workers": _torch(Records(path), num_workers=2),
     }

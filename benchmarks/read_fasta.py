@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks._measure import interleave
 from benchmarks._page import machine, publish, table
+from benchmarks.fastx import FLOORS, build_floors, measure_floors
 from seqloom._threads import limit_blas
 from seqloom.encode import OneHot
 from seqloom.io import open_sequences
@@ -27,6 +28,8 @@ Batches: TypeAlias = Iterator[NDArray[np.float32]]
 RECORDS, LETTERS, LINE = 40_000, 1_000, 60
 BATCH = 256
 ROUNDS = 7
+UNPACK = FLOORS["unpack"]
+FLOOR = "floor: unpacking, and writing as many numbers"
 HEAD = (
     "letters a second, one thread",
     "plain",
@@ -40,7 +43,8 @@ def main() -> None:
     """Makes a file, checks that all sides give the same batches, then times them."""
     with tempfile.TemporaryDirectory() as folder, limit_blas(1):
         plain, packed = _write(Path(folder))
-        seconds = [_time(path) for path in (plain, packed)]
+        program = build_floors()
+        seconds = [_time(path, program) for path in (plain, packed)]
     publish("read_fasta", f"{table(HEAD, _rows(*seconds))}\n\n{_notes()}")
 
 
@@ -124,11 +128,22 @@ def _record(number: int, letters: bytes) -> bytes:
     return b"\n".join([b">r%d" % number, *lines, b""])
 
 
-def _time(path: str) -> dict[str, float]:
-    """Gives the median seconds of each side on one file."""
+def _time(path: str, program: Path) -> dict[str, float]:
+    """Gives the median seconds of each side, and of the floor, on one file."""
     assert len({_digest(batches(path)) for batches in SIDES.values()}) == 1, "not the same"
     works = {name: partial(_drain, batches, path) for name, batches in SIDES.items()}
-    return {name: median(times) for name, times in interleave(works, rounds=ROUNDS).items()}
+    works[FLOOR] = _fill
+    times = {name: median(each) for name, each in interleave(works, rounds=ROUNDS).items()}
+    unpacking = [measure_floors(program, Path(path))[UNPACK] for _ in range(ROUNDS)]
+    times[FLOOR] += median(unpacking)
+    return times
+
+
+def _fill() -> None:
+    """Writes as many numbers as all batches have, into one array again and again."""
+    out = np.empty((BATCH, 4, LETTERS), np.float32)
+    for _ in range(-(-RECORDS // BATCH)):
+        out.fill(1)
 
 
 def _digest(batches: Batches) -> str:
@@ -148,7 +163,7 @@ def _drain(batches: Callable[[str], Batches], path: str) -> None:
 def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[object, ...]]:
     """Writes a row a side: its speed on both files, and ours beside it."""
     letters = RECORDS * LETTERS / 1e6
-    speeds = {name: (letters / plain[name], letters / packed[name]) for name in SIDES}
+    speeds = {name: (letters / plain[name], letters / packed[name]) for name in plain}
     ours = speeds["seqloom"]
     return [
         (name, *(f"{each:.0f} M" for each in pair), *_share(ours, pair))

@@ -376,3 +376,20 @@ def test_fasta_beside_fastq_is_an_error_that_names_both(tmp_path):
     other.write_text("@y\nACGT\n+\nIIII\n")
     with pytest.raises(FormatError, match=r"b\.fq: FASTQ, but .*a\.fa is FASTA"):
         list(SequenceStream([one, other]))
+
+
+def test_a_stream_of_letters_alone_refuses_a_quality_that_is_none(tmp_path):
+    path = tmp_path / "bad.fq"
+    path.write_bytes(b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nII\x01I\n")
+    stream = SequenceStream(str(path), encoder=OneHot("dna"))
+    with pytest.raises(FormatError, match=r"line 8"):
+        list(stream.batches(1))
+
+
+def test_a_stream_of_letters_refuses_reads_beside_records_without_qualities(tmp_path):
+    (tmp_path / "a.fa").write_text(">x\nACGT\n")
+    (tmp_path / "b.fq").write_text("@y\nACGT\n+\nIIII\n")
+    paths = [str(tmp_path / name) for name in ("a.fa", "b.fq")]
+    stream = SequenceStream(paths, encoder=OneHot("dna"))
+    with pytest.raises(FormatError, match=r"b\.fq: FASTQ, but .*a\.fa is FASTA"):
+        list(stream.batches(1))

@@ -69,6 +69,7 @@ pub(crate) struct Collect<'a> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) max_records: usize,
     pub(crate) max_bytes: usize,
+    with_qualities: bool,
     is_exhausted: bool,
 }
 
@@ -79,10 +80,11 @@ const LEAST: usize = 4096;
 const PAGE: usize = 4096;
 
 impl<'a> Collect<'a> {
-    /// Fills `batch`, whose records are forgotten.
+    /// Fills `batch`, whose records are forgotten; with qualities where it has them.
     pub(crate) fn new(batch: &'a mut Batch, max_records: usize, max_bytes: usize) -> Self {
         batch.clear();
         Self {
+            with_qualities: batch.has_qualities,
             batch,
             max_records,
             max_bytes,
@@ -190,7 +192,9 @@ impl Sink for Collect<'_> {
     }
 
     fn qualities(&mut self, qualities: &[u8]) {
-        self.append(|batch| &mut batch.qualities, qualities);
+        if self.with_qualities {
+            self.append(|batch| &mut batch.qualities, qualities);
+        }
     }
 
     fn end(&mut self) {
@@ -213,6 +217,11 @@ impl Sink for Collect<'_> {
 
     #[inline]
     fn record(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+        let qualities = if self.with_qualities {
+            qualities
+        } else {
+            &[]
+        };
         let batch = &mut *self.batch;
         let has_room = batch.headers.capacity() - batch.headers.len() >= header.len()
             && batch.data.capacity() - batch.data.len() >= letters.0.len()

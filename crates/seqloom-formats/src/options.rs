@@ -185,6 +185,8 @@ pub struct Options {
     pub expect: Option<u64>,
     /// Whether bgzip must end with the block that says so.
     pub require_eof: bool,
+    /// Whether batches have the qualities of FASTQ; they are checked in any case.
+    pub with_qualities: bool,
     /// How many threads may read, the caller's among them; with one, nothing
     /// runs ahead.
     pub threads: usize,
@@ -202,6 +204,7 @@ impl Default for Options {
             max_record: None,
             expect: None,
             require_eof: true,
+            with_qualities: true,
             threads: 1,
         }
     }

@@ -126,7 +126,7 @@ impl Reader {
                 "max_records and max_bytes must be at least 1, got 0",
             ));
         }
-        batch.has_qualities = self.format() == Format::Fastq;
+        batch.has_qualities = self.options.with_qualities && self.format() == Format::Fastq;
         let mut sink = Collect::new(batch, max_records, max_bytes);
         self.drive(&mut sink);
         sink.finish();

@@ -637,7 +637,7 @@ class SequenceReader:
         r"""
         What the file is packed in: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
         """
-    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, format: typing.Optional[builtins.str] = None, quality: builtins.str = ..., on_error: builtins.str = ..., comments: builtins.str = ..., whitespace: builtins.str = ..., ids: builtins.str = ..., max_record: typing.Optional[builtins.int] = None, expect: typing.Optional[builtins.int] = None, require_eof: builtins.bool = ..., threads: builtins.int = ..., start: typing.Optional[builtins.int] = None) -> SequenceReader:
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, format: typing.Optional[builtins.str] = None, quality: builtins.str = ..., on_error: builtins.str = ..., comments: builtins.str = ..., whitespace: builtins.str = ..., ids: builtins.str = ..., max_record: typing.Optional[builtins.int] = None, expect: typing.Optional[builtins.int] = None, require_eof: builtins.bool = ..., with_qualities: builtins.bool = ..., threads: builtins.int = ..., start: typing.Optional[builtins.int] = None) -> SequenceReader:
         r"""
         Opens `path`, or reads from `file`, a binary file object that errors
         call `path`. With `start`, a gzip file is read from that record on, by

@@ -64,6 +64,7 @@ class SequenceReader:
             expect=settings.expect,
             max_record=settings.max_record,
             require_eof=settings.require_eof,
+            with_qualities=settings.with_qualities,
             threads=thread_count(settings.num_threads),
             start=settings.start,
         )

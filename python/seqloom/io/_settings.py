@@ -43,6 +43,8 @@ class Settings:
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True
+    # Not asked of users: a stream of letters alone saves a copy.
+    with_qualities: bool = True
     num_threads: int | None = None
     start: int | None = None
 

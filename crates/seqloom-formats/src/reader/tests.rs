@@ -306,6 +306,28 @@ fn qualities_are_a_column_like_the_letters() {
     );
 }
 
+/// Reads letters without their qualities.
+fn letters_alone(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
+    let options = Options {
+        with_qualities: false,
+        ..Options::default()
+    };
+    open_as(text, 1000, &options).unwrap().read(9, 99)
+}
+
+#[test]
+fn qualities_that_nobody_wants_are_left_out() {
+    let batch = letters_alone(b"@a\nACG\n+\nIJK\n").unwrap().unwrap();
+    assert_eq!((batch.data, batch.has_qualities), (b"ACG".to_vec(), false));
+    assert!(batch.qualities.is_empty());
+}
+
+#[test]
+fn qualities_that_nobody_wants_are_checked_all_the_same() {
+    let message = letters_alone(b"@a\nACG\n+\nI K\n").unwrap_err().to_string();
+    assert!(message.contains("line 4"), "{message}");
+}
+
 #[test]
 fn a_record_longer_than_the_old_limit_of_a_piece_is_read() {
     let text = [b">a\n", &b"ACGT".repeat(1 << 20)[..]].concat();

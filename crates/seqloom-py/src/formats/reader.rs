@@ -57,7 +57,7 @@ impl SequenceReader {
     #[new]
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
         comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,
-        threads=1, start=None))]
+        with_qualities=true, threads=1, start=None))]
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
@@ -72,6 +72,7 @@ impl SequenceReader {
         max_record: Option<u64>,
         expect: Option<u64>,
         require_eof: bool,
+        with_qualities: bool,
         threads: usize,
         start: Option<u64>,
     ) -> PyResult<Self> {
@@ -86,6 +87,7 @@ impl SequenceReader {
                 max_record,
                 expect,
                 require_eof,
+                with_qualities,
                 threads,
             })
         };

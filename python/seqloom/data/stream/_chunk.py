@@ -37,6 +37,7 @@ class Source:
     batch: SequenceBatch
     _store: _native.RecordStore | None = field(init=False, default=None)
     _extents: Extents | None = field(init=False, default=None)
+    _places: NDArray[np.int64] | None = field(init=False, default=None)
     _short: NDArray[np.int64] | None = field(init=False, default=None)
 
     @property
@@ -52,14 +53,20 @@ class Source:
     def extents(self, encoder: Any) -> Extents:
         """Tells how many places the stream's encoder makes of each record."""
         if self._extents is None:
-            self._extents = Extents.of(extents_of(encoder, self.batch.sequences))
+            self._extents = Extents.of(self._counted(encoder))
         return self._extents
 
     def too_short(self, encoder: Any) -> NDArray[np.int64]:
         """Lists the records of which the stream's encoder can make nothing."""
         if self._short is None:
-            self._short = np.flatnonzero(extents_of(encoder, self.batch.sequences) < 1)
+            self._short = np.flatnonzero(self._counted(encoder) < 1)
         return self._short
+
+    def _counted(self, encoder: Any) -> NDArray[np.int64]:
+        """Counts the places of each record."""
+        if self._places is None:
+            self._places = extents_of(encoder, self.batch.sequences)
+        return self._places
 
 
 @dataclass(slots=True, eq=False)

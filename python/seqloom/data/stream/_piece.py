@@ -120,7 +120,10 @@ class Piece:
 
     def _check_lengths(self) -> None:
         """Refuses a record of which the encoder can make nothing, before augmentation."""
-        short = self.chunk.source.too_short(self.stream.encoder) - self.chunk.first
+        short = self.chunk.source.too_short(self.stream.encoder)
+        if not short.size:
+            return
+        short = short - self.chunk.first
         here = short[(short >= 0) & (short < len(self))]
         if here.size:
             raise self._too_short(int(here[0]))

@@ -54,10 +54,12 @@ class FileRange:
     num_threads: int | None = None
     size: int = field(init=False)
     total: int = field(init=False)
+    is_fastq: bool = field(init=False)
     _first: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.total = len(self.index)
+        self.is_fastq = self.index.format == "fastq"
         count = self.shard.count
         self._first = _border(self.index, self.shard.index, count)
         self.size = _border(self.index, self.shard.index + 1, count) - self._first

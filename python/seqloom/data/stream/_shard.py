@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from seqloom.data._store import check_one_kind, opened
+from seqloom.data._store import check_one_kind
 from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import Chunk, Source, sliced
+from seqloom.io._reader import SequenceReader
+from seqloom.io._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -67,6 +69,7 @@ class FilePart(Protocol):
 
     size: int
     total: int
+    is_fastq: bool
 
     def read(self, start: int) -> Iterator[Piece]:
         """Reads the part from its ``start``-th record on; then size and total are known."""
@@ -80,7 +83,7 @@ class WholeFile:
     Args:
         path: The file.
         shard: Which part.
-        options: How ``open_sequences`` reads it.
+        options: How it is read: ``Settings`` by name.
         tell: Is told what was left out.
 
     Examples:
@@ -97,11 +100,13 @@ class WholeFile:
     tell: Callable[[ReadReport], None]
     size: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
+    is_fastq: bool = field(default=False, init=False)
 
     def read(self, start: int) -> Iterator[Piece]:
         """Reads the part from its ``start``-th record on."""
         self.size = self.total = 0
-        with opened(self.path, self.options) as reader:
+        with SequenceReader(self.path, Settings(**self.options)) as reader:
+            self.is_fastq = reader.format == "fastq"
             for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
                 numbers = np.arange(self.total, self.total + len(batch))
                 rows = self.shard.mine(numbers)
@@ -130,7 +135,7 @@ def read_shard(
     for file, part in enumerate(parts):
         at = max(start, place)
         for batch, numbers in part.read(at - place):
-            kinds[paths[file]] = batch.qualities is not None
+            kinds[paths[file]] = part.is_fastq
             check_one_kind(tuple(kinds), list(kinds.values()))
             stop = at + len(batch)
             files = np.full(len(batch), file)

@@ -272,9 +272,13 @@ class SequenceStream(Resumable):
 
     def _parts(self, start: int) -> Iterator[FilePart]:
         """Finds this shard's part of each file, one after the other."""
+        options = self._options
+        if self.can_draft and self._labels is None:
+            # Nobody looks at qualities: they are checked, and not copied.
+            options = {**options, "with_qualities": False}
         for path in self.paths:
             self._check_once(path)
-            yield part_of(path, self._shard, self._options, start=start, tell=self._tell)
+            yield part_of(path, self._shard, options, start=start, tell=self._tell)
 
     def _check_once(self, path: str) -> None:
         """Refuses to read standard input a second time."""
