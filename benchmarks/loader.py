@@ -3,7 +3,7 @@
 import gc
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 from itertools import islice
@@ -12,29 +12,29 @@ from statistics import median
 from typing import Any, TypeAlias
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch.utils.data import DataLoader as TorchLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader as TorchLoader
 
+from benchmarks._loader_sides import (
+    BATCH,
+    LETTERS,
+    Indexed,
+    Records,
+    fill,
+    loop,
+    read_and_fill,
+)
 from benchmarks._measure import interleave
 from benchmarks._page import machine, publish, table
 from seqloom.data import DataLoader, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 
-Batch: TypeAlias = NDArray[np.float32]
 Epoch: TypeAlias = Callable[[], object]
 
-READS, LETTERS, BATCH = 1_000_000, 150, 512
+READS = 1_000_000
 FEW = 100_000
-# As many batches as ours has made, or is making, at a time.
-IN_FLIGHT = 6
-BLOCK = 1 << 18
 ROUNDS = 3
 EPOCHS = 10
 HEAD = ("one epoch", "seconds", "reads a second", "its time / ours")
-# What each letter looks like, for whoever encodes read by read.
-CODES = np.zeros((256, 4), np.float32)
-CODES[[*b"ACGT"], range(4)] = 1
 
 
 def main(reads: int = READS, few: int = FEW) -> None:
@@ -62,69 +62,6 @@ def write(folder: Path, reads: int) -> str:
                 for i, (row, score) in enumerate(rows)
             )
     return str(path)
-
-
-class Records(IterableDataset[Any]):
-    """dnaio's records, one-hot, as a PyTorch user writes it; workers take turns."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __iter__(self) -> Iterator[Any]:
-        info: Any = torch.utils.data.get_worker_info()
-        first, step = (0, 1) if info is None else (info.id, info.num_workers)
-        with import_module("dnaio").open(self.path, open_threads=0) as file:
-            for record in islice(file, first, None, step):
-                yield one_hot(record.sequence)
-
-
-class Indexed(Dataset[Any]):
-    """pyfastx's random access, one-hot."""
-
-    def __init__(self, path: str, count: int) -> None:
-        self.path, self.count = path, count
-        self._file: Any = None
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __getitem__(self, index: int) -> Any:
-        if self._file is None:
-            self._file = import_module("pyfastx").Fastq(self.path)
-        return one_hot(self._file[index].seq)
-
-
-def one_hot(letters: str) -> Any:
-    """Encodes one read by a table."""
-    return torch.from_numpy(CODES[np.frombuffer(letters.encode(), np.uint8)].T)
-
-
-def loop(path: str) -> Iterator[Batch]:
-    """The quickest loop that was found: dnaio, one join and four comparisons a batch."""
-    out = np.empty((BATCH, 4, LETTERS), np.float32)
-    with import_module("dnaio").open(path, open_threads=0) as file:
-        while part := [record.sequence for record in islice(file, BATCH)]:
-            letters = np.frombuffer("".join(part).encode(), np.uint8).reshape(-1, LETTERS)
-            rows = out[: len(part)]
-            for channel, letter in enumerate(b"ACGT"):
-                np.equal(letters, letter, out=rows[:, channel])
-            yield rows
-
-
-def fill(reads: int) -> None:
-    """Writes as many numbers as an epoch has, into arrays that are used again."""
-    arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
-    for number in range(-(-reads // BATCH)):
-        arrays[number % IN_FLIGHT].fill(1)
-
-
-def _read_and_fill(path: str, reads: int) -> None:
-    """Reads the file into one block again and again, and writes as many numbers."""
-    block = bytearray(BLOCK)
-    with Path(path).open("rb", buffering=0) as file:
-        while file.readinto(block):
-            pass
-    fill(reads)
 
 
 def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
@@ -155,7 +92,7 @@ def _whole(path: str, reads: int) -> str:
         "seqloom, stream (the file is read)": stream,
         "NumPy loop over dnaio": lambda: drain(loop(path)),
         "floor: writing as many numbers, one thread": lambda: fill(reads),
-        "floor: reading the file in blocks, too": lambda: _read_and_fill(path, reads),
+        "floor: reading the file in blocks, too": lambda: read_and_fill(path, reads),
         "DataLoader over dnaio, 0 workers": _torch(Records(path)),
         "DataLoader over dnaio, 2 workers": _torch(Records(path), num_workers=2),
     }

@@ -133,3 +133,16 @@ def test_what_stands_before_a_foreign_letter_is_handed_out_first(tmp_path, worke
     with pytest.raises(LetterError, match=r"record 40 \(bad\), line 82, byte .*: expected"):
         found.extend(batch["id"][0] for batch in loader)
     assert found == [f"r{i}" for i in range(0, 40, 4)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_augmentation_set_after_the_loader_was_made_holds_from_the_next_epoch(
+    tmp_path, workers
+):
+    path = tmp_path / "a.fq"
+    path.write_text("@a\nAACC\n+\nIIII\n@b\nGGTT\n+\nIIII\n")
+    stream = SequenceStream(path, encoder=OneHot("dna"))
+    loader = DataLoader(stream, 2, num_workers=workers)
+    plain = next(iter(loader))["inputs"]
+    stream.augment = lambda letters, key, *, quality: (letters[::-1], quality[::-1])
+    assert np.array_equal(next(iter(loader))["inputs"], plain[:, :, ::-1])

@@ -393,3 +393,44 @@ def test_a_stream_of_letters_refuses_reads_beside_records_without_qualities(tmp_
     stream = SequenceStream(paths, encoder=OneHot("dna"))
     with pytest.raises(FormatError, match=r"b\.fq: FASTQ, but .*a\.fa is FASTA"):
         list(stream.batches(1))
+
+
+def backwards(letters, key, *, quality):
+    """An augmentation that must be given qualities."""
+    return letters[::-1], quality[::-1]
+
+
+@pytest.fixture
+def reads(tmp_path):
+    """Two reads whose letters are other ones backwards."""
+    path = tmp_path / "reads.fq"
+    path.write_text("@a\nAACC\n+\nIIII\n@b\nGGTT\n+\nIIII\n")
+    return SequenceStream(path, encoder=OneHot("dna"))
+
+
+def spelled(batch):
+    return "".join("ACGT"[code] for code in batch["inputs"][0].argmax(0))
+
+
+def test_an_augmentation_set_in_mid_epoch_leaves_the_epoch_as_it_began(reads):
+    batches = reads.batches(1)
+    next(batches)
+    reads.augment = backwards
+    assert spelled(next(batches)) == "GGTT"
+
+
+def test_an_augmentation_set_in_mid_epoch_is_given_qualities_in_the_next(reads):
+    next(reads.batches(1))
+    reads.augment = backwards
+    assert [spelled(batch) for batch in reads.batches(1)] == ["CCAA", "TTGG"]
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_shard_of_reads_of_two_kinds_of_packing_is_the_datasets(tmp_path, part):
+    text = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(200)).encode()
+    (tmp_path / "a.fq").write_bytes(text)
+    (tmp_path / "b.fq.bz2").write_bytes(bz2.compress(text.replace(b"@r", b"@s")))
+    paths = [str(tmp_path / name) for name in ("a.fq", "b.fq.bz2")]
+    whole = SequenceDataset(paths, encoder=OneHot("dna"))
+    for batch in SequenceStream(paths, encoder=OneHot("dna")).shard(part, 2).batches(30):
+        np.testing.assert_equal(batch, whole.batch(np.array(batch["ordinal"])))

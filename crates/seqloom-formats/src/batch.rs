@@ -217,11 +217,7 @@ impl Sink for Collect<'_> {
 
     #[inline]
     fn record(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
-        let qualities = if self.with_qualities {
-            qualities
-        } else {
-            &[]
-        };
+        let qualities = if self.with_qualities { qualities } else { &[] };
         let batch = &mut *self.batch;
         let has_room = batch.headers.capacity() - batch.headers.len() >= header.len()
             && batch.data.capacity() - batch.data.len() >= letters.0.len()

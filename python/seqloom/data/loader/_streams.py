@@ -233,6 +233,8 @@ class _Made:
         """Gives what lets such threads begin with a batch, and then waits for it."""
 
         def started(piece: Any) -> Callable[[], Any]:
+            if not piece.stream.can_draft:  # `augment` was set after the loader was made
+                return partial(self, piece)
             begin = piece.drafter(**self._columns.options).begin
             wait = begin(maker, piece.chunk.rows)
             return lambda: self.finish(wait())

@@ -39,7 +39,7 @@ class FileRange:
     Args:
         index: The file's index.
         shard: Which part.
-        num_threads: How many threads may unpack; None takes as many as there are.
+        options: How a gzip file is unpacked: ``Settings`` by name.
 
     Examples:
         >>> from pathlib import Path
@@ -51,7 +51,7 @@ class FileRange:
 
     index: SequenceIndex
     shard: Shard
-    num_threads: int | None = None
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
     size: int = field(init=False)
     total: int = field(init=False)
     is_fastq: bool = field(init=False)
@@ -74,7 +74,7 @@ class FileRange:
         """Opens a gzip file at a record: a part of it is unpacked once, in order."""
         if self.index.compression != "gzip":
             return None
-        settings = Settings(num_threads=self.num_threads, start=first)
+        settings = Settings(**self.options, start=first)
         try:
             return SequenceReader(self.index.path, settings)
         except FormatError:
@@ -126,16 +126,15 @@ def part_of(
 ) -> FilePart:
     """Chooses how a shard's part of a file is read; all shards choose the same."""
     whole = WholeFile(path, shard, options, tell)
-    threads = options.get("num_threads")
     # What may be left out, or is judged by its qualities, must be read from the start.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
         index = _ready_index(path) if start else None
-        return whole if index is None else FileRange(index, shard, threads)
+        return whole if index is None else FileRange(index, shard, options)
     if compression_of(path) not in _SEEKABLE:
         return whole
-    return FileRange(index_of(path, threads), shard, threads)
+    return FileRange(index_of(path, options.get("num_threads")), shard, options)
 
 
 def _ready_index(path: str) -> SequenceIndex | None:

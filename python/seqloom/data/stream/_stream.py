@@ -261,21 +261,25 @@ class SequenceStream(Resumable):
 
     def _pieces(self, cursor: Cursor, n: int, *, ahead: bool = False) -> Iterator[Piece]:
         """Reads, shuffles and cuts what is left of an epoch."""
+        # What is set in mid-epoch holds from the next on: this one is read for what is now.
+        begun = copy.copy(self)
         windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.place)
-        chunks = read_shard(self._parts(start), self.paths, start)
+        chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
         if ahead:
             chunks = read_ahead(chunks, 1)
         labelled = self._labelled(windows.shuffle(chunks, cursor.place))
         for chunk in in_sizes(labelled, _always(n)):
-            yield Piece(self, chunk, cursor.epoch)
+            yield Piece(begun, chunk, cursor.epoch)
 
-    def _parts(self, start: int) -> Iterator[FilePart]:
-        """Finds this shard's part of each file, one after the other."""
-        options = self._options
+    def _reading(self) -> dict[str, Any]:
+        """Says how files are read; qualities that nobody looks at are not copied."""
         if self.can_draft and self._labels is None:
-            # Nobody looks at qualities: they are checked, and not copied.
-            options = {**options, "with_qualities": False}
+            return {**self._options, "with_qualities": False}
+        return self._options
+
+    def _parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
+        """Finds this shard's part of each file, one after the other."""
         for path in self.paths:
             self._check_once(path)
             yield part_of(path, self._shard, options, start=start, tell=self._tell)
