@@ -131,7 +131,9 @@ def _record(number: int, letters: bytes) -> bytes:
 def _time(path: str, program: Path) -> dict[str, float]:
     """Gives the median seconds of each side, and of the floor, on one file."""
     assert len({_digest(batches(path)) for batches in SIDES.values()}) == 1, "not the same"
-    works = {name: partial(_drain, batches, path) for name, batches in SIDES.items()}
+    works: dict[str, Callable[[], None]] = {
+        name: partial(_drain, batches, path) for name, batches in SIDES.items()
+    }
     works[FLOOR] = _fill
     times = {name: median(each) for name, each in interleave(works, rounds=ROUNDS).items()}
     unpacking = [measure_floors(program, Path(path))[UNPACK] for _ in range(ROUNDS)]

@@ -135,6 +135,11 @@ def test_what_stands_before_a_foreign_letter_is_handed_out_first(tmp_path, worke
     assert found == [f"r{i}" for i in range(0, 40, 4)]
 
 
+def backwards(letters, key, *, quality):
+    """An augmentation that must be given qualities."""
+    return letters[::-1], quality[::-1]
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_augmentation_set_after_the_loader_was_made_holds_from_the_next_epoch(
     tmp_path, workers
@@ -144,5 +149,5 @@ def test_an_augmentation_set_after_the_loader_was_made_holds_from_the_next_epoch
     stream = SequenceStream(path, encoder=OneHot("dna"))
     loader = DataLoader(stream, 2, num_workers=workers)
     plain = next(iter(loader))["inputs"]
-    stream.augment = lambda letters, key, *, quality: (letters[::-1], quality[::-1])
+    stream.augment = backwards
     assert np.array_equal(next(iter(loader))["inputs"], plain[:, :, ::-1])
