@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from statistics import median
@@ -82,7 +83,13 @@ def speeds(
             for side, each in crew.items():
                 seconds = each.ask("seconds", NETWORKS[network].steps)
                 found[side]["seconds"].append(seconds)
+                time.sleep(REST)
     return found
+
+
+# Seconds between two turns: OpenBLAS's threads look for work for a while after their last,
+# on a processor that the next side would need.
+REST = 0.3
 
 
 def memory(side: str, network: str, threads: int) -> int:
