@@ -3,6 +3,13 @@
 //! Two-bit codes are moved as they are, up to 32 in one instruction; what decodes whole lines
 //! then decodes these.
 
+#[cfg(target_arch = "x86_64")]
+use std::hint::black_box;
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
+#[cfg(target_arch = "x86_64")]
+use std::time::{Duration, Instant};
+
 /// The bytes of a line that are looked at together.
 const STEP: usize = 8;
 
@@ -101,7 +108,7 @@ impl Kept {
 
     #[cfg(target_arch = "x86_64")]
     fn line(&self, line: &[u8], out: &mut [u8]) {
-        match seqloom_core::simd::avx2() {
+        match seqloom_core::simd::avx2().filter(|_| *IS_QUICK) {
             Some(simd) => simd.vectorize(
                 #[inline(always)]
                 || self.moved(line, out, |word, mask| extract_at_once(simd, word, mask)),
@@ -164,9 +171,47 @@ fn extract_at_once(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     }
 }
 
+/// Whether the instruction is quicker than the loop. On AMD's processors before Zen 3 it is a
+/// routine of up to some hundred steps (microcode). Both are timed once, in microseconds.
+#[cfg(target_arch = "x86_64")]
+static IS_QUICK: LazyLock<bool> = LazyLock::new(|| {
+    seqloom_core::simd::avx2().is_some_and(|simd| {
+        let at_once = simd.vectorize(
+            #[inline(always)]
+            || least(|word, mask| extract_at_once(simd, word, mask)),
+        );
+        at_once < least(extract)
+    })
+});
+
+/// The least time in which some words are gone through.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn least(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
+    let once = |_| {
+        let start = Instant::now();
+        let moved = (0..WORDS).fold(black_box(u64::MAX), |word, _| {
+            extract(word, black_box(EVERY_OTHER)) | !EVERY_OTHER
+        });
+        black_box(moved);
+        start.elapsed()
+    };
+    (0..ROUNDS).map(once).min()
+}
+
+/// How many words are gone through, and how often, before one way is chosen.
+#[cfg(target_arch = "x86_64")]
+const WORDS: usize = 64;
+#[cfg(target_arch = "x86_64")]
+const ROUNDS: usize = 9;
+/// A mask that keeps every other place.
+#[cfg(target_arch = "x86_64")]
+const EVERY_OTHER: u64 = 0x3333_3333_3333_3333;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn codes(line: &[u8], count: usize) -> Vec<u8> {
         (0..count)
@@ -206,8 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn bits_are_moved_alike_without_the_instruction() {
+    fn the_loop_moves_bits_together() {
         assert_eq!(extract(0b11_10_01_00, 0b11_00_11_11), 0b11_01_00);
         assert_eq!(extract(u64::MAX, u64::MAX), u64::MAX);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    proptest! {
+        #[test]
+        fn the_instruction_and_the_loop_move_the_same_bits(word: u64, places: u32) {
+            let kept = (0..32).filter(|place| places >> place & 1 == 1);
+            let mask = kept.fold(0, |mask, place| mask | 3 << (2 * place));
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                prop_assert_eq!(extract_at_once(simd, word, mask), extract(word, mask));
+            }
+        }
     }
 }
