@@ -1,6 +1,6 @@
 import pytest
 
-from seqloom._threads import _cores, _quota, thread_count
+from seqloom._threads import _quota, core_count, thread_count
 from seqloom.errors import ArgumentError
 
 VARIABLES = (
@@ -65,4 +65,4 @@ def test_the_quota_of_old_control_groups_is_read(tmp_path):
 def test_half_a_core_is_one_thread(monkeypatch):
     monkeypatch.setattr("seqloom._threads._own_groups", lambda: ["group"])
     monkeypatch.setattr("seqloom._threads._quota", lambda _: 0.5)
-    assert _cores.__wrapped__() == 1
+    assert core_count.__wrapped__() == 1

@@ -66,7 +66,7 @@ def thread_count(num_threads: int | None = None) -> int:
     for name in _VARIABLES:
         if value := os.environ.get(name):
             return _count_of(name, value)
-    return _cores()
+    return core_count()
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def _count_of(name: str, value: str) -> int:
 
 
 @cache
-def _cores() -> int:
+def core_count() -> int:
     """Counts the cores that the scheduler and the quota leave to this process."""
     allowed = _allowed_cores()
     quotas = [quota for folder in _own_groups() if (quota := _quota(folder)) is not None]

@@ -168,7 +168,8 @@ class SequenceBatches(NumberedItems):
             self.encoder,
             store,
             records.extents(self.encoder),
-            lambda rows: self._about(rows, 0) | self._labels_of(rows),
+            # A copy: who changes it must not change the ids.
+            lambda rows: self._about(rows.copy(), 0) | self._labels_of(rows),
             lambda rows, error: self._explained(rows, 0, error),
             Shape(length, multiple),
             records.kept,

@@ -68,7 +68,7 @@ class Drafter:
         encoder: Turns letters into numbers.
         store: Ids and letters.
         extents: How many places the encoder makes of each record of the store.
-        about: Lists what else a batch has, by positions.
+        about: Lists what else a batch has, by positions; it shares no memory with them.
         explain: Adds to an error where the letter stands, by positions.
         shape: How many places a batch has.
         kept: Which record of the store each position is; None where they are the same.
@@ -185,8 +185,7 @@ class Drafter:
         return {
             "id": Ids(texts, rows.size),
             "inputs": memory.view(self._dtype).reshape(rows.size, *plan.row),
-            # A copy: who changes it must not change the ids.
-            **self.about(plan.positions.copy()),
+            **self.about(plan.positions),
             "lengths": plan.lengths,
             **self.extents.mask(plan.lengths, plan.places),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -101,19 +101,17 @@ class StreamLabels:
             skip=skip,
         )
 
-    def give(
-        self, chunks: Iterator[Chunk], paths: tuple[str, ...], report: dict[str, Any]
-    ) -> Iterator[Chunk]:
+    def give(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
         """Gives records their labels; those without one are an error, or left out."""
         for chunk in chunks:
             labels, has_label = self._of(chunk.batch)
             kept = np.flatnonzero(has_label)
             if kept.size < len(chunk):
-                self._check(chunk, paths, int((~has_label).argmax()))
+                self._check(chunk, int((~has_label).argmax()))
                 report["unlabelled"] += len(chunk) - kept.size
             part = chunk if kept.size == len(chunk) else chunk.take(kept)
             if kept.size:
-                yield replace(part, labels=labels)
+                yield part.apart(labels=labels)
 
     def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Finds labels, and which records have one."""
@@ -153,10 +151,10 @@ class StreamLabels:
             f"the function of labels gave {name!r}, which is none of the classes ({known})"
         )
 
-    def _check(self, chunk: Chunk, paths: tuple[str, ...], row: int) -> None:
+    def _check(self, chunk: Chunk, row: int) -> None:
         """Refuses a record that has no label, unless it is to be left out."""
         if not self.skip:
-            path, record = paths[int(chunk.files[row])], int(chunk.records[row])
+            path, record = chunk.source.place(chunk.start + row)
             raise LabelError(
                 f"{path}: record {record} ({chunk.batch[row].id}) has no label; leave such "
                 'records out with unlabelled="skip"'

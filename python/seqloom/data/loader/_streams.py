@@ -231,12 +231,19 @@ class _Made:
 
     def beginner(self, maker: _native.BatchMaker) -> Callable[[Any], Callable[[], Any]]:
         """Gives what lets such threads begin with a batch, and then waits for it."""
+        # What was read at once becomes several batches: it is prepared for all of them.
+        source: Any = None
+        drafter: Any = None
 
         def started(piece: Any) -> Callable[[], Any]:
+            nonlocal source, drafter
             if not piece.stream.can_draft:  # `augment` was set after the loader was made
                 return partial(self, piece)
-            begin = piece.drafter(**self._columns.options).begin
-            wait = begin(maker, piece.chunk.rows)
+            piece.check()
+            if piece.chunk.source is not source:
+                source = piece.chunk.source
+                drafter = piece.drafter(**self._columns.options)
+            wait = drafter.begin(maker, piece.chunk.rows)
             return lambda: self.finish(wait())
 
         return started

@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.data._extent import Extents, extents_of
+from seqloom.data._ids import ids_of
 from seqloom.io import SequenceBatch
 from seqloom.io._rows import join
 
@@ -20,25 +21,42 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """Records that were read at once.
+    """Records that were read at once, and where each of them stands.
 
     What is asked of all of them is found out once, for all the batches that they become.
 
     Args:
         batch: The records.
+        paths: The stream's files.
+        ordinals: Where each stands among the records of all files.
+        files: The number of each one's file.
+        records: Where each stands in its file.
+        places: Where each stands in the stream.
+        labels: Each one's label, where there are labels.
 
     Examples:
         >>> from seqloom._ragged import Ragged
         >>> rows = Ragged.from_list(["a", "b"])
-        >>> Source(SequenceBatch(rows, rows)).store[1]
+        >>> numbers = np.arange(2)
+        >>> Source(SequenceBatch(rows, rows), ("a.fa",), *4 * [numbers]).store[1]
         ('b', b'b', None)
     """
 
     batch: SequenceBatch
+    paths: tuple[str, ...]
+    ordinals: NDArray[np.int64]
+    files: NDArray[np.int64]
+    records: NDArray[np.int64]
+    places: NDArray[np.int64]
+    labels: NDArray[Any] | None = None
     _store: _native.RecordStore | None = field(init=False, default=None)
     _extents: Extents | None = field(init=False, default=None)
-    _places: NDArray[np.int64] | None = field(init=False, default=None)
+    _counts: NDArray[np.int64] | None = field(init=False, default=None)
     _short: NDArray[np.int64] | None = field(init=False, default=None)
+
+    def whole(self) -> Chunk:
+        """All records, in their order."""
+        return Chunk(self, 0, self.ordinals.size)
 
     @property
     def store(self) -> _native.RecordStore:
@@ -62,50 +80,60 @@ class Source:
             self._short = np.flatnonzero(self._counted(encoder) < 1)
         return self._short
 
+    def place(self, row: int) -> tuple[str, int]:
+        """Finds the file that a record comes from, and its number there."""
+        return self.paths[int(self.files[row])], int(self.records[row])
+
+    def name(self, row: int) -> str:
+        """Reads the id of a record."""
+        return ids_of(self.batch.headers[row : row + 1])[0]
+
     def _counted(self, encoder: Any) -> NDArray[np.int64]:
         """Counts the places of each record."""
-        if self._places is None:
-            self._places = extents_of(encoder, self.batch.sequences)
-        return self._places
+        if self._counts is None:
+            self._counts = extents_of(encoder, self.batch.sequences)
+        return self._counts
 
 
 @dataclass(slots=True, eq=False)
 class Chunk:
-    """Some records of a stream, in the order in which it hands them out.
+    """Neighbouring records of a source, in the order in which a stream hands them out.
 
     Args:
-        source: Where the records are, neighbours among others.
-        first: The first of them there.
-        ordinals: Where each stands among the records of all files.
-        files: The number of each one's file.
-        records: Where each stands in its file.
-        places: Where each stands in the stream.
-        labels: Each one's label, where there are labels.
+        source: The records, and others before and behind them.
+        start: The first of them there.
+        stop: The one behind the last.
 
     Examples:
         >>> from seqloom._ragged import Ragged
         >>> rows = Ragged.from_list(["a", "b"])
-        >>> numbers = np.arange(2)
-        >>> chunk = Chunk(Source(SequenceBatch(rows, rows)), 0, *4 * [numbers])
+        >>> source = Source(SequenceBatch(rows, rows), ("a.fa",), *4 * [rows.lengths])
+        >>> chunk = source.whole()
         >>> chunk.take(np.array([1])).batch.ids
         ['b']
     """
 
     source: Source
-    first: int
-    ordinals: NDArray[np.int64]
-    files: NDArray[np.int64]
-    records: NDArray[np.int64]
-    places: NDArray[np.int64]
-    labels: NDArray[Any] | None = None
+    start: int
+    stop: int
 
     def __len__(self) -> int:
-        return self.ordinals.size
+        return self.stop - self.start
 
     @property
     def rows(self) -> NDArray[np.int64]:
         """Which of the source's records these are."""
-        return np.arange(self.first, self.first + len(self))
+        return np.arange(self.start, self.stop)
+
+    @property
+    def ordinals(self) -> NDArray[np.int64]:
+        """Where each stands among the records of all files."""
+        return self.source.ordinals[self.start : self.stop]
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where each stands in the stream."""
+        return self.source.places[self.start : self.stop]
 
     @property
     def batch(self) -> SequenceBatch:
@@ -113,48 +141,39 @@ class Chunk:
         whole = self.source.batch
         if len(whole) == len(self):
             return whole
-        return sliced(whole, slice(self.first, self.first + len(self)))
+        return sliced(whole, slice(self.start, self.stop))
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
-        """Copies some records; where they stand in the stream is what they are put at."""
-        return Chunk(
-            Source(self.batch.take(rows)),
-            0,
-            self.ordinals[rows],
-            self.files[rows],
-            self.records[rows],
-            self.places[rows],
-            None if self.labels is None else self.labels[rows],
-        )
+        """Copies some records, counted from the first of these."""
+        columns = _columns(self.source, rows + self.start)
+        return Source(self.batch.take(rows), self.source.paths, **columns).whole()
 
     def cut(self, start: int, stop: int) -> Chunk:
-        """Takes neighbouring records without a copy."""
-        part = slice(start, stop)
-        return Chunk(
-            self.source,
-            self.first + start,
-            self.ordinals[part],
-            self.files[part],
-            self.records[part],
-            self.places[part],
-            None if self.labels is None else self.labels[part],
-        )
+        """Takes neighbouring records without a copy, counted from the first of these."""
+        return Chunk(self.source, self.start + start, self.start + stop)
+
+    def apart(self, **changed: NDArray[Any]) -> Chunk:
+        """Makes a source of these records alone, some of its columns replaced."""
+        columns = _columns(self.source, slice(self.start, self.stop)) | changed
+        return Source(self.batch, self.source.paths, **columns).whole()
+
+
+def _columns(source: Source, rows: NDArray[np.int64] | slice) -> dict[str, NDArray[Any]]:
+    """Takes what says where some records stand, and their labels where there are any."""
+    names = ("ordinals", "files", "records", "places", "labels")
+    columns = {name: getattr(source, name) for name in names}
+    return {name: each[rows] for name, each in columns.items() if each is not None}
 
 
 def join_chunks(chunks: list[Chunk]) -> Chunk:
     """Puts chunks end to end."""
     if len(chunks) == 1:
         return chunks[0]
-    labels = [chunk.labels for chunk in chunks if chunk.labels is not None]
-    return Chunk(
-        Source(join([chunk.batch for chunk in chunks])),
-        0,
-        np.concatenate([chunk.ordinals for chunk in chunks]),
-        np.concatenate([chunk.files for chunk in chunks]),
-        np.concatenate([chunk.records for chunk in chunks]),
-        np.concatenate([chunk.places for chunk in chunks]),
-        np.concatenate(labels) if labels else None,
-    )
+    first = chunks[0].source
+    parts = [_columns(chunk.source, slice(chunk.start, chunk.stop)) for chunk in chunks]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    batch = join([chunk.batch for chunk in chunks])
+    return Source(batch, first.paths, **columns).whole()
 
 
 def in_sizes(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:

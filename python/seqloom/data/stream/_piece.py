@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._key import Key
@@ -13,8 +14,9 @@ from seqloom.data._ids import Ids, ids_of
 from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
+    from seqloom.data._drafter import Rows
     from seqloom.data._store import Letters
-    from seqloom.data.stream._chunk import Chunk
+    from seqloom.data.stream._chunk import Chunk, Source
     from seqloom.data.stream._stream import SequenceStream
     from seqloom.encode._base import SequenceEncoder
 
@@ -59,44 +61,43 @@ class Piece:
 
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
         """Makes the columns of the batch."""
+        self.check()
         if self.stream.can_draft:
-            drafter = self.drafter(**shape)
-            return drafter.make(self.chunk.rows, num_threads)
+            return self.drafter(**shape).make(self.chunk.rows, num_threads)
         letters = self._letters(num_threads)
         names = ids_of(self.chunk.batch.headers)
         batch: dict[str, Any] = {"id": Ids.of(names)}
+        about = _about(self.chunk.source, self.chunk.rows)
         if self.stream.encoder is None:
-            return batch | plain(letters) | self._about()
+            return batch | plain(letters) | about
         encoded = self._encoded(letters, names, num_threads=num_threads, **shape)
         batch["inputs"] = encoded.pop("inputs")
-        return batch | self._about() | encoded
+        return batch | about | encoded
+
+    def check(self) -> None:
+        """Refuses a record of which the encoder can make nothing, before augmentation."""
+        chunk, encoder = self.chunk, self.stream.encoder
+        if encoder is None:
+            return
+        short = chunk.source.too_short(encoder)
+        if not short.size:
+            return
+        here = short[(short >= chunk.start) & (short < chunk.stop)]
+        if here.size:
+            raise _too_short(chunk.source, int(here[0]))
 
     def drafter(self, *, length: int | None = None, multiple: int = 1) -> Drafter:
-        """Prepares for the batch that threads make without the interpreter."""
+        """Prepares for the source's batches, which threads make without the interpreter."""
         source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
-        self._check_lengths()
         return Drafter(
             encoder,
             source.store,
             source.extents(encoder),
-            lambda _: self._about(),
-            lambda _, error: self._explained(error),
+            partial(_about, source),
+            partial(_explained, source),
             Shape(length, multiple),
             stays=False,
         )
-
-    def _about(self) -> dict[str, Any]:
-        """Says where records come from, and their labels where there are any."""
-        chunk = self.chunk
-        about: dict[str, Any] = {"file": self._files(), "ordinal": chunk.ordinals}
-        return about if chunk.labels is None else about | {"label": chunk.labels}
-
-    def _files(self) -> list[str]:
-        """Names the files that records come from."""
-        paths, files = self.stream.paths, self.chunk.files
-        if len(paths) == 1:
-            return [paths[0]] * files.size
-        return [paths[file] for file in files.tolist()]
 
     def _letters(self, num_threads: int) -> Letters:
         """Takes letters, augmented where that is asked for."""
@@ -111,44 +112,54 @@ class Piece:
         self, letters: Letters, names: list[str], **options: Any
     ) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""
-        encoder = self.stream.encoder
-        self._check_lengths()
+        chunk, stream = self.chunk, self.stream
         try:
-            return encoded_columns(encoder, letters, names, **options)
+            return encoded_columns(stream.encoder, letters, names, **options)
         except LetterError as error:
-            raise self._explained(error) from None
+            is_changed = stream.augment is not None
+            raise _explained(
+                chunk.source, chunk.rows, error, is_changed=is_changed
+            ) from None
 
-    def _check_lengths(self) -> None:
-        """Refuses a record of which the encoder can make nothing, before augmentation."""
-        short = self.chunk.source.too_short(self.stream.encoder)
-        if not short.size:
-            return
-        short = short - self.chunk.first
-        here = short[(short >= 0) & (short < len(self))]
-        if here.size:
-            raise self._too_short(int(here[0]))
 
-    def _explained(self, error: LetterError) -> LetterError:
-        """Adds to an error where in its file the letter stands, if the encoder says."""
-        row = error.record
-        if row is None:
-            return error
-        name = ids_of(self.chunk.batch.headers)[row]
-        is_changed = self.stream.augment is not None
-        return in_file(error, self._place(row), name, augmented=is_changed)
+def _about(source: Source, rows: Rows) -> dict[str, Any]:
+    """Says where records come from, and their labels where there are any."""
+    about: dict[str, Any] = {
+        "file": _files(source, rows),
+        "ordinal": source.ordinals[rows],
+    }
+    return about if source.labels is None else about | {"label": source.labels[rows]}
 
-    def _place(self, row: int) -> tuple[str, int]:
-        """Finds where a record comes from."""
-        return self.stream.paths[int(self.chunk.files[row])], int(self.chunk.records[row])
 
-    def _too_short(self, row: int) -> FormatError:
-        """Says that there is nothing to encode."""
-        path, record = self._place(row)
-        name = ids_of(self.chunk.batch.headers)[row]
-        letters = int(self.chunk.batch.sequences.lengths[row])
-        return FormatError(
-            f"{path}: record {record} ({name}): {letters} letters are too few for "
-            "the encoder",
-            path=path,
-            record=record,
-        )
+def _files(source: Source, rows: Rows) -> list[str]:
+    """Names the files that records come from."""
+    if len(source.paths) == 1:
+        return [source.paths[0]] * rows.size
+    return [source.paths[file] for file in source.files[rows].tolist()]
+
+
+def _explained(
+    source: Source,
+    rows: Rows,
+    error: LetterError,
+    *,
+    is_changed: bool = False,
+) -> LetterError:
+    """Adds to an error where in its file the letter stands, if the encoder says."""
+    if error.record is None:
+        return error
+    row = int(rows[error.record])
+    where, name = source.place(row), source.name(row)
+    return in_file(error, where, name, augmented=is_changed)
+
+
+def _too_short(source: Source, row: int) -> FormatError:
+    """Says that there is nothing to encode."""
+    path, record = source.place(row)
+    letters = int(source.batch.sequences.lengths[row])
+    return FormatError(
+        f"{path}: record {record} ({source.name(row)}): {letters} letters are too few for "
+        "the encoder",
+        path=path,
+        record=record,
+    )

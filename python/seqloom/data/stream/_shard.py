@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.data._store import check_one_kind
 from seqloom.data.loader._state import whole_number
-from seqloom.data.stream._chunk import Chunk, Source, sliced
+from seqloom.data.stream._chunk import Source, sliced
 from seqloom.io._reader import SequenceReader
 from seqloom.io._settings import Settings
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data.stream._chunk import Chunk
     from seqloom.io import ReadReport, SequenceBatch
 
     Piece = tuple[SequenceBatch, NDArray[np.int64]]
@@ -140,7 +141,8 @@ def read_shard(
             stop = at + len(batch)
             files = np.full(len(batch), file)
             places = np.arange(at, stop)
-            yield Chunk(Source(batch), 0, numbers + ordinal, files, numbers, places)
+            ordinals = numbers + ordinal
+            yield Source(batch, paths, ordinals, files, numbers, places).whole()
             at = stop
         place += part.size
         ordinal += part.total

@@ -303,7 +303,7 @@ class SequenceStream(Resumable):
         """Gives records their labels, where there are any."""
         if self._labels is None:
             return chunks
-        return self._labels.give(chunks, self.paths, self.report)
+        return self._labels.give(chunks, self.report)
 
     def _identity(self) -> dict[str, Any]:
         """Names what a state belongs to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,4 +75,4 @@ class Windows:
     def _mixed(self, window: Chunk, number: int) -> Chunk:
         """Orders one window."""
         mixed = window.take(permutation(len(window), self.key.fold(number)))
-        return replace(mixed, places=np.array(window.places))
+        return mixed.apart(places=np.array(window.places))
