@@ -50,6 +50,9 @@ struct State<J> {
     finished: VecDeque<Option<J>>,
     first: u64,
     closed: bool,
+    /// Who sleeps: waking nobody would be a call of the system, too.
+    idle_threads: usize,
+    idle_owners: usize,
 }
 
 impl<J: Job> Crew<J> {
@@ -61,6 +64,8 @@ impl<J: Job> Crew<J> {
                 finished: VecDeque::new(),
                 first: 0,
                 closed: false,
+                idle_threads: 0,
+                idle_owners: 0,
             }),
             for_owner: Condvar::new(),
             for_threads: Condvar::new(),
@@ -98,8 +103,11 @@ impl<J: Job> Crew<J> {
         let number = state.end();
         state.finished.push_back(None);
         state.waiting.push_back((number, job));
+        let is_heard = state.idle_threads > 0;
         drop(state);
-        self.board.for_threads.notify_one();
+        if is_heard {
+            self.board.for_threads.notify_one();
+        }
     }
 
     /// Takes the next job in order; nothing where none is pending. Instead of
@@ -118,7 +126,9 @@ impl<J: Job> Crew<J> {
                 state.finish(number, job);
                 continue;
             }
+            state.idle_owners += 1;
             state = wait(&self.board.for_owner, state);
+            state.idle_owners -= 1;
         }
     }
 }
@@ -150,8 +160,13 @@ impl<J: Job> Board<J> {
         while let Some((number, mut job)) = self.next() {
             let tool = tool.get_or_insert_with(|| job.tool());
             work(&mut job, tool);
-            self.lock().finish(number, job);
-            self.for_owner.notify_one();
+            let mut state = self.lock();
+            state.finish(number, job);
+            let is_heard = state.idle_owners > 0;
+            drop(state);
+            if is_heard {
+                self.for_owner.notify_one();
+            }
         }
     }
 
@@ -161,7 +176,9 @@ impl<J: Job> Board<J> {
             if let Some(found) = state.waiting.pop_front() {
                 return Some(found);
             }
+            state.idle_threads += 1;
             state = wait(&self.for_threads, state);
+            state.idle_threads -= 1;
         }
         None
     }
