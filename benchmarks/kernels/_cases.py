@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.tensor._networks import NETWORKS
 
 Arrays = list[np.ndarray]
+K = 6  # letters of a k-mer
 SEQUENCES = (120, 256, 200, 64, 256, 180, 248, 96)  # the lengths of a packed batch
 
 
@@ -129,6 +130,10 @@ def _joined(rng: Draw, rows: int, width: int) -> Arrays:
     return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
 
 
+def _letters(rng: Draw, reads: int, length: int) -> Arrays:
+    return [np.frombuffer(b"ACGT", np.uint8)[rng.below(4, reads, length)]]
+
+
 FAMILIES: dict[str, Callable[..., Arrays]] = {
     "softmax": _each,
     "cross_entropy": _labelled,
@@ -147,6 +152,8 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
     "attention_varlen": _packed,
     "attention": _heads,
     "fused": _joined,
+    "one_hot": _letters,
+    "kmer": _letters,
 }
 
 
@@ -192,4 +199,6 @@ def cases() -> list[Case]:
         *_each_of(("attention", "attention_grad"), (1, 8, 2048, 64)),
         *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320)),
         *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (4096, 2048)),
+        *_each_of(("one_hot", "kmer_tokens", "kmer_counts"), (512, 150)),
+        *_each_of(("one_hot", "kmer_tokens", "kmer_counts"), (64, 4096)),
     ]

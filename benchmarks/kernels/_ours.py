@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.kernels._cases import SEQUENCES, Case, draw
+from benchmarks.kernels._cases import SEQUENCES, Case, K, draw
 from seqloom import Key
+from seqloom._ragged import Ragged
+from seqloom.encode import Kmer, OneHot
 from seqloom.nn import functional as F
 from seqloom.tensor import backend, compile as compile_step, exp, sqrt
 
@@ -161,6 +163,17 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
     return centred / spread * weight + bias
 
 
+def _encoded(encoder: OneHot | Kmer) -> Make:
+    """Letters, which are one array and the places where reads begin, as numbers."""
+
+    def make(b: Any, _: Case, letters: np.ndarray) -> Work:
+        reads, length = letters.shape
+        rows = Ragged(letters.reshape(-1), np.arange(reads + 1) * length)
+        return lambda: encoder.batch(rows, num_threads=b.threads)
+
+    return make
+
+
 CONVOLUTIONS = ("conv1d", "conv2d")
 WORKS: dict[str, Make] = {
     "softmax": _on("softmax", 0),
@@ -194,4 +207,7 @@ WORKS: dict[str, Make] = {
     "fused_gelu": _compiled(_gelu_chain),
     "fused_chain": _compiled(_chain),
     "fused_norm": _compiled(_norm_chain),
+    "one_hot": _encoded(OneHot("dna")),
+    "kmer_tokens": _encoded(Kmer(K)),
+    "kmer_counts": _encoded(Kmer(K, counts=True)),
 }

@@ -76,13 +76,15 @@ def _mean(name: str, rows: list[list[str]]) -> list[str]:
 def _notes() -> str:
     """Says what was measured."""
     return (
-        "The least of rounds in which the sides take turns, each in a process of its own "
-        "that sleeps meanwhile; a result is new memory at each call, as both libraries "
-        "make it. The results are compared before they are timed. Axes: (rows, width); "
-        "batch norm (n, channels, places); max pool the same and its window; convolution "
-        "(n, channels, outputs, window, places); attention (n, heads, places, depth); "
-        "embedding (rows, ids, width). Torch's functions are those that its engine calls, "
-        "its AdamW the fused one. The floor is the greater of two: torch copies as many "
-        "bytes as the kernel reads and writes; torch multiplies square matrices with as "
+        "The least of rounds in which the sides take turns, each in a process of its "
+        "own that sleeps meanwhile; a result is new memory at each call, as both "
+        "libraries make it. The results are compared before they are timed. Axes: "
+        "(rows, width); batch norm (n, channels, places); max pool the same and its "
+        "window; convolution (n, channels, outputs, window, places); attention (n, "
+        "heads, places, depth); embedding (rows, ids, width); one hot and k-mers of six "
+        "letters (reads, letters), which torch does not test for foreign letters as we "
+        "do. Torch's functions are those that its engine calls, its AdamW the fused "
+        "one. The floor is the greater of two: torch copies as many bytes as the kernel "
+        "reads and writes; torch multiplies square matrices with as "
         f"many operations.\n\n{machine('numpy', 'torch', 'seqloom')}"
     )
