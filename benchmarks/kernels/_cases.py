@@ -152,8 +152,7 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
     "attention_varlen": _packed,
     "attention": _heads,
     "fused": _joined,
-    "one_hot": _letters,
-    "kmer": _letters,
+    "encode": _letters,
 }
 
 
@@ -199,6 +198,6 @@ def cases() -> list[Case]:
         *_each_of(("attention", "attention_grad"), (1, 8, 2048, 64)),
         *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320)),
         *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (4096, 2048)),
-        *_each_of(("one_hot", "kmer_tokens", "kmer_counts"), (512, 150)),
-        *_each_of(("one_hot", "kmer_tokens", "kmer_counts"), (64, 4096)),
+        *_each_of(("encode_one_hot", "encode_kmers", "encode_kmer_counts"), (512, 150)),
+        *_each_of(("encode_one_hot", "encode_kmers", "encode_kmer_counts"), (64, 4096)),
     ]

@@ -207,7 +207,7 @@ WORKS: dict[str, Make] = {
     "fused_gelu": _compiled(_gelu_chain),
     "fused_chain": _compiled(_chain),
     "fused_norm": _compiled(_norm_chain),
-    "one_hot": _encoded(OneHot("dna")),
-    "kmer_tokens": _encoded(Kmer(K)),
-    "kmer_counts": _encoded(Kmer(K, counts=True)),
+    "encode_one_hot": _encoded(OneHot("dna")),
+    "encode_kmers": _encoded(Kmer(K)),
+    "encode_kmer_counts": _encoded(Kmer(K, counts=True)),
 }

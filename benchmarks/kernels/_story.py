@@ -32,7 +32,8 @@ def _table(threads: int) -> str:
     finally:
         for side in sides.values():
             side.close()
-    head = (f"{HEAD[0]}, {threads} threads", *HEAD[1:])
+    named = {1: "one thread", 2: "two threads"}[threads]
+    head = (f"{HEAD[0]}, {named}", *HEAD[1:])
     means = [_mean(name, list(each)) for name, each in groupby(rows, _family)]
     return "\n\n".join([table(head, rows), table(("geometric mean", "ratio"), means)])
 

@@ -277,7 +277,7 @@ WORKS: dict[str, Make] = {
     **dict.fromkeys(("attention_grad", "attention_masked_grad"), _attention_grad),
     "attention_varlen": _varlen,
     "attention_varlen_grad": _varlen_grad,
-    "one_hot": _one_hot,
-    "kmer_tokens": _on(_words, 0),
-    "kmer_counts": _counts,
+    "encode_one_hot": _one_hot,
+    "encode_kmers": _on(_words, 0),
+    "encode_kmer_counts": _counts,
 }
