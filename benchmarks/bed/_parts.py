@@ -2,18 +2,31 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave
+from benchmarks._measure import interleave, read_blocks
 from benchmarks.bed import _sides
 from benchmarks.bed._files import File
+from benchmarks.bed._sides import Side
+from benchmarks.bed._whole import KINDS, THREADS, touch
 from seqloom.data import GenotypeDataset
 
-HEAD = ("part of a file, 1 thread, ms", "seqloom", "bed_reader", "bed_reader / ours")
+HEAD = (
+    "part of a file, ms",
+    "seqloom",
+    "bed_reader",
+    "all blocks alone",
+    "first touch alone",
+    "bed_reader / ours",
+)
+Floors: TypeAlias = Mapping[str, Callable[[], object]]
+
+NO_FLOORS: Floors = MappingProxyType({})
 ROUNDS = 7
 SAMPLES = 256
 CALLS = 50  # of one variant, in a row
@@ -25,39 +38,54 @@ def rows(file: File) -> list[Sequence[object]]:
     subset = tuple(
         rng.permutation(n)[:m] for n, m in zip(file.shape, (1000, 5000), strict=True)
     )
-    parts: dict[str, tuple[Any, str, str]] = {
-        f"random {len(subset[0]):,} x {len(subset[1]):,}, {dtype} {order}": (
-            subset,
-            dtype,
-            order,
-        )
-        for dtype in ("int8", "float32")
-        for order in "FC"
-    }
-    parts["one variant, int8"] = np.s_[:, file.shape[1] // 2], "int8", "F"
-    parts["one individual, int8"] = np.s_[file.shape[0] // 2, :], "int8", "F"
-    return [[f"{file}: {name}", *_times(file, part)] for name, part in parts.items()]
+    chosen = [
+        (f"random 1,000 x {len(subset[1]):,}", subset, kind, threads)
+        for threads in THREADS
+        for kind in KINDS
+    ]
+    single = [
+        ("one variant", np.s_[:, file.shape[1] // 2], ("int8", "F"), 1),
+        ("one individual", np.s_[file.shape[0] // 2, :], ("int8", "F"), 1),
+    ]
+    return [_row(file, part) for part in [*chosen, *single]]
 
 
-def _times(file: File, part: tuple[Any, str, str]) -> Sequence[str]:
-    """Checks that both agree, then times them in turn."""
-    index, dtype, order = part
+def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[object]:
+    """Checks that both agree, then times them in turn, and what every reader must do."""
+    name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
-    ours = _sides.ours(file, 1, **options)
-    theirs = _sides.bed_reader(file, 1, **options)
-    assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
+    ours = _sides.ours(file, threads, **options)
+    theirs = _sides.bed_reader(file, threads, **options)
+    read = ours()
+    assert np.array_equal(read, theirs(), equal_nan=True), "the sides do not agree"
+    title = f"{file}: {name}, {dtype} {order}, {threads} thread{'s' * (threads > 1)}"
+    if isinstance(index[0], np.ndarray):
+        floors = _floors(file, read.nbytes)
+        return [title, *compared(ours, theirs, rounds=ROUNDS, floors=floors)]
     calls = CALLS if isinstance(index[1], int) else 1
-    return compared(ours, theirs, rounds=ROUNDS, calls=calls)
+    return [title, *_without_floors(compared(ours, theirs, rounds=ROUNDS, calls=calls))]
+
+
+def _floors(file: File, size: int) -> Floors:
+    """Gives what a reader does besides decoding: the file's blocks and new memory."""
+    return {"blocks": lambda: read_blocks(file.path), "touch": lambda: touch(size, 1)}
+
+
+def _without_floors(figures: Sequence[str]) -> Sequence[str]:
+    """Leaves the columns of the floors empty."""
+    *times, ratio = figures
+    return [*times, "", "", ratio]
 
 
 def compared(
-    ours: Callable[[], object], theirs: Callable[[], object], *, rounds: int, calls: int = 1
+    ours: Side, theirs: Side, *, rounds: int, calls: int = 1, floors: Floors = NO_FLOORS
 ) -> Sequence[str]:
-    """Gives both medians of a call in milliseconds, and their ratio."""
-    sides = {"ours": _repeated(ours, calls), "theirs": _repeated(theirs, calls)}
+    """Gives both medians of a call in milliseconds, those of the floors, and the ratio."""
+    sides = {"ours": _repeated(ours, calls), "theirs": _repeated(theirs, calls), **floors}
     seconds = interleave(sides, rounds=rounds)
-    one, other = (1e3 * median(seconds[name]) / calls for name in sides)
-    return f"{one:.3f}", f"{other:.3f}", f"**{other / one:.1f}**"
+    one, other = (1e3 * median(seconds[name]) / calls for name in ("ours", "theirs"))
+    lowest = [f"{1e3 * median(seconds[name]):.3f}" for name in floors]
+    return [f"{one:.3f}", f"{other:.3f}", *lowest, f"**{other / one:.1f}**"]
 
 
 def _repeated(work: Callable[[], object], calls: int) -> Callable[[], object]:
@@ -79,4 +107,4 @@ def samples(file: File) -> tuple[Sequence[object], float]:
         theirs = _sides.bed_reader(file, 1, index=(picks, slice(None)), order="C")
         assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
         name = f"{file}: {SAMPLES} random samples, float32, by the copy"
-        return [name, *compared(ours, theirs, rounds=3)], copied
+        return [name, *_without_floors(compared(ours, theirs, rounds=3))], copied

@@ -11,11 +11,13 @@
 //! ```
 //!
 //! [`mod@row`] decodes places that lie end to end; [`mod@pick`] moves some places of a line
-//! together; [`mod@column`] decodes one place of many lines. [`mod@count`] and [`mod@hardy`] say
+//! together; [`mod@choose`] decodes some places in any order; [`mod@column`] decodes one place
+//! of many lines. [`mod@count`] and [`mod@hardy`] say
 //! how often each genotype occurs, and whether that is a surprise. [`mod@each`] decodes lines by
 //! a table for each place; [`mod@transpose`] turns lines into places; [`mod@repack`] picks codes
 //! of a line in any order.
 
+pub mod choose;
 pub mod column;
 pub mod count;
 pub mod each;

@@ -3,10 +3,15 @@
 use std::ops::Range;
 
 use super::value::code;
+#[cfg(target_arch = "x86_64")]
+use super::x86;
 use super::{Genotype, Table};
 
 /// So many bytes of a line are turned together.
 pub const WIDTH: usize = 16;
+
+/// Some bytes of some lines.
+pub(super) type Square = [[u8; WIDTH]; WIDTH];
 
 /// Turns the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
 /// stand at `out[b * lines + l]`.
@@ -15,21 +20,49 @@ pub const WIDTH: usize = 16;
 ///
 /// If `out` is no whole number of lines' bytes, or they lie behind the lines' ends.
 pub fn turn(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = seqloom_core::simd::avx2() {
+        return simd.vectorize(
+            #[inline(always)]
+            || {
+                turn_by(
+                    #[inline(always)]
+                    |square| x86::flip(simd, square),
+                    lines,
+                    (stride, first),
+                    out,
+                );
+            },
+        );
+    }
+    turn_by(flip, lines, (stride, first), out);
+}
+
+/// Turns with a way to turn a square.
+#[inline(always)]
+fn turn_by(
+    flip: impl Fn(Square) -> Square,
+    lines: &[u8],
+    (stride, first): (usize, usize),
+    out: &mut [u8],
+) {
     let count = lines.len() / stride.max(1);
     let width = out.len() / count.max(1);
     for (group, out) in out.chunks_mut(WIDTH * count.max(1)).enumerate() {
         let start = first + group * WIDTH;
-        turn_group(
-            lines,
-            stride,
-            start..(start + WIDTH).min(first + width),
-            out,
-        );
+        let bytes = start..(start + WIDTH).min(first + width);
+        turn_group(&flip, (lines, stride), bytes, out);
     }
 }
 
 /// Turns at most sixteen bytes of each line.
-fn turn_group(lines: &[u8], stride: usize, bytes: Range<usize>, out: &mut [u8]) {
+#[inline(always)]
+fn turn_group(
+    flip: &impl Fn(Square) -> Square,
+    (lines, stride): (&[u8], usize),
+    bytes: Range<usize>,
+    out: &mut [u8],
+) {
     let count = lines.len() / stride;
     let whole = if bytes.len() == WIDTH {
         count / WIDTH * WIDTH
@@ -37,11 +70,8 @@ fn turn_group(lines: &[u8], stride: usize, bytes: Range<usize>, out: &mut [u8]) 
         0
     };
     for top in (0..whole).step_by(WIDTH) {
-        square(
-            &lines[top * stride + bytes.start..],
-            stride,
-            (&mut out[top..], count),
-        );
+        let lines = &lines[top * stride + bytes.start..];
+        square(flip, (lines, stride), (&mut out[top..], count));
     }
     for line in whole..count {
         let bytes = &lines[line * stride..][bytes.clone()];
@@ -50,23 +80,33 @@ fn turn_group(lines: &[u8], stride: usize, bytes: Range<usize>, out: &mut [u8]) 
     }
 }
 
-/// Sixteen bytes of sixteen lines, by halves, quarters, eighths and sixteenths.
-fn square(lines: &[u8], stride: usize, (out, count): (&mut [u8], usize)) {
+/// Sixteen bytes of sixteen lines.
+#[inline(always)]
+fn square(
+    flip: &impl Fn(Square) -> Square,
+    (lines, stride): (&[u8], usize),
+    (out, count): (&mut [u8], usize),
+) {
     let mut rows = [[0_u8; WIDTH]; WIDTH];
     for (row, line) in rows.iter_mut().zip(lines.chunks(stride)) {
         row.copy_from_slice(&line[..WIDTH]);
     }
-    for _ in 0..WIDTH.ilog2() {
-        rows = shuffled(&rows);
-    }
-    for (row, out) in rows.iter().zip(out.chunks_mut(count)) {
+    for (row, out) in flip(rows).iter().zip(out.chunks_mut(count)) {
         out[..WIDTH].copy_from_slice(row);
     }
 }
 
+/// Turns a square by halves, quarters, eighths and sixteenths.
+pub(super) fn flip(mut square: Square) -> Square {
+    for _ in 0..WIDTH.ilog2() {
+        square = shuffled(&square);
+    }
+    square
+}
+
 /// A perfect shuffle of all 256 bytes: four of them turn the square.
 #[inline(always)]
-fn shuffled(rows: &[[u8; WIDTH]; WIDTH]) -> [[u8; WIDTH]; WIDTH] {
+fn shuffled(rows: &Square) -> Square {
     let mut out = [[0; WIDTH]; WIDTH];
     let (upper, lower) = rows.split_at(WIDTH / 2);
     for (pair, (upper, lower)) in out.chunks_exact_mut(2).zip(upper.iter().zip(lower)) {
@@ -111,6 +151,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_instructions_turn_a_square_as_the_loop_does() {
+        let Some(simd) = seqloom_core::simd::avx2() else {
+            return;
+        };
+        let byte = |at: usize| (at * 7919).to_le_bytes()[1];
+        let square = std::array::from_fn(|row| std::array::from_fn(|at| byte(row * WIDTH + at)));
+        let turned = simd.vectorize(|| x86::flip(simd, square));
+        assert_eq!(turned, flip(square));
+        assert_eq!(turned[3][5], square[5][3]);
     }
 
     #[test]

@@ -16,6 +16,9 @@ const STEP: usize = 8;
 /// So many bytes behind the last line must be there: they are looked at, and not used.
 pub const SLACK: usize = STEP;
 
+/// So many places in a step are many.
+const MANY: usize = 6;
+
 /// The places of a line that are kept: ascending, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
@@ -92,22 +95,15 @@ impl Kept {
         self.count.div_ceil(4)
     }
 
-    /// Moves the codes of lines of `stride` bytes, which lie end to end with [`SLACK`] more
-    /// bytes behind the last, together: the lines of `out` have [`Kept::stride`] bytes.
-    ///
-    /// # Panics
-    ///
-    /// If there is no room for them.
-    pub fn compact(&self, lines: &[u8], stride: usize, out: &mut [u8]) {
-        let count = (lines.len() - SLACK) / stride.max(1);
-        for line in 0..count {
-            let from = &lines[line * stride..];
-            self.line(from, &mut out[line * self.stride()..][..self.stride()]);
-        }
+    /// Whether whole words are moved quickly, and hold many of the places.
+    pub fn is_quick(&self) -> bool {
+        is_quick() && self.steps.len() * MANY <= self.count
     }
 
+    /// Moves the codes of a line, with [`SLACK`] more bytes behind it, together into `out`,
+    /// which has [`Kept::stride`] bytes.
     #[cfg(target_arch = "x86_64")]
-    fn line(&self, line: &[u8], out: &mut [u8]) {
+    pub fn line(&self, line: &[u8], out: &mut [u8]) {
         match seqloom_core::simd::avx2().filter(|_| *IS_QUICK) {
             Some(simd) => simd.vectorize(
                 #[inline(always)]
@@ -117,8 +113,10 @@ impl Kept {
         }
     }
 
+    /// Moves the codes of a line, with [`SLACK`] more bytes behind it, together into `out`,
+    /// which has [`Kept::stride`] bytes.
     #[cfg(not(target_arch = "x86_64"))]
-    fn line(&self, line: &[u8], out: &mut [u8]) {
+    pub fn line(&self, line: &[u8], out: &mut [u8]) {
         self.moved(line, out, extract);
     }
 
@@ -184,6 +182,14 @@ static IS_QUICK: LazyLock<bool> = LazyLock::new(|| {
     })
 });
 
+/// Whether there is such an instruction, and it is quick.
+fn is_quick() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return seqloom_core::simd::avx2().is_some() && *IS_QUICK;
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// The least time in which some words are gone through.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -235,8 +241,10 @@ mod tests {
             (0..200).map(|i| i * 7919 % 400).collect(),
         ] {
             let (kept, ranks) = Kept::new(&positions);
-            let mut out = vec![0; 3 * kept.stride() + SLACK];
-            kept.compact(&lines, stride, &mut out);
+            let mut out = vec![0; 3 * kept.stride()];
+            for (line, out) in out.chunks_exact_mut(kept.stride().max(1)).enumerate() {
+                kept.line(&lines[line * stride..], out);
+            }
             for line in 0..3 {
                 let all = codes(&lines[line * stride..], 400);
                 let found = codes(&out[line * kept.stride()..], kept.len());

@@ -5,6 +5,7 @@ use pulp::x86::V3;
 use seqloom_core::simd;
 
 use super::Table;
+use super::column::{Square, WIDTH};
 use super::value::kernels::Kernels;
 
 /// Runs work where this machine has AVX2; else nothing is done.
@@ -176,4 +177,28 @@ fn double_columns(
         *out = double(simd, table, avx2._mm256_srl_epi32(pairs, shift));
     }
     4 * words.len().min(outs.len())
+}
+
+/// Turns a square: eight registers hold two rows each, eight lines apart. Three perfect
+/// shuffles turn the eight rows of either half; then the halves are joined.
+#[inline(always)]
+pub(super) fn flip(simd: V3, square: Square) -> Square {
+    let (avx, avx2) = (simd.avx, simd.avx2);
+    let mut pairs = [avx._mm256_setzero_si256(); WIDTH / 2];
+    for (row, pair) in pairs.iter_mut().enumerate() {
+        let upper = avx._mm256_castsi128_si256(cast(square[row]));
+        *pair = avx2._mm256_inserti128_si256::<1>(upper, cast(square[row + WIDTH / 2]));
+    }
+    for _ in 0..3 {
+        let before = pairs;
+        for at in 0..WIDTH / 4 {
+            let (one, other) = (before[at], before[at + WIDTH / 4]);
+            pairs[2 * at] = avx2._mm256_unpacklo_epi8(one, other);
+            pairs[2 * at + 1] = avx2._mm256_unpackhi_epi8(one, other);
+        }
+    }
+    for pair in &mut pairs {
+        *pair = avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(*pair);
+    }
+    cast(pairs)
 }

@@ -8,9 +8,10 @@ use std::ops::Range;
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, Table, column};
 
-use super::gather::Gather;
+use super::Picks;
+use super::gather::{Gather, Places};
 use super::read::Request;
-use super::shares::{self, Bytes};
+use super::shares::{self, Bytes, Row};
 use super::source::Source;
 
 /// So many bytes of a file are turned together, and at least so many lines.
@@ -23,9 +24,6 @@ const SHARE: usize = 1 << 18;
 /// So many rows of the result are written together.
 const STRIP: usize = 4 * column::WIDTH;
 
-/// A row of the result, and the place it is of.
-type Row<'a, T> = (usize, &'a mut [T]);
-
 /// Fills `out`, in which a row is a place and has a number for each line.
 pub(super) fn read<T: Genotype>(
     source: &impl Source,
@@ -36,19 +34,19 @@ pub(super) fn read<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source.stride(), &request.places);
-    let mut rows = rows(&gather, out, count);
+    let gather = Gather::new(source, &request.places, Places::kept);
+    let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
     let lines = (BLOCK / gather.width().max(1) / LINES * LINES)
         .max(LINES)
         .min(count);
-    let mut bytes = Bytes::take(lines * gather.stride())?;
+    let mut bytes = Bytes::take(lines * stride)?;
     for first in (0..count).step_by(lines) {
         let part = first..count.min(first + lines);
-        let block = &mut bytes.all()[..part.len() * gather.stride()];
-        fetch(source, request, (&gather, first), block)?;
+        let block = &mut bytes.all()[..part.len() * stride];
+        fetch(&gather, &request.lines, (first, stride), block)?;
         let block = Block {
             lines: block,
-            stride: gather.stride(),
+            stride,
             part,
         };
         block.write(&request.table, &mut rows)?;
@@ -56,38 +54,85 @@ pub(super) fn read<T: Genotype>(
     Ok(())
 }
 
+/// The bytes from one line of a block to the next.
+fn stride(gather: &Gather<'_, impl Source>) -> usize {
+    match &gather.places {
+        Places::Kept(kept, _) => kept.stride(),
+        _ => gather.width(),
+    }
+}
+
 /// The rows of the result, in the order of their places.
-fn rows<'a, T>(gather: &Gather, out: &'a mut [T], count: usize) -> Vec<Row<'a, T>> {
+fn rows<'a, T>(
+    gather: &Gather<'_, impl Source>,
+    out: &'a mut [T],
+    count: usize,
+) -> Vec<Row<'a, T>> {
     let rows = out.chunks_exact_mut(count);
-    let Some(ranks) = gather.ranks() else {
-        return (gather.first()..).zip(rows).collect();
-    };
-    let mut rows: Vec<_> = ranks.iter().copied().zip(rows).collect();
-    rows.sort_by_key(|(place, _)| *place);
-    rows
+    match &gather.places {
+        Places::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
+        Places::From(first) => (*first..).zip(rows).collect(),
+        _ => rows.enumerate().collect(),
+    }
 }
 
 /// Fetches a block, share by share.
-fn fetch<T: Genotype>(
-    source: &impl Source,
-    request: &Request<T>,
-    (gather, first): (&Gather, usize),
+fn fetch(
+    gather: &Gather<'_, impl Source>,
+    lines: &Picks,
+    (first, stride): (usize, usize),
     block: &mut [u8],
 ) -> Result<()> {
-    let stride = gather.stride();
-    let share = (SHARE / gather.width().max(1)).max(1);
-    shares::chunks(
-        block,
-        share * stride,
-        || (),
-        |(), number, out| {
-            let (start, lines) = (first + number * share, out.len() / stride);
-            let runs = request.lines.runs(start..start + lines);
-            let mut bytes = Bytes::take(gather.size(lines))?;
-            out.copy_from_slice(gather.fetch(source, &runs, bytes.all())?);
-            Ok(())
-        },
-    )
+    let share = (SHARE / (gather.width() * gather.spread(lines)).max(1)).max(1);
+    match lines {
+        Picks::Range(range) => {
+            let start = range.start + first;
+            let fill = |(): &mut (), number: usize, out: &mut [u8]| {
+                consecutive(gather, start + number * share, stride, out)
+            };
+            shares::chunks(block, share * stride, || (), fill)
+        }
+        Picks::Some(lines) => {
+            let slots = block.chunks_exact_mut(stride);
+            let mut slots = shares::rows(&lines[first..][..slots.len()], slots);
+            let fill = |(): &mut (), _, slots: &mut [Row<'_, u8>]| some(gather, slots);
+            shares::chunks(&mut slots, share, || (), fill)
+        }
+    }
+}
+
+/// Fetches lines that follow each other.
+fn consecutive(
+    gather: &Gather<'_, impl Source>,
+    first: usize,
+    stride: usize,
+    out: &mut [u8],
+) -> Result<()> {
+    let Places::Kept(kept, _) = &gather.places else {
+        return gather.fetch(first, out);
+    };
+    let (count, width) = (out.len() / stride, gather.width());
+    let mut bytes = Bytes::take(gather.room(count))?;
+    let fetched = bytes.all();
+    gather.fetch(first, &mut fetched[..count * width])?;
+    let lines = (0..count).map(|line| &fetched[line * width..]);
+    let slots = lines.zip(out.chunks_exact_mut(stride));
+    slots.for_each(|(line, slot)| kept.line(line, slot));
+    Ok(())
+}
+
+/// Fetches some lines in the order of the file, wherever they are wanted.
+fn some(gather: &Gather<'_, impl Source>, slots: &mut [Row<'_, u8>]) -> Result<()> {
+    let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
+    let mut bytes = Bytes::take(gather.room_of(&numbers))?;
+    let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
+    lines
+        .zip(slots)
+        .for_each(|(line, (_, slot))| match &gather.places {
+            Places::Kept(kept, _) => kept.line(line, slot),
+            _ => slot.copy_from_slice(&line[..slot.len()]),
+        });
+    Ok(())
 }
 
 /// Some lines, in memory.

@@ -1,15 +1,18 @@
 //! A line of the file becomes a line of the result.
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::{Genotype, row};
+use seqloom_encode::genotype::{Genotype, Table, column, row};
 
-use super::gather::Gather;
+use super::Picks;
+use super::gather::{Gather, Places};
 use super::read::Request;
-use super::shares::{self, Bytes};
+use super::shares::{self, Bytes, Row};
 use super::source::Source;
 
 /// So many bytes of a file are read at once.
 const SHARE: usize = 1 << 18;
+/// At most so many lines, if some are picked or some of their places.
+const LINES: usize = 1 << 12;
 
 /// Fills `out`, line by line.
 pub(super) fn read<T: Genotype>(
@@ -21,44 +24,116 @@ pub(super) fn read<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source.stride(), &request.places);
-    let widest = gather.width().max(row * size_of::<T>() / 4).max(1);
-    let share = (SHARE / widest).clamp(1, request.lines.len());
-    shares::chunks(out, share * row, Vec::new, |scratch, number, out| {
-        let first = number * share;
-        let runs = request.lines.runs(first..first + out.len() / row);
-        let mut bytes = Bytes::take(gather.size(out.len() / row))?;
-        let codes = gather.fetch(source, &runs, bytes.all())?;
-        for (codes, out) in codes.chunks(gather.stride()).zip(out.chunks_exact_mut(row)) {
-            line(&gather, codes, request, scratch, out);
-        }
+    let gather = Gather::new(source, &request.places, Places::chosen);
+    let widest = (gather.width() * gather.spread(&request.lines)).max(row * size_of::<T>() / 4);
+    let share = (SHARE / widest.max(1)).clamp(1, request.lines.len());
+    match &request.lines {
+        Picks::Range(range) => consecutive(&gather, request, (range.start, share), out),
+        Picks::Some(lines) => some(&gather, request, (lines, share.min(LINES)), out),
+    }
+}
+
+/// Decodes lines that follow each other, from one on.
+fn consecutive<T: Genotype>(
+    gather: &Gather<'_, impl Source>,
+    request: &Request<T>,
+    (start, share): (usize, usize),
+    out: &mut [T],
+) -> Result<()> {
+    let (row, width) = (request.places.len(), gather.width());
+    shares::chunks(
+        out,
+        share * row,
+        Scratch::default,
+        |scratch, number, out| {
+            let count = out.len() / row;
+            let mut bytes = Bytes::take(gather.room(count))?;
+            let fetched = bytes.all();
+            gather.fetch(start + number * share, &mut fetched[..count * width])?;
+            let lines = (0..count).map(|line| &fetched[line * width..]);
+            decode(
+                gather,
+                request,
+                lines.zip(out.chunks_exact_mut(row)),
+                scratch,
+            );
+            Ok(())
+        },
+    )
+}
+
+/// Decodes lines in the order of the file, wherever they are wanted.
+fn some<T: Genotype>(
+    gather: &Gather<'_, impl Source>,
+    request: &Request<T>,
+    (lines, share): (&[usize], usize),
+    out: &mut [T],
+) -> Result<()> {
+    let mut rows = shares::rows(lines, out.chunks_exact_mut(request.places.len()));
+    shares::chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
+        let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
+        let mut bytes = Bytes::take(gather.room_of(&numbers))?;
+        let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
+        let rows = rows.iter_mut().map(|(_, row): &mut Row<'_, T>| &mut **row);
+        decode(gather, request, lines.zip(rows), scratch);
         Ok(())
     })
 }
 
-/// Decodes a line; `scratch` is memory that is used again.
-fn line<T: Genotype>(
-    gather: &Gather,
-    codes: &[u8],
+/// Memory that is used again.
+struct Scratch<T> {
+    numbers: Vec<T>,
+    codes: Vec<u8>,
+    turned: Vec<[u8; column::WIDTH]>,
+}
+
+impl<T> Default for Scratch<T> {
+    fn default() -> Self {
+        Self {
+            numbers: Vec::new(),
+            codes: Vec::new(),
+            turned: Vec::new(),
+        }
+    }
+}
+
+/// Decodes lines, each into a row.
+fn decode<'a, T: Genotype>(
+    gather: &Gather<'_, impl Source>,
     request: &Request<T>,
+    lines: impl Iterator<Item = (&'a [u8], &'a mut [T])>,
+    scratch: &mut Scratch<T>,
+) {
+    match &gather.places {
+        Places::From(first) => lines.for_each(|(line, out)| {
+            let place = (&line[first / 4..], first % 4);
+            straight(place, &request.table, &mut scratch.numbers, out);
+        }),
+        Places::Kept(kept, _) => lines.for_each(|(line, out)| {
+            scratch.codes.resize(kept.stride(), 0);
+            kept.line(line, &mut scratch.codes);
+            row::decode(&scratch.codes, &request.table, out);
+        }),
+        Places::Chosen(chosen) => {
+            let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
+            let lines = (&lines[..], gather.width());
+            chosen.decode(lines, &request.table, &mut rows, &mut scratch.turned);
+        }
+    }
+}
+
+/// Decodes places that lie end to end, of which the first is not always the first of a byte.
+fn straight<T: Genotype>(
+    (codes, skipped): (&[u8], usize),
+    table: &Table<T>,
     scratch: &mut Vec<T>,
     out: &mut [T],
 ) {
-    let codes = &codes[gather.first() / 4..];
-    let skipped = gather.first() % 4;
-    match gather.ranks() {
-        None if skipped == 0 => row::decode(codes, &request.table, out),
-        None => {
-            scratch.resize(skipped + out.len(), T::MISSING);
-            row::decode(codes, &request.table, scratch);
-            out.copy_from_slice(&scratch[skipped..]);
-        }
-        Some(ranks) => {
-            scratch.resize(4 * gather.stride(), T::MISSING);
-            row::decode(codes, &request.table, scratch);
-            for (out, rank) in out.iter_mut().zip(ranks) {
-                *out = scratch[*rank];
-            }
-        }
+    if skipped == 0 {
+        row::decode(codes, table, out);
+    } else {
+        scratch.resize(skipped + out.len(), T::MISSING);
+        row::decode(codes, table, scratch);
+        out.copy_from_slice(&scratch[skipped..]);
     }
 }

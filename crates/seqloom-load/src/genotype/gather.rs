@@ -3,40 +3,62 @@
 use std::ops::Range;
 
 use seqloom_core::Result;
+use seqloom_encode::genotype::choose::Chosen;
 use seqloom_encode::genotype::pick::{Kept, SLACK};
 
 use super::Picks;
+use super::picks::runs;
 use super::source::{Source, window};
 
-/// What becomes of each line before it is decoded.
-pub(super) struct Gather {
-    /// The bytes of a line that are fetched.
+/// The lines of a source, and the bytes of them that are fetched.
+pub(super) struct Gather<'s, S> {
+    source: &'s S,
     window: Range<usize>,
-    /// Places that are moved together; none where all of the window's stay.
-    kept: Option<Kept>,
-    /// Which of the places comes when; none where they come one after the other.
-    ranks: Option<Vec<usize>>,
-    /// The first place, counted from the first byte that is fetched.
-    first: usize,
+    /// Which places of a fetched line are wanted.
+    pub(super) places: Places,
 }
 
-impl Gather {
-    pub(super) fn new(stride: usize, places: &Picks) -> Self {
-        let window = window(stride, &places.hull());
+/// Places of a line.
+pub(super) enum Places {
+    /// All from one on.
+    From(usize),
+    /// Some, which are moved together; and which of them comes when, if not in their order.
+    Kept(Kept, Option<Vec<usize>>),
+    /// Some, each by itself.
+    Chosen(Chosen),
+}
+
+impl Places {
+    /// Places that are moved together.
+    pub(super) fn kept(positions: &[usize]) -> Self {
+        let (kept, ranks) = Kept::new(positions);
+        Self::Kept(kept, ranks)
+    }
+
+    /// Places that are moved together only if they ascend and are not far from each other.
+    pub(super) fn chosen(positions: &[usize]) -> Self {
+        match Kept::new(positions) {
+            (kept, None) if kept.is_quick() => Self::Kept(kept, None),
+            _ => Self::Chosen(Chosen::new(positions)),
+        }
+    }
+}
+
+impl<'s, S: Source> Gather<'s, S> {
+    pub(super) fn new(source: &'s S, places: &Picks, some: fn(&[usize]) -> Places) -> Self {
+        let window = window(source.stride(), &places.hull());
         let first = 4 * window.start;
-        let (kept, ranks, start) = match places {
-            Picks::Range(range) => (None, None, range.start - first),
+        let places = match places {
+            Picks::Range(range) => Places::From(range.start - first),
             Picks::Some(index) => {
                 let index: Vec<usize> = index.iter().map(|at| at - first).collect();
-                let (kept, ranks) = Kept::new(&index);
-                (Some(kept), ranks, 0)
+                some(&index)
             }
         };
         Self {
+            source,
             window,
-            kept,
-            ranks,
-            first: start,
+            places,
         }
     }
 
@@ -45,46 +67,76 @@ impl Gather {
         self.window.len()
     }
 
-    /// The bytes from one line to the next after fetching.
-    pub(super) fn stride(&self) -> usize {
-        self.kept.as_ref().map_or(self.width(), Kept::stride)
+    /// How many lines of a source hold one of some, on average, counting those that are
+    /// fetched with them.
+    pub(super) fn spread(&self, lines: &Picks) -> usize {
+        let each = lines.hull().len() / lines.len().max(1);
+        each.clamp(1, self.gap() + 1)
     }
 
-    /// The first place, counted from the first byte of a fetched line.
-    pub(super) fn first(&self) -> usize {
-        self.first
+    /// The bytes that so many lines take.
+    pub(super) fn room(&self, lines: usize) -> usize {
+        lines * self.width() + SLACK
     }
 
-    /// Which of a line's places comes when.
-    pub(super) fn ranks(&self) -> Option<&[usize]> {
-        self.ranks.as_deref()
+    /// The bytes that some lines take, and those between them.
+    pub(super) fn room_of(&self, lines: &[usize]) -> usize {
+        self.room(runs(lines, self.gap()).map(reach).sum())
     }
 
-    /// The memory that so many lines take.
-    pub(super) fn size(&self, lines: usize) -> usize {
-        let moved = self.kept.as_ref().map_or(0, |kept| lines * kept.stride());
-        lines * self.width() + SLACK + moved
+    /// Fetches lines that follow each other; they lie end to end.
+    pub(super) fn fetch(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
+        self.source.fetch(first, self.window.clone(), bytes)?;
+        self.look(first, bytes)
     }
 
-    /// Fetches runs of lines; they lie end to end.
-    pub(super) fn fetch<'b>(
+    /// Fetches some lines into [`Gather::room_of`] bytes, and gives each with what is behind it.
+    pub(super) fn fetch_some<'b>(
         &self,
-        source: &impl Source,
-        runs: &[(usize, usize)],
+        lines: &[usize],
         bytes: &'b mut [u8],
-    ) -> Result<&'b [u8]> {
-        let lines: usize = runs.iter().map(|(_, length)| length).sum();
-        let (fetched, moved) = bytes.split_at_mut(lines * self.width() + SLACK);
-        let mut rest = &mut fetched[..lines * self.width()];
-        for &(first, length) in runs {
-            let (out, left) = rest.split_at_mut(length * self.width());
-            source.fetch(first, self.window.clone(), out)?;
-            rest = left;
+    ) -> Result<Vec<&'b [u8]>> {
+        let (mut starts, mut at) = (Vec::with_capacity(lines.len()), 0);
+        for run in runs(lines, self.gap()) {
+            let out = &mut bytes[at..][..reach(run) * self.width()];
+            self.source.fetch(run[0], self.window.clone(), out)?;
+            for line in run {
+                let start = (line - run[0]) * self.width();
+                self.look(*line, &out[start..][..self.width()])?;
+                starts.push(at + start);
+            }
+            at += out.len();
         }
-        let Some(kept) = &self.kept else {
-            return Ok(&fetched[..lines * self.width()]);
-        };
-        kept.compact(fetched, self.width(), moved);
-        Ok(&moved[..lines * kept.stride()])
+        let bytes = &*bytes;
+        Ok(starts.into_iter().map(|start| &bytes[start..]).collect())
+    }
+
+    fn look(&self, first: usize, lines: &[u8]) -> Result<()> {
+        if self.is_whole() {
+            self.source.look(first, lines)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The lines between two that are fetched with them; parts of lines are read alone.
+    fn gap(&self) -> usize {
+        if self.is_whole() {
+            self.source.gap()
+        } else {
+            0
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.width() == self.source.stride()
+    }
+}
+
+/// How many lines there are from the first of a run to the last.
+fn reach(run: &[usize]) -> usize {
+    match run {
+        [first, .., last] => last - first + 1,
+        _ => run.len(),
     }
 }

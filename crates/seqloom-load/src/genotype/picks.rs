@@ -58,22 +58,15 @@ impl Picks {
     pub fn is_all(&self, count: usize) -> bool {
         *self == Self::Range(0..count)
     }
+}
 
-    /// Runs of consecutive ones among those of a part: where each begins, and its length.
-    pub(super) fn runs(&self, part: Range<usize>) -> Vec<(usize, usize)> {
-        let positions = match self {
-            Self::Range(range) => return vec![(range.start + part.start, part.len())],
-            Self::Some(positions) => positions.get(part).unwrap_or_default(),
-        };
-        let mut runs: Vec<(usize, usize)> = Vec::new();
-        for &at in positions {
-            match runs.last_mut() {
-                Some((first, length)) if *first + *length == at => *length += 1,
-                _ => runs.push((at, 1)),
-            }
-        }
-        runs
-    }
+/// Runs among lines, in which each lies at most `gap` lines behind the one before.
+pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]> {
+    let follows = move |one: &usize, next: &usize| {
+        let step = next.checked_sub(*one);
+        step.is_some_and(|step| step <= gap + 1)
+    };
+    lines.chunk_by(follows)
 }
 
 #[cfg(test)]
@@ -90,8 +83,9 @@ mod tests {
 
     #[test]
     fn runs_are_as_long_as_they_can_be() {
-        let picks = Picks::at(vec![0, 7, 8, 9, 2, 3, 3]);
-        assert_eq!(picks.runs(1..7), [(7, 3), (2, 2), (3, 1)]);
-        assert_eq!(Picks::Range(5..20).runs(2..6), [(7, 4)]);
+        let lines = [7, 8, 9, 2, 3, 3, 5];
+        let found = |gap| runs(&lines, gap).collect::<Vec<_>>();
+        assert_eq!(found(0), [&[7, 8, 9][..], &[2, 3, 3], &[5]]);
+        assert_eq!(found(1), [&[7, 8, 9][..], &[2, 3, 3, 5]]);
     }
 }

@@ -36,6 +36,21 @@ impl Drop for Bytes {
     }
 }
 
+/// Where a line or a place goes to, behind its number.
+pub(super) type Row<'a, T> = (usize, &'a mut [T]);
+
+/// Where lines or places go to, in the order of their numbers.
+pub(super) fn rows<'a, T>(
+    numbers: &[usize],
+    rows: impl Iterator<Item = &'a mut [T]>,
+) -> Vec<Row<'a, T>> {
+    let mut rows: Vec<_> = numbers.iter().copied().zip(rows).collect();
+    if !numbers.is_sorted() {
+        rows.sort_unstable_by_key(|(number, _)| *number);
+    }
+    rows
+}
+
 /// Cuts `out` into chunks of `size`, each told its number, and fills them side by side.
 /// Outside a pool the calling thread does it: rayon would build its global pool. What may
 /// end the work of this thread is asked before each chunk.

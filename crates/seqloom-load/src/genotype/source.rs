@@ -14,6 +14,16 @@ pub trait Source: Sync {
 
     /// Fills `out` with some bytes of consecutive lines, end to end; `first` is the first line.
     fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
+
+    /// Looks at whole lines that were fetched and are wanted, end to end.
+    fn look(&self, _first: usize, _lines: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    /// So many lines between two wanted ones are fetched with them sooner than left out.
+    fn gap(&self) -> usize {
+        0
+    }
 }
 
 /// The lines of a file, whose last bytes are looked at in passing.
@@ -29,7 +39,7 @@ pub struct Checked<'a> {
     pub stop: Option<Stop>,
 }
 
-/// Between so many bytes that nobody asked for, it is quicker to read each line by itself.
+/// Between so many bytes that nobody asked for, it is quicker to read what is before and behind them by itself.
 const GAP: usize = 4096;
 
 impl Source for Checked<'_> {
@@ -48,11 +58,18 @@ impl Source for Checked<'_> {
             });
         }
         self.go_on()?;
-        self.bed.lines(&self.layout, first, out)?;
+        self.bed.lines(&self.layout, first, out)
+    }
+
+    fn look(&self, first: usize, lines: &[u8]) -> Result<()> {
         match &self.tail {
-            Some(tail) => tail.look(self.bed, &self.layout, first, out),
+            Some(tail) => tail.look(self.bed, &self.layout, first, lines),
             None => Ok(()),
         }
+    }
+
+    fn gap(&self) -> usize {
+        GAP / self.stride().max(1)
     }
 }
 

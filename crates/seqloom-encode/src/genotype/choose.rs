@@ -1,0 +1,227 @@
+//! Some places of lines, in any order, straight to numbers.
+//!
+//! First the byte of each place is moved to where the place is wanted, then its code is masked
+//! out, many places at once. Where a good part of a line is wanted, sixteen lines are turned:
+//! one load then moves a place of all sixteen, and the outcome is turned back.
+
+use super::column::{self, Square, WIDTH};
+#[cfg(target_arch = "x86_64")]
+use super::x86;
+use super::{Genotype, Table};
+
+/// So many places are moved together: their bytes of sixteen lines stay in the first-level
+/// cache.
+const PIECE: usize = 512;
+
+/// Turned lines of more bytes would leave the second-level cache.
+const LONGEST: usize = 1 << 14;
+
+/// Lines are turned where they have at most so many bytes for each place that is wanted.
+const SPARSEST: usize = 5;
+
+/// Fewer lines are not worth turning.
+const FEWEST: usize = 6;
+
+/// The places of a line that are wanted, in the order in which they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The byte of each; a multiple of [`WIDTH`], filled up with 0.
+    bytes: Vec<usize>,
+    /// Its two bits in that byte.
+    masks: Vec<u8>,
+}
+
+impl Chosen {
+    /// Those at some positions of a line.
+    pub fn new(positions: &[usize]) -> Self {
+        let mut bytes: Vec<usize> = positions.iter().map(|at| at / 4).collect();
+        bytes.resize(positions.len().next_multiple_of(WIDTH), 0);
+        let masks = positions.iter().map(|at| 3 << (2 * (at % 4))).collect();
+        Self { bytes, masks }
+    }
+
+    /// Decodes these places of lines, of which so many bytes count: of each into a row.
+    /// `turned` is memory that is used again.
+    ///
+    /// # Panics
+    ///
+    /// If a line is shorter than that, a place is behind its end, or a row has not a number
+    /// for each place.
+    pub fn decode<T: Genotype>(
+        &self,
+        lines: (&[&[u8]], usize),
+        table: &Table<T>,
+        rows: &mut [&mut [T]],
+        turned: &mut Vec<[u8; WIDTH]>,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = seqloom_core::simd::avx2() {
+            let work = (rows, turned);
+            return simd.vectorize(
+                #[inline(always)]
+                || {
+                    self.decode_by(
+                        #[inline(always)]
+                        |square| x86::flip(simd, square),
+                        lines,
+                        table,
+                        work,
+                    );
+                },
+            );
+        }
+        self.decode_by(column::flip, lines, table, (rows, turned));
+    }
+
+    /// Decodes with a way to turn a square.
+    #[inline(always)]
+    fn decode_by<T: Genotype>(
+        &self,
+        flip: impl Fn(Square) -> Square,
+        (lines, width): (&[&[u8]], usize),
+        table: &Table<T>,
+        (rows, turned): (&mut [&mut [T]], &mut Vec<[u8; WIDTH]>),
+    ) {
+        let is_dense = width <= LONGEST.min(SPARSEST * self.masks.len());
+        for (lines, rows) in lines.chunks(WIDTH).zip(rows.chunks_mut(WIDTH)) {
+            if is_dense && lines.len() >= FEWEST {
+                turn(&flip, lines, width, turned);
+                self.together(&flip, turned, table, rows);
+            } else {
+                let lines = lines.iter().zip(rows);
+                lines.for_each(|(line, row)| self.alone(&line[..width], table, row));
+            }
+        }
+    }
+
+    /// Decodes the places of one line.
+    #[inline(always)]
+    fn alone<T: Genotype>(&self, line: &[u8], table: &Table<T>, row: &mut [T]) {
+        let mut piece = [0; PIECE];
+        let pieces = self.bytes.chunks(PIECE).zip(self.masks.chunks(PIECE));
+        for ((bytes, masks), out) in pieces.zip(row.chunks_mut(PIECE)) {
+            let found = piece.as_chunks_mut::<WIDTH>().0.iter_mut();
+            for (found, bytes) in found.zip(bytes.as_chunks::<WIDTH>().0) {
+                for (found, at) in found.iter_mut().zip(bytes) {
+                    *found = line[*at];
+                }
+            }
+            decode(&mut piece[..masks.len()], masks, table, out);
+        }
+    }
+
+    /// Decodes the places of at most sixteen lines, which are turned.
+    #[inline(always)]
+    fn together<T: Genotype>(
+        &self,
+        flip: &impl Fn(Square) -> Square,
+        turned: &[[u8; WIDTH]],
+        table: &Table<T>,
+        rows: &mut [&mut [T]],
+    ) {
+        let mut block = [[0; PIECE]; WIDTH];
+        let pieces = self.bytes.chunks(PIECE).zip(self.masks.chunks(PIECE));
+        for (number, (bytes, masks)) in pieces.enumerate() {
+            for (group, bytes) in bytes.as_chunks::<WIDTH>().0.iter().enumerate() {
+                let mut square = [[0; WIDTH]; WIDTH];
+                for (row, at) in square.iter_mut().zip(bytes) {
+                    *row = turned[*at];
+                }
+                let square = flip(square);
+                for (found, line) in block.iter_mut().zip(square) {
+                    found[group * WIDTH..][..WIDTH].copy_from_slice(&line);
+                }
+            }
+            for (found, row) in block.iter_mut().zip(&mut *rows) {
+                let out = &mut row[number * PIECE..][..masks.len()];
+                decode(&mut found[..masks.len()], masks, table, out);
+            }
+        }
+    }
+}
+
+/// Turns at most sixteen lines: byte `b` of line `l` comes to stand at `turned[b][l]`.
+#[inline(always)]
+fn turn(
+    flip: &impl Fn(Square) -> Square,
+    lines: &[&[u8]],
+    width: usize,
+    turned: &mut Vec<[u8; WIDTH]>,
+) {
+    turned.resize(width.next_multiple_of(WIDTH), [0; WIDTH]);
+    for (number, out) in turned.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+        let start = number * WIDTH;
+        let bytes = start..width.min(start + WIDTH);
+        let mut square = [[0; WIDTH]; WIDTH];
+        for (row, line) in square.iter_mut().zip(lines) {
+            match line[bytes.clone()].first_chunk() {
+                Some(whole) => *row = *whole,
+                None => row[..bytes.len()].copy_from_slice(&line[bytes.clone()]),
+            }
+        }
+        *out = flip(square);
+    }
+}
+
+/// Decodes the code that a mask leaves of each byte.
+#[inline(always)]
+fn decode<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &Table<T>, out: &mut [T]) {
+    for (byte, mask) in bytes.iter_mut().zip(masks) {
+        let code = *byte & mask;
+        let code = (code | code >> 4) & 0x0f;
+        *byte = (code | code >> 2) & 0x03;
+    }
+    column::decode(bytes, 0, table, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decodes places of lines, and looks each of them up in a slow way.
+    fn agrees(stride: usize, count: usize, positions: &[usize]) {
+        let bytes = (0..count * stride).map(|i: usize| (i * i * 31 + i).to_le_bytes()[0]);
+        let bytes: Vec<u8> = bytes.collect();
+        let lines: Vec<&[u8]> = bytes.chunks(stride).collect();
+        let mut out = vec![0_i8; count * positions.len()];
+        let mut rows: Vec<&mut [i8]> = out.chunks_mut(positions.len()).collect();
+        let (chosen, table) = (Chosen::new(positions), [2, -127, 1, 0]);
+        chosen.decode((&lines, stride), &table, &mut rows, &mut Vec::new());
+        let places = lines
+            .iter()
+            .flat_map(|line| positions.iter().map(move |at| (line, at)));
+        for (value, (line, at)) in out.iter().zip(places) {
+            let code = line[at / 4] >> (2 * (at % 4)) & 3;
+            assert_eq!(
+                *value,
+                table[usize::from(code)],
+                "place {at} of {stride} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn any_places_of_any_number_of_lines_have_their_codes_values() {
+        for stride in [1, 15, 16, 33, 300, LONGEST + 1] {
+            for count in [1, FEWEST - 1, FEWEST, 16, 17, 40] {
+                let places = 4 * stride;
+                agrees(stride, count, &[places - 1]);
+                agrees(stride, count, &[places - 1, 0, 0]);
+                let many: Vec<usize> = (0..1100).map(|i| i * 7919 % places).collect();
+                agrees(stride, count, &many);
+            }
+        }
+    }
+
+    #[test]
+    fn floats_have_their_codes_values() {
+        let (chosen, mut out) = (Chosen::new(&[3, 0, 2, 1]), [0.0_f64; 4]);
+        let lines: [&[u8]; 1] = [&[0b11_10_01_00]];
+        let table = [0.5, 1.5, 2.5, 3.5];
+        chosen.decode((&lines, 1), &table, &mut [&mut out], &mut Vec::new());
+        assert_eq!(
+            out.map(f64::to_bits),
+            [3.5, 0.5, 2.5, 1.5].map(f64::to_bits)
+        );
+    }
+}
