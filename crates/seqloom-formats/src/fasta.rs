@@ -37,8 +37,10 @@ pub struct Parser {
     max_record: u64,
     /// The first blank of this line behind which no letter may stand.
     blank: Option<(Place, u8)>,
-    /// How long the last line was, which the next may be too.
+    /// How long most lines are, which the next may be too.
     usual: usize,
+    /// Whether the last line had another length.
+    differed: bool,
     ended: u64,
 }
 
@@ -77,6 +79,7 @@ impl Parser {
             max_record: options.limit(Format::Fasta),
             blank: None,
             usual: 0,
+            differed: true,
             ended: 0,
         }
     }

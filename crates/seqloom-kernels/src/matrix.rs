@@ -19,7 +19,8 @@ impl<'a, T: Float> Matrix<'a, T> {
     /// Rows of `columns` numbers that lie side by side, a row every `step`.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize, step: usize) -> Self {
         let data = &data[..extent(rows, columns, step)];
-        let steps = (step, 1);
+        // Rows without a number all begin where the empty data does.
+        let steps = (if columns == 0 { 0 } else { step }, 1);
         Self {
             data,
             rows,

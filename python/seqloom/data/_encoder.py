@@ -66,7 +66,7 @@ def checked_augment(augment: Any, encoder: Any) -> Any:
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
             "augment must be one such as sl.augment.ReverseComplement(), or a function of "
-            f"letters and key, got {augment!r}"
+            f"letters and key (and quality=, for FASTQ), got {augment!r}"
         )
     if augment is not None and not _takes_letters_and_key(augment):
         raise ArgumentError(

@@ -170,3 +170,35 @@ def test_padding_that_is_set_to_0_reaches_nothing_whatever_it_held(mask, value, 
     got = of_padding(name, MASKS[mask], value, clean=True)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, truth)
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_an_axis_of_one_place_may_be_backwards(axis):
+    shape = [2, 2, 2, 2]
+    shape[axis] = 1
+    b, x = found("numpy"), normal(*shape)
+    backwards = np.flip(x, axis)
+    for turned, plain in zip(
+        both_ways(b, [backwards] * 3 + [x]), both_ways(b, [x] * 4), strict=True
+    ):
+        np.testing.assert_array_equal(turned, plain)
+
+
+def test_no_places_have_a_compiled_gradient():
+    b = sl.tensor.backend("numpy")
+
+    def loss(x):
+        return (sl.nn.functional.scaled_dot_product_attention(x, x, x) ** 2).sum()
+
+    x = b.tensor(np.zeros((2, 1, 0, 4), np.float32))
+    assert sl.tensor.compile(sl.tensor.grad(loss))(x).shape == (2, 1, 0, 4)
+
+
+def test_numbers_without_depth_have_a_gradient():
+    b = sl.tensor.backend("numpy")
+
+    def loss(x):
+        return (sl.nn.functional.scaled_dot_product_attention(x, x, x) ** 2).sum()
+
+    x = b.tensor(np.ones((1, 1, 3, 0), np.float32))
+    assert sl.tensor.grad(loss)(x).shape == (1, 1, 3, 0)

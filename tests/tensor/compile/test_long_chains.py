@@ -28,3 +28,16 @@ def test_compiling_takes_work_in_proportion_to_the_operations():
     x = sl.tensor.backend("numpy").tensor(np.ones(3, np.float32))
     few, many = (calls_of(lambda count=count: rounds_of(count)(x)) for count in (300, 1200))
     assert many < 4.4 * few
+
+
+def first_call_of(layers):
+    model = sl.nn.Sequential(*[sl.nn.Linear(2, 2) for _ in range(layers)])
+    model.bind("numpy", sl.Key(0))
+    x = model.backend.tensor(np.ones((3, 2), np.float32))
+    step = sl.nn.value_and_grad(lambda model: (model(x) ** 2).sum())
+    return lambda: sl.tensor.compile(step)(model)
+
+
+def test_compiling_a_deep_network_takes_work_in_proportion_to_its_layers():
+    few, many = (calls_of(first_call_of(layers)) for layers in (50, 200))
+    assert many < 4.4 * few

@@ -16,6 +16,7 @@ import pytest
 
 import seqloom as sl
 from counted_calls import calls_of
+from seqloom.errors import ArgumentError
 from seqloom.tensor._compile import Graph, Operation, Value
 from seqloom.tensor._compile._numpy import plan
 from seqloom.tensor._compile._numpy._identity import Identity
@@ -218,6 +219,40 @@ def test_a_read_only_folder_takes_nothing_and_nothing_fails(foreign):
         (foreign / "x").write_text("")
 
 
+def test_files_of_others_are_left_alone(folder):
+    folder.mkdir(parents=True)
+    theirs = folder / "mine.tar"
+    theirs.touch()
+    os.truncate(theirs, 70_000_000)
+    plan(chain(), B)
+    assert theirs.exists()
+
+
+@pytest.mark.parametrize(
+    "put", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("elsewhere.json")]
+)
+def test_what_is_no_file_is_neither_read_nor_replaced(folder, put):
+    expected = str(plan(chain(), B))
+    path = only_file(folder)
+    path.unlink()
+    put(path)
+    kind = path.lstat().st_mode
+    assert (str(plan(chain(), B)), path.lstat().st_mode) == (expected, kind)
+
+
+def test_a_file_of_brackets_is_damaged(folder):
+    expected = str(plan(chain(), B))
+    only_file(folder).write_bytes(b"[" * 100_000)
+    with pytest.warns(RuntimeWarning, match="is damaged"):
+        assert str(plan(chain(), B)) == expected
+
+
+def test_seqloom_programs_is_0_or_1(folder, monkeypatch):
+    monkeypatch.setenv("SEQLOOM_PROGRAMS", "off")
+    with pytest.raises(ArgumentError, match=r"SEQLOOM_PROGRAMS must be 1, .* got 'off'"):
+        plan(chain(), B)
+
+
 def test_a_killed_writer_leaves_a_whole_file_or_none(folder):
     code = (
         "from test_kept_layouts import *\n"
@@ -255,13 +290,14 @@ def test_processes_that_start_at_once_agree(folder):
 def test_the_files_used_longest_ago_make_room(folder):
     folder.mkdir()
     for number in range(600):
-        (folder / f"{number}.json").write_text("old")
-        os.utime(folder / f"{number}.json", (number, number))
+        old = folder / f"{number:032x}.json"
+        old.write_text("old")
+        os.utime(old, (number, number))
     plan(chain(), B)
     left = {each.stem for each in folder.iterdir()}
     assert len(left) == 512
-    assert "599" in left
-    assert "88" not in left
+    assert f"{599:032x}" in left
+    assert f"{88:032x}" not in left
 
 
 def test_switched_off_nothing_is_kept(folder, monkeypatch):

@@ -62,7 +62,7 @@ impl Parser {
     }
 
     /// Takes a line of letters; says how long it is with its end. The end is
-    /// first looked for where the last line's was.
+    /// first looked for where that of most lines is.
     #[inline(always)]
     fn whole_line(&mut self, text: &[u8], sink: &mut impl Sink) -> Option<usize> {
         let size = match text.get(self.usual) {
@@ -79,8 +79,18 @@ impl Parser {
         }
         sink.letters(letters, self.cursor.place);
         self.cursor.length += as_u64(letters.len());
-        self.usual = size;
+        self.note_length(size);
         Some(size + 1)
+    }
+
+    /// One line of another length may be a record's last; two in a row are the usual ones.
+    #[inline(always)]
+    fn note_length(&mut self, size: usize) {
+        let differs = size != self.usual;
+        if differs && self.differed {
+            self.usual = size;
+        }
+        self.differed = differs;
     }
 
     /// Takes a header, if the sink takes a record; says how long its line is.

@@ -12,10 +12,8 @@ pub(super) fn span<'a, T: Element>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
 ) -> PyResult<(&'a [T], [usize; 4], [usize; 4])> {
-    let (shape, steps) = (
-        sizes(array.shape(), name)?,
-        steps::<T>(array.strides(), name)?,
-    );
+    let shape = sizes(array.shape(), name)?;
+    let steps = steps::<T>(array.strides(), shape, name)?;
     let last = shape
         .iter()
         .zip(steps)
@@ -41,7 +39,7 @@ pub(super) fn heads<'a, T: Element + seqloom_kernels::Float>(
     name: &str,
 ) -> PyResult<Heads<'a, T>> {
     let (data, shape, [batch, head, row, column]) = span(array, name)?;
-    if column != 1 && shape[3] > 1 && !shape.contains(&0) {
+    if column != 1 {
         return Err(unusable(name));
     }
     Heads::new(data, shape, [batch, head, row]).ok_or_else(|| unusable(name))
@@ -53,9 +51,12 @@ pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
     name: &str,
 ) -> PyResult<HeadsMut<'a, T>> {
     let shape = sizes(array.shape(), name)?;
-    let [batch, head, row, column] = steps::<T>(array.strides(), name)?;
-    if column != 1 && shape[3] > 1 && !shape.contains(&0) {
+    let [batch, head, row, column] = steps::<T>(array.strides(), shape, name)?;
+    if column != 1 {
         return Err(unusable(name));
+    }
+    if shape.contains(&0) {
+        return HeadsMut::new(&mut [], shape, [batch, head, row]).ok_or_else(|| unusable(name));
     }
     let data = array.as_array_mut();
     let data = data
@@ -70,21 +71,35 @@ fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
     })
 }
 
-/// The steps of the axes, in numbers.
-fn steps<T>(strides: &[isize], name: &str) -> PyResult<[usize; 4]> {
-    let mut steps = [0; 4];
-    for (step, &stride) in steps.iter_mut().zip(strides) {
-        let bytes = usize::try_from(stride).map_err(|_| unusable(name))?;
-        if bytes % size_of::<T>() != 0 {
-            return Err(unusable(name));
-        }
-        *step = bytes / size_of::<T>();
+/// The steps of the axes, in numbers: those of an array in C order along an axis that has
+/// one place or none, and where the array is empty. NumPy puts anything there.
+fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
+    let is_empty = shape.contains(&0);
+    let mut steps = [1; 4];
+    for axis in (0..4).rev() {
+        let whole = steps.get(axis + 1).map_or(1, |step| step * shape[axis + 1]);
+        let is_free = is_empty || shape[axis] == 1;
+        steps[axis] = if is_free {
+            whole
+        } else {
+            step::<T>(strides[axis], name)?
+        };
     }
     Ok(steps)
 }
 
+/// The step of an axis, in numbers.
+fn step<T>(stride: isize, name: &str) -> PyResult<usize> {
+    let bytes = usize::try_from(stride).map_err(|_| unusable(name))?;
+    if bytes % size_of::<T>() != 0 {
+        return Err(unusable(name));
+    }
+    Ok(bytes / size_of::<T>())
+}
+
 fn unusable(name: &str) -> PyErr {
     PyValueError::new_err(format!(
-        "{name}: expected numbers side by side along the last axis, and no axis backwards"
+        "{name}: expected numbers side by side along the last axis, and no axis backwards; \
+         numpy.ascontiguousarray makes such an array"
     ))
 }

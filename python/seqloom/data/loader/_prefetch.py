@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from seqloom.errors import WorkerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from concurrent.futures import Future
 
 Task = TypeVar("Task")
@@ -114,7 +114,7 @@ def _result(future: Future[Result], timeout: float) -> Result:
         ) from error
 
 
-def read_ahead(items: Iterable[Item], most: int) -> Iterator[Item]:
+def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
     """Takes items in a thread of its own, which ends when this does."""
     done, waiting = threading.Event(), queue.Queue[tuple[Any, BaseException | None]](most)
     thread = threading.Thread(
@@ -129,8 +129,10 @@ def read_ahead(items: Iterable[Item], most: int) -> Iterator[Item]:
     finally:
         done.set()
         _drain(waiting)
-        # One that waits for a pipe ends when the pipe does: nobody waits for that.
-        thread.join(_PATIENCE)
+        # One that waits for a pipe ends when the pipe does: nobody waits for that. The
+        # garbage collector may close this in the thread itself.
+        if thread is not threading.current_thread():
+            thread.join(_PATIENCE)
 
 
 def _pump(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from seqloom._threads import thread_count
+from seqloom._threads import core_count, thread_count
 from seqloom.data.loader._fetch import column_maker, knowing
 from seqloom.data.loader._iterable import Cut, Follow, Turns
 from seqloom.data.loader._mark import Mark, with_last
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seqloom.data.loader._recipe import Recipe
 
 Handed = tuple[Any, Mark, bool]
+_FEW_CORES = 2
 
 
 def choose_stream(recipe: Recipe, *, is_packed: bool) -> Streamed | Followed:
@@ -165,9 +166,11 @@ class Streamed(_Batches):
         return self._handed(part, mark)
 
     def _handed(self, part: Any, mark: Mark) -> Iterator[Handed]:
-        """Reads ahead in a thread, and lets workers make batches."""
-        choice, ahead = self._recipe.choice, self._recipe.service.ahead
-        pieces = part.pieces(choice.batch_size or 1, ahead=bool(ahead))
+        """Reads, ahead in a thread where a core is left, and lets workers make batches."""
+        choice = self._recipe.choice
+        # On two cores that thread would take the time of the one that makes batches.
+        ahead = bool(self._recipe.service.ahead) and core_count() > _FEW_CORES
+        pieces = part.pieces(choice.batch_size or 1, ahead=ahead)
         works = (
             Work(self._make.content(piece), (piece, is_last))
             for piece, is_last in with_last(_whole(pieces, choice))

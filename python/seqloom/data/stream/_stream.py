@@ -109,15 +109,14 @@ class SequenceStream(Resumable):
         num_threads: int | None = None,
     ) -> None:
         super().__init__()
-        check_encoder(encoder)
-        whole_number("shuffle_window", shuffle_window)
         options = SourceOptions(
             quality=quality, comments=comments, whitespace=whitespace, ids=ids
         )
         self.paths = _files(paths, options)
         self.encoder = encoder
-        self.augment = checked_augment(augment, encoder)
+        self.augment = augment
         self.shuffle_window = shuffle_window
+        self._check()
         self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
@@ -263,6 +262,7 @@ class SequenceStream(Resumable):
         """Reads, shuffles and cuts what is left of an epoch."""
         # What is set in mid-epoch holds from the next on: this one is read for what is now.
         begun = copy.copy(self)
+        begun._check()  # noqa: SLF001 - of its own class
         windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.place)
         chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
@@ -271,6 +271,12 @@ class SequenceStream(Resumable):
         labelled = self._labelled(windows.shuffle(chunks, cursor.place))
         for chunk in in_sizes(labelled, _always(n)):
             yield Piece(begun, chunk, cursor.epoch)
+
+    def _check(self) -> None:
+        """Refuses settings that were changed to what the constructor would not take."""
+        check_encoder(self.encoder)
+        checked_augment(self.augment, self.encoder)
+        whole_number("shuffle_window", self.shuffle_window)
 
     def _reading(self) -> dict[str, Any]:
         """Says how files are read; qualities that nobody looks at are not copied."""

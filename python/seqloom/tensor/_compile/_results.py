@@ -89,7 +89,9 @@ class Results:
     def _gradients(self, value: Gradients) -> Build:
         """Gradients by the parameters of the call, which may be another instance's."""
         self.raws += [value.get(number) for number in value]
-        places = [self._place_of_leaf(number) for number in value]
+        known = self._places_of_leaves()
+        # A parameter that the step was not given keeps its id.
+        places = [(known.get(number, number), number in known) for number in value]
 
         def build(arrays: Iterator[Array], given: Signature, backend: Backend) -> Gradients:
             leaves: list[Any] = given.leaves
@@ -98,14 +100,11 @@ class Results:
 
         return build
 
-    def _place_of_leaf(self, number: int) -> tuple[int, bool]:
-        """Which leaf has this id; without one the id itself."""
+    def _places_of_leaves(self) -> dict[int, int]:
+        """Says of the id of each leaf which of them it is."""
         leaves = [leaf for holder in self._holders for leaf in holder.leaves()[1]]
-        unique = list({id(leaf): leaf for leaf in leaves}.values())
-        for place, leaf in enumerate(unique):
-            if getattr(leaf, "id", None) == number:
-                return place, True
-        return number, False
+        unique = {id(leaf): leaf for leaf in leaves}.values()
+        return {leaf.id: place for place, leaf in enumerate(unique) if hasattr(leaf, "id")}
 
     def _place(self, value: Any) -> int:
         """Which of the given objects it is."""

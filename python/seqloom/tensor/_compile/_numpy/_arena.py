@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from numpy.typing import NDArray
 
 _LINE = 64  # bytes: vectors are read fastest from where a line of the cache begins
 
@@ -47,16 +49,17 @@ def placed(spans: dict[int, Span]) -> int:
     chains: dict[int, list[Span]] = {}
     for span in spans.values():
         chains.setdefault(_head(span, spans), []).append(span)
-    done: list[tuple[int, int, int, int]] = []  # first, last, offset, end
+    done = np.empty((4, 0), np.int64)  # first, last, offset, end: by offset
     for chain in sorted(chains.values(), key=lambda chain: -chain[0].nbytes):
         first, last = min(s.first for s in chain), max(s.last for s in chain)
         size = -(-chain[0].nbytes // _LINE) * _LINE
-        taken = [(low, end) for a, b, low, end in done if a <= last and first <= b]
-        offset = _gap(taken, size)
-        done.append((first, last, offset, offset + size))
+        offset = _gap(done[2:, (done[0] <= last) & (first <= done[1])], size)
+        place = int(np.searchsorted(done[2], offset))
+        row = np.array([first, last, offset, offset + size])
+        done = np.insert(done, place, row, axis=1)
         for span in chain:
             span.offset = offset
-    return max((end for *_, end in done), default=0)
+    return int(done[3].max(initial=0))
 
 
 def _head(span: Span, spans: dict[int, Span]) -> int:
@@ -66,11 +69,10 @@ def _head(span: Span, spans: dict[int, Span]) -> int:
     return span.number
 
 
-def _gap(taken: Iterable[tuple[int, int]], size: int) -> int:
-    """The lowest offset at which so many bytes are free."""
-    offset = 0
-    for low, end in sorted(taken):
-        if low - offset >= size:
-            break
-        offset = max(offset, end)
-    return offset
+def _gap(taken: NDArray[np.int64], size: int) -> int:
+    """The lowest offset at which so many bytes are free; what is taken is in order."""
+    lows, ends = taken
+    # All that lies below an offset ends at the highest end before it.
+    free = np.maximum.accumulate(np.append(0, ends))
+    is_wide = np.append(lows - free[:-1] >= size, True)  # behind the last there is room
+    return int(free[is_wide.argmax()])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
+import stat
 import sys
 import warnings
 from contextlib import suppress
@@ -21,7 +23,7 @@ import numpy as np
 
 from seqloom._cache_home import cache_home
 from seqloom._files import write_atomic
-from seqloom.errors import FileError
+from seqloom.errors import ArgumentError, FileError
 from seqloom.tensor._compile._numpy._identity import Identity
 from seqloom.tensor._compile._numpy._layout import Layout, facts_of, laid_out, restored
 from seqloom.tensor._memory._origin import caller, users
@@ -38,6 +40,9 @@ _LEAST = 32
 # So many files are kept, and bytes; the least recently used go first.
 _MOST, _MOST_BYTES = 512, 64 << 20
 _PRIVATE = 0o700
+_NAME = re.compile(r"[0-9a-f]{32}\.json")
+# What is raised by a file that does not say what a layout is.
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def layout_of(graph: Graph, backend: Backend) -> Layout:
@@ -54,10 +59,12 @@ def layout_of(graph: Graph, backend: Backend) -> Layout:
     if identity is None:
         return laid_out(graph, backend)
     path = cache_home() / "programs" / f"{identity.digest(*_around())}.json"
+    if os.path.lexists(path) and not _is_kept(path):
+        return laid_out(graph, backend)
     if (text := _read(path)) is not None:
         try:
             return restored(graph, backend, _facts(path, text), identity.names)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except _DAMAGE as error:
             _warn(path, error)
     layout = laid_out(graph, backend)
     _keep(path, facts_of(layout, identity.names))
@@ -69,12 +76,32 @@ def _identity_of(graph: Graph, backend: Backend) -> Identity | None:
     is_ours = type(backend).__module__.startswith("seqloom.")
     if not is_ours or len(graph.operations) < _LEAST:
         return None
-    if os.environ.get("SEQLOOM_PROGRAMS") == "0":
+    if not _is_asked_for():
         return None
     try:
         return Identity(graph)
     except TypeError:
         return None
+
+
+def _is_asked_for() -> bool:
+    """Whether layouts are kept: the environment may say no."""
+    value = os.environ.get("SEQLOOM_PROGRAMS") or "1"
+    if value not in ("0", "1"):
+        raise ArgumentError(
+            f"SEQLOOM_PROGRAMS must be 1, to keep the plans of compiled steps, or 0, got "
+            f"{value!r}"
+        )
+    return value == "1"
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether it can be one of ours: no link, pipe or folder, not larger than all."""
+    with suppress(OSError):
+        about = path.lstat()
+        is_named = _NAME.fullmatch(path.name) is not None
+        return is_named and stat.S_ISREG(about.st_mode) and about.st_size <= _MOST_BYTES
+    return False
 
 
 @cache
@@ -139,13 +166,14 @@ def _checksum(body: bytes) -> str:
 
 def _trim(folder: Path) -> None:
     """Removes the files that were used longest ago, where there are too many."""
-    found = [(each.stat(), each.path) for each in os.scandir(folder)]
+    # What somebody else has put there is left alone.
+    found = [(each.stat(), each) for each in folder.iterdir() if _is_kept(each)]
     found.sort(key=lambda each: each[0].st_mtime_ns, reverse=True)
     total = 0
     for place, (about, path) in enumerate(found):
         total += about.st_size
         if place >= _MOST or total > _MOST_BYTES:
-            Path(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def _warn(path: Path, error: Exception) -> None:

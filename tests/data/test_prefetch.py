@@ -1,0 +1,24 @@
+"""Threads that read ahead."""
+
+import threading
+
+from seqloom.data.loader._prefetch import read_ahead
+
+
+def test_a_reader_that_is_closed_in_its_own_thread_ends():
+    errors, is_begun, is_closed = [], threading.Event(), threading.Event()
+
+    def items():
+        yield 1
+        is_begun.wait()
+        try:
+            ahead.close()  # as the garbage collector may, in any thread
+        except RuntimeError as error:
+            errors.append(error)
+        is_closed.set()
+        yield 2
+
+    ahead = read_ahead(items(), 1)
+    next(ahead)
+    is_begun.set()
+    assert (is_closed.wait(60), errors) == (True, [])

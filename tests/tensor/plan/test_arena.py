@@ -1,0 +1,38 @@
+"""Where the values of a plan lie."""
+
+from hypothesis import given, strategies as st
+
+from seqloom.tensor._compile._numpy._arena import Span, placed
+
+LINE = 64
+SPANS = st.lists(
+    st.tuples(st.integers(1, 500), st.integers(0, 20), st.integers(0, 20)), max_size=30
+)
+
+
+def spans_of(drawn):
+    """Spans of so many bytes, from one unit to a later one."""
+    return {
+        number: Span(number, nbytes, min(ends), max(ends))
+        for number, (nbytes, *ends) in enumerate(drawn)
+    }
+
+
+def lowest_free(size, taken):
+    """The least offset that overlaps nothing taken, looked for line by line."""
+    offset = 0
+    while any(low < offset + size and offset < end for low, end in taken):
+        offset += LINE
+    return offset
+
+
+@given(SPANS)
+def test_the_largest_lie_first_and_each_as_low_as_it_can(drawn):
+    spans, done = spans_of(drawn), []
+    needed = placed(spans)
+    for span in sorted(spans.values(), key=lambda span: -span.nbytes):
+        size = -(-span.nbytes // LINE) * LINE
+        both = [each for each in done if each[0] <= span.last and span.first <= each[1]]
+        assert span.offset == lowest_free(size, [each[2:] for each in both])
+        done.append((span.first, span.last, span.offset, span.offset + size))
+    assert needed == max((end for *_, end in done), default=0)
