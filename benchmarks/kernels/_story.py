@@ -1,12 +1,11 @@
 """Times every kernel on each side, in turn, and writes the tables."""
 
-from itertools import groupby
 from statistics import geometric_mean
 
 import numpy as np
 
 from benchmarks._page import machine, publish, table
-from benchmarks.kernels._cases import Case, cases
+from benchmarks.kernels._cases import FAMILIES, Case, cases
 from benchmarks.kernels._sides import SIDES, Side
 
 ROUNDS = 7
@@ -34,7 +33,10 @@ def _table(threads: int) -> str:
             side.close()
     named = {1: "one thread", 2: "two threads"}[threads]
     head = (f"{HEAD[0]}, {named}", *HEAD[1:])
-    means = [_mean(name, list(each)) for name, each in groupby(rows, _family)]
+    families = dict.fromkeys(map(_family, rows))
+    means = [
+        _mean(name, [row for row in rows if _family(row) == name]) for name in families
+    ]
     return "\n\n".join([table(head, rows), table(("geometric mean", "ratio"), means)])
 
 
@@ -65,8 +67,9 @@ def _check(case: Case, found: list[list[list[float]]]) -> None:
 
 
 def _family(row: list[str]) -> str:
-    """The first word of a row's label."""
-    return row[0].split()[0]
+    """The kernel of a row, its gradients', types' and variants' too."""
+    names = (name.replace("_", " ") for name in FAMILIES)
+    return next(name for name in names if row[0].startswith(name))
 
 
 def _mean(name: str, rows: list[list[str]]) -> list[str]:
