@@ -183,7 +183,7 @@ def _notes(reads: int, proteins: int) -> str:
         "records and letters: all counts are equal. In brackets: the time as a multiple of "
         "ours. Ours has read each gzip file once before, when the counts were compared, so "
         "that it knows where its second thread can begin; a first pass is in the table of "
-        f"one gzip file. Median of {ROUNDS} rounds, all sides and floors in turn; 4 GiB of memory were "
-        "touched and given back before.\n\n"
+        f"one gzip file. Median of {ROUNDS} rounds, all sides and floors in turn; 4 GiB of "
+        "memory were touched and given back before.\n\n"
         f"{machine('numpy', *dict.fromkeys(rivals), 'seqloom')}"
     )
