@@ -166,10 +166,10 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 def _encoded(encoder: OneHot | Kmer) -> Make:
     """Letters, which are one array and the places where reads begin, as numbers."""
 
-    def make(b: Any, _: Case, letters: np.ndarray) -> Work:
+    def make(_b: Any, _: Case, letters: np.ndarray) -> Work:
         reads, length = letters.shape
         rows = Ragged(letters.reshape(-1), np.arange(reads + 1) * length)
-        return lambda: encoder.batch(rows, num_threads=b.threads)
+        return lambda: encoder.batch(rows)
 
     return make
 
