@@ -104,11 +104,19 @@ def _fills(augment: Any) -> bool:
 
 
 def _takes_letters_and_key(augment: Any) -> bool:
-    """Tells whether a function can be called with two arguments, where that can be told."""
+    """Tells whether a function can be called with both, where that can be told."""
     try:
-        inspect.signature(augment).bind(b"", None)
-    except TypeError:
-        return False
+        signature = inspect.signature(augment)
     except ValueError:  # a function in C that does not say
         return True
+    # One that is for FASTQ alone may need the quality.
+    return any(_can_bind(signature, quality) for quality in ({}, {"quality": b""}))
+
+
+def _can_bind(signature: inspect.Signature, quality: dict[str, bytes]) -> bool:
+    """Tells whether a function takes letters, a key and this."""
+    try:
+        signature.bind(b"", None, **quality)
+    except TypeError:
+        return False
     return True

@@ -79,7 +79,8 @@ class DataLoader(Generic[T]):
         sampler: Positions to follow instead; its ``set_epoch`` is called where it has one.
         batch_sampler: Lists of positions to follow instead.
         num_workers: How many threads or processes work ahead; 0 makes each batch when it
-            is asked for.
+            is asked for. Threads are at most one fewer than the cores, as the thread that
+            asks makes batches too while it waits.
         collate_fn: Puts items together; ``default_collate`` if None.
         pin_memory: Puts tensors into memory that a GPU copies faster from.
         drop_last: Leaves out a last batch that is not full.
