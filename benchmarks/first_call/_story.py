@@ -16,10 +16,11 @@ SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
 Calls = dict[str, float]
 STORY = """
-Seconds of the first call of a compiled training step less those of a later one, in a fresh
-process with empty caches and, again, in the next process, which finds what the first has
-kept; one thread, dropout 0.1. The floor is the step on symbols, which every process does.
-Planning is all that kept programs can spare; it includes importing the planner.
+Seconds of the first call of a compiled training step less those of a later one, in a
+fresh process with empty caches and, again, in the next process, which finds what the
+first has kept; one thread, dropout 0.1. The floor is tracing, a run of the step on
+symbols, which every process has to do. Planning is all that a kept layout saves; it
+includes importing the planner.
 The chain's and the optimiser's seconds are the processor's.
 """.strip().replace("\n", " ")
 

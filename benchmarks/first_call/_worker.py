@@ -47,7 +47,7 @@ def _step_of(side: str, network: str) -> Callable[[], float]:
 
 
 def _watched() -> dict[str, float]:
-    """The seconds of our tracing and planning, once the first call is over."""
+    """Replaces our tracing and planning by versions that note their seconds."""
     from seqloom.tensor._compile import _trace
     from seqloom.tensor.backends._numpy._planning import Planning
 

@@ -70,8 +70,8 @@ def _threads() -> tuple[int, ...]:
     return tuple(1 << power for power in range((os.cpu_count() or 1).bit_length()))
 
 
-# The fewest pairs with which each operation and each axis is there, and lengths besides
-# wherever letters are read.
+# Every operation and every axis appears at least once; parse and predict are swept over the
+# length of a record, too.
 SWEEPS = (
     Sweep("parse", "records", _decades(1_000), Sizes(length=150), ".fastq"),
     Sweep("parse", "length", _decades(100), suffix=".fasta"),

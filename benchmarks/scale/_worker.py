@@ -29,8 +29,8 @@ OPERATIONS: dict[str, Callable[[str], Maker]] = {
     ".bed read": bed_read,
     "predict": predict,
 }
-# A point is measured so often, or until so many seconds have gone; three times, or until
-# more have.
+# At most seven calls; no further one after 0.3 s in all, but three at least, unless those
+# take 1.5 s.
 TIMES, SECONDS, LONG = 7, 0.3, 1.5
 # So many numbers of a result are compared.
 LOOKED_AT = 1000

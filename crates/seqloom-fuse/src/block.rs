@@ -1,4 +1,5 @@
-//! One share of a program's work: block after block, in registers of this thread.
+//! One share of a program's work: block after block, in buffers of this thread. They are
+//! called registers, as each value of the program has one.
 
 use std::mem;
 use std::ops::Range;
@@ -148,8 +149,9 @@ impl<T: Number> Job<'_, T> {
         registers[step.out] = out;
     }
 
-    /// The block of a value: of its register, or of the input itself. An argument that an
-    /// operation does not have may be a register that is taken away, and empty.
+    /// A value's numbers in this block, from its register or straight from the input. An
+    /// operation of fewer arguments names any register for the rest, which may be the one
+    /// that `one_step` has taken out, and so be empty.
     fn values<'r>(
         &'r self,
         value: usize,

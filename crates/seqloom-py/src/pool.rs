@@ -1,4 +1,5 @@
-//! The only thread pools: one for each process and number of threads.
+//! The shared thread pools: one for each process and number of threads. Kernels have pools
+//! of their own (`kernels/pool.rs`).
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! Some places of a line, moved together.
+//! Picks some genotypes out of a packed line (one variant, two bits a person) and packs them
+//! side by side.
 //!
 //! Two-bit codes are moved as they are, up to 32 in one instruction; what decodes whole lines
 //! then decodes these.

@@ -98,7 +98,7 @@ fn keep(places: Places) {
     }
 }
 
-/// Takes the places of one file for those of another.
+/// Files the places of one file under the identity of another, as if they were its own.
 #[cfg(test)]
 pub(crate) fn mistake(old: &Identity, new: &Identity) {
     let mut kept = KEPT.lock().unwrap();

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Each thread takes a stretch; the checksum of every member is put together
-//! from those of its stretches. What says so is a help and never an authority:
-//! where it is of another file, or anything differs from what it says, the file
-//! is unpacked from its beginning as if there were none, so that what is wrong
-//! with a file is found and said in the same words.
+//! from those of its stretches. None of the three is trusted: where one belongs
+//! to another file, or differs from what is found, one thread unpacks the file
+//! again from its beginning. So a damaged file gives the same error with and
+//! without help.
 
 mod guessed;
 mod known;

@@ -39,7 +39,8 @@ impl<'a> Bits<'a> {
         self.drop(u32::try_from(bits).unwrap_or(0));
     }
 
-    /// Makes at least 56 (0x38) bits ready.
+    /// Makes at least 56 bits (0x38) ready to be used; right after it all 64 may be looked
+    /// at. Whole bytes alone are counted: the bits above them are loaded again next time.
     #[inline(always)]
     pub(super) fn refill(&mut self) {
         let word = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk);

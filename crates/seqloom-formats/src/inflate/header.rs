@@ -13,8 +13,8 @@ use crate::index::walk::ORDER;
 /// The most symbols of each code.
 const MOST_LITERALS: usize = 286;
 const MOST_DISTANCES: usize = 30;
-/// How much of the words of seven bits the words of four lengths take, by the
-/// twelve bits that give the lengths.
+/// For twelve bits, read as four lengths of three bits: how many of the 128 words of seven
+/// bits begin with words of these lengths. A complete code takes all 128 (Kraft).
 static SHARES: [u16; 1 << 12] = shares();
 
 const fn shares() -> [u16; 1 << 12] {

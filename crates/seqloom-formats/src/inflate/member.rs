@@ -97,13 +97,12 @@ impl Inflater {
         &self.out[WINDOW..self.at]
     }
 
-    /// Where in the text its last member begins that began in it.
+    /// The members that ended in this text, in order.
     pub(crate) fn ends(&self) -> &[MemberEnd] {
         &self.ends
     }
 
-    /// Begins a file: reads the header of its first member; says where its first
-    /// block begins.
+    /// Where the first block of a file begins, behind the header of its first member.
     pub(crate) fn first_block(bytes: &[u8]) -> Option<usize> {
         let size = member_header(&bytes[..bytes.len() - PADDING])?;
         Some(size * 8)
@@ -111,8 +110,8 @@ impl Inflater {
 
     /// Inflates from the block at `bit` up to the first one from `stop` on that
     /// [`find`](super::find) would find, or to the end of the file, which is that
-    /// of `bytes` where it `is_last`. Where it cannot go on, it has gone on to the
-    /// block at `bit`, and can try that again.
+    /// of `bytes` where it `is_last`. On an error, all that stands before
+    /// `bit` is done, and nothing behind it: it can be called again with that `bit`.
     pub(crate) fn inflate(
         &mut self,
         bytes: &[u8],

@@ -69,8 +69,8 @@ pub(crate) fn resolve(symbols: &[u16], window: &[u8], text: &mut Vec<u8>) -> boo
     letters.know(symbols)
 }
 
-/// The window behind symbols: the end of their text, and of what stands before
-/// if they are few; of symbols only where those before are of another member.
+/// The last 32 KiB of text up to here, for whoever goes on: the text of the symbols and,
+/// if that is shorter, the end of `window` before it, unless the symbols begin a member.
 pub(crate) fn tail(symbols: &[u16], window: &[u8], is_apart: bool) -> Vec<u8> {
     let last = &symbols[symbols.len().saturating_sub(WINDOW)..];
     let mut text = vec![0; last.len()];

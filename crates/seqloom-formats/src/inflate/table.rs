@@ -1,9 +1,14 @@
 //! Huffman codes as tables that are looked up by the next bits.
 //!
 //! ```text
-//! bits 0 to 7     how many bits an entry uses
-//! bits 8 to 15    a literal; or how many more bits a length or distance has
-//! bits 16 to 30   a second literal; or the least length or distance
+//!             literals and lengths           distances
+//! bits 0-     bits that the entry uses       bits that it uses (0 to 6), LONGER_DISTANCE (7)
+//! bits 8-     a literal, or extra bits       extra bits of the distance
+//! bits 16-    a second literal (to 23),      the least distance (to 30)
+//!             or the least length (to 24)
+//! bits 27-    NONE to LITERAL, below
+//!
+//! An entry for longer words has in bits 8 to 23 where the second table begins.
 //! ```
 
 use crate::index::walk::{DISTANCES, LENGTHS};
@@ -26,11 +31,11 @@ pub(super) const LITERAL_BITS: u32 = 11;
 pub(super) const DISTANCE_BITS: u32 = 9;
 pub(super) const LONGEST: u32 = 15;
 
-/// Sizes that no code exceeds, as powers of two.
+/// How many entries the largest code needs, rounded up to powers of two.
 pub(super) const LITERAL_ENTRIES: usize = 1 << 13;
 pub(super) const DISTANCE_ENTRIES: usize = 1 << 12;
 
-/// The symbols' code of the lengths that a header gives.
+/// How long the words are by which a header writes the lengths of the other two codes.
 pub(super) const LENGTH_BITS: u32 = 7;
 pub(super) type LengthTable = [u32; 1 << LENGTH_BITS];
 
@@ -48,8 +53,8 @@ impl Tables {
         }
     }
 
-    /// Whether there are codes whose words have these lengths: whole ones, but that
-    /// distances may be unused, or of a single word.
+    /// Whether these lengths make complete codes. The code of distances may also be empty,
+    /// or have a single word of one bit.
     pub(super) fn are_codes(literals: &[u8], distances: &[u8]) -> bool {
         let mut used = distances.iter().filter(|size| **size > 0);
         let is_little = matches!((used.next(), used.next()), (None | Some(&1), None));

@@ -1,4 +1,5 @@
-//! What the answers are differentiated by; weights are made again from the kept sums.
+//! The gradients by queries, keys and values. The weights are computed again from the
+//! logarithms that the forward pass kept.
 
 use std::ops::Range;
 
@@ -47,7 +48,7 @@ pub(super) fn differentiate<T: Float>(
     });
 }
 
-/// Adds what some queries and a block of keys have to do with one another.
+/// Adds the gradients that come from some queries and one block of keys.
 fn block<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
@@ -134,8 +135,8 @@ fn weigh<S: Simd, T: Float>(
     exponentials(simd, lse, seen);
 }
 
-/// The gradient by scores; the weights, from the one at this place on, become those that
-/// were dropped.
+/// Turns the gradients by the weights into gradients by the scores, and applies dropout to
+/// the weights, of which the first has the number `place`.
 #[inline(always)]
 fn slope<T: Float>(
     dropout: Option<Dropout<T>>,

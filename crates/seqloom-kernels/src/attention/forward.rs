@@ -31,6 +31,7 @@ pub(super) fn answer<T: Float>(
                 first,
                 keys,
                 scores,
+                // Until the end `lse` holds the highest scores.
                 highest: &mut *lse,
                 totals: &mut *totals,
                 out: out.lend(),
@@ -53,7 +54,7 @@ struct Block<'a, 'b, T> {
     first: usize,
     keys: Range<usize>,
     scores: &'a mut [T],
-    /// The highest score of each query, and the sum of its exponentials less that.
+    /// For each query the highest score so far, and the sum of exp(score - highest).
     highest: &'a mut [T],
     totals: &'a mut [T],
     out: MatrixMut<'a, T>,
@@ -83,7 +84,7 @@ impl<T: Float> Block<'_, '_, T> {
     }
 }
 
-/// Turns a block's scores into weights that their sums are still to divide.
+/// Turns a block's scores into weights that are not divided by their sum yet.
 struct Weights<'a, 'b, 'c, T>(&'a mut Block<'b, 'c, T>);
 
 impl<T: Float> WithSimd for Weights<'_, '_, '_, T> {
@@ -125,8 +126,8 @@ impl<T: Float> Block<'_, '_, T> {
     }
 }
 
-/// What is taken from scores whose highest is known: where nothing may be seen, all
-/// exponentials are to be zero.
+/// What is subtracted from scores: their highest, or 0 where all are hidden, so that their
+/// exponentials are 0.
 #[inline(always)]
 fn shift<T: Float>(highest: T) -> T {
     if highest == T::LOWEST {

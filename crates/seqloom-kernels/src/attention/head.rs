@@ -73,13 +73,14 @@ impl<T: crate::Float> Head<'_, T> {
     }
 }
 
-/// Queries whose scores of a block of keys stay in the second-level cache.
+/// How many queries are taken at once, so that their scores of a block of keys stay in the
+/// second-level cache.
 pub(super) fn queries_at_once<T>(keys: usize) -> usize {
     (SCORES / size_of::<T>() / keys.clamp(1, KEYS)).clamp(16, 256)
 }
 
-/// Keys of a block, at most. Of more keys the cache would hold the scores of a few queries
-/// only, for which all keys and values would have to be packed again.
+/// How many keys a block has, at most. With longer blocks fewer queries fit into the cache
+/// at once, and all keys and values are packed again for each such few.
 pub(super) const KEYS: usize = 512;
 
 /// Bytes of a block of scores.

@@ -112,7 +112,9 @@ class Followed(_Batches):
         return self._replayed(self._packed(self._items(epoch)), mark)
 
     def _told(self, batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
-        """Tells nothing where a user's code runs here, which may use its memory again."""
+        """Calls no batch the last where a user's code runs here."""
+        # To know the last one, a batch is taken ahead, and that code may write over the one
+        # before.
         if self._crew is None:
             return ((batch, False) for batch in batches)
         return super()._told(batches)
@@ -233,7 +235,7 @@ class _Made:
         return whole if self.collate is None else self.collate(whole)
 
     def beginner(self, maker: _native.BatchMaker) -> Callable[[Any], Callable[[], Any]]:
-        """Gives what lets such threads begin with a batch, and then waits for it."""
+        """Gives what lets the maker's threads begin with a piece, and then waits for it."""
         # What was read at once becomes several batches: it is prepared for all of them.
         source: Any = None
         drafter: Any = None

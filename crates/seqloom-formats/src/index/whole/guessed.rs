@@ -23,8 +23,8 @@ use crate::inflate::{Inflater, PADDING};
 
 /// How much is looked at to find the first block: names in the header are short.
 const HEAD: u64 = 64 << 10;
-/// How many pieces may be guessed wrong, beside one in `MISSES_OF`, before the file
-/// is unpacked by one thread: its blocks are of a kind that is not found.
+/// One thread unpacks the file from the moment when its misses exceed `MISSES`, and one
+/// more for each `MISSES_OF` hits: its blocks are of a kind that the search does not find.
 const MISSES: u64 = 2;
 const MISSES_OF: u64 = 8;
 

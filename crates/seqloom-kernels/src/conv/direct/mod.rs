@@ -1,4 +1,5 @@
-//! Convolutions without packing, a row of the output at a time; for few taps.
+//! Convolutions that do not pack the input's windows, a row of the output at a time; for few
+//! taps.
 //!
 //! All three are matrix products in which one matrix, the input's windows side by side,
 //! is never built: what a row of the output sees is copied once into rows with zeros

@@ -80,7 +80,8 @@ impl Rows {
         (line < height).then(|| &sample[(channel * height + line) * width..][..width])
     }
 
-    /// Windows a stride apart that see the same places are neighbours in a phase.
+    /// A row is stored as one array for each remainder by the stride, a phase: then what one
+    /// tap sees in neighbouring windows lies side by side. Fewer where the taps reach fewer.
     fn phases(&self) -> usize {
         self.stride[1].min(self.reach() + 1)
     }

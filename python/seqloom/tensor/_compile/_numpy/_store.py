@@ -59,7 +59,7 @@ def layout_of(graph: Graph, backend: Backend) -> Layout:
     if identity is None:
         return laid_out(graph, backend)
     path = cache_home() / "programs" / f"{identity.digest(*_around())}.json"
-    if os.path.lexists(path) and not _is_kept(path):
+    if os.path.lexists(path) and not _may_be_ours(path):
         return laid_out(graph, backend)
     if (text := _read(path)) is not None:
         try:
@@ -95,8 +95,8 @@ def _is_asked_for() -> bool:
     return value == "1"
 
 
-def _is_kept(path: Path) -> bool:
-    """Whether it can be one of ours: no link, pipe or folder, not larger than all."""
+def _may_be_ours(path: Path) -> bool:
+    """Whether it can be a file of ours: regular, named like one, not larger than all."""
     with suppress(OSError):
         about = path.lstat()
         is_named = _NAME.fullmatch(path.name) is not None
@@ -106,7 +106,7 @@ def _is_kept(path: Path) -> bool:
 
 @cache
 def _around() -> tuple[str, ...]:
-    """What a layout depends on beside its graph; the number of threads is not among it."""
+    """Lists what a layout depends on beside its graph; the number of threads is none."""
     planner = Path(__file__).parent
     kernels = planner.parents[1] / "backends/_numpy"
     return (
@@ -167,7 +167,7 @@ def _checksum(body: bytes) -> str:
 def _trim(folder: Path) -> None:
     """Removes the files that were used longest ago, where there are too many."""
     # What somebody else has put there is left alone.
-    found = [(each.stat(), each) for each in folder.iterdir() if _is_kept(each)]
+    found = [(each.stat(), each) for each in folder.iterdir() if _may_be_ours(each)]
     found.sort(key=lambda each: each[0].st_mtime_ns, reverse=True)
     total = 0
     for place, (about, path) in enumerate(found):

@@ -146,11 +146,12 @@ impl Piece {
         usize::try_from(bit.saturating_sub(self.start() * 8)).unwrap_or(usize::MAX)
     }
 
-    /// How much of the file was read.
+    /// How many bytes of the file this piece holds, from its own start on.
     fn held(&self) -> usize {
         self.packed.len().saturating_sub(PADDING)
     }
 
+    /// Whether the bytes that were read reach the end of the file.
     fn is_last(&self) -> bool {
         self.start() + as_u64(self.held()) >= self.of.disk.size()
     }
