@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError
-from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, Defaults
+from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, ArrayFunctions
 from seqloom.tensor._integer_range import require_in_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._compile import Graph
+    from seqloom.tensor._graph import Graph
     from seqloom.tensor._tensor import Tensor
 
 _WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -22,7 +22,7 @@ _WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 
 __all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "array_of", "overrides"]
 
 
-class Backend(Defaults, ABC):
+class Backend(ArrayFunctions, ABC):
     """A table of plain functions over one library's arrays.
 
     A backend must have the functions that `Standard` names, which are those of the Array
@@ -146,13 +146,13 @@ class Backend(Defaults, ABC):
 
         Examples:
             >>> from seqloom.tensor import backend
-            >>> from seqloom.tensor._compile import Graph, Value
+            >>> from seqloom.tensor._graph import Graph, Value
             >>> B = backend("numpy")
             >>> x = Value(0, (1,), B.dtype(B.zeros((1,))))
             >>> B.program(Graph([x], outputs=[x]))([B.zeros((1,))])[0].tolist()
             [0.0]
         """
-        from seqloom.tensor._compile._lower import lowered
+        from seqloom.tensor._lower import lowered
 
         function = lowered(graph, self)
         return lambda arrays: function(*arrays)

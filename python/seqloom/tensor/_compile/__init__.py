@@ -1,5 +1,5 @@
 """A step as one program: captured once, planned, run many times."""
 
-from seqloom.tensor._compile._graph import Graph, Operation, Value
+from seqloom.tensor._graph import Graph, Operation, Value
 
 __all__ = ["Graph", "Operation", "Value"]

@@ -11,7 +11,6 @@ import numpy as np
 from seqloom.errors import CaptureError
 from seqloom.tensor._backend import REQUIRED, Backend
 from seqloom.tensor._compile._context import capturing
-from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
 from seqloom.tensor._compile._impure import unwatched
 from seqloom.tensor._compile._key import SymbolKey
 from seqloom.tensor._compile._recorded import (
@@ -27,6 +26,7 @@ from seqloom.tensor._compile._shapes import kinds
 from seqloom.tensor._compile._standing import stand_in
 from seqloom.tensor._compile._symbol import Symbol, refuse
 from seqloom.tensor._compile._unsized import INDEXING, UNSIZED, check_sized, without_masks
+from seqloom.tensor._graph import Graph, Operation, Value, values_in
 from seqloom.tensor._memory._origin import here
 from seqloom.tensor._memory._scope import unscoped
 from seqloom.tensor._native_error import translated

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
 from seqloom.tensor._compile._simplify import mapped
+from seqloom.tensor._graph import Graph, Operation, Value, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import SeqloomError
 from seqloom.tensor._compile._copies import WRITES
-from seqloom.tensor._compile._shapes._trial import flat
 from seqloom.tensor._compile._simplify import mapped
+from seqloom.tensor._lower import flat
 from seqloom.tensor._native_error import translated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._graph import Graph, Operation
+    from seqloom.tensor._graph import Graph, Operation
 
 
 def failure(

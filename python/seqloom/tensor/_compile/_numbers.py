@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.tensor._compile._graph import Graph, Operation, Value
 from seqloom.tensor._compile._recorded import NUMBERS_ALONE
 from seqloom.tensor._compile._simplify import mapped
+from seqloom.tensor._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.tensor._backend import Array, Backend
-    from seqloom.tensor._compile._graph import Graph
     from seqloom.tensor._compile._results import Build
     from seqloom.tensor._compile._signature import Signature
+    from seqloom.tensor._graph import Graph
     from seqloom.tensor._leaves import Leaf
 
 

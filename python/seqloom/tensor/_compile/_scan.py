@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.tensor._compile._graph import Graph, Value, values_in
+from seqloom.tensor._graph import Graph, Value, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

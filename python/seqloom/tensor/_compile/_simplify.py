@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._compile._graph import Graph, Operation, Value
+from seqloom.tensor._graph import Graph, Operation, Value
 from seqloom.tensor._leaves import frozen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from seqloom.tensor._memory._origin import here
 if TYPE_CHECKING:
     import numpy as np
 
-    from seqloom.tensor._compile._graph import Value
+    from seqloom.tensor._graph import Value
 
 
 class Symbol:

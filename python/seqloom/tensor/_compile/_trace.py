@@ -23,7 +23,7 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-    from seqloom.tensor._compile._graph import Graph, Value
+    from seqloom.tensor._graph import Graph, Value
 
 
 def traced(

@@ -1,6 +1,6 @@
 """The functions of a backend: those it must have, and the default bodies of the others."""
 
-from seqloom.tensor._defaults._defaults import EXTENSION, Defaults
+from seqloom.tensor._defaults._defaults import EXTENSION, ArrayFunctions
 from seqloom.tensor._defaults._normal import erf_inv
 from seqloom.tensor._defaults._standard import REQUIRED, Array, Standard
 from seqloom.tensor._defaults._threefry import counter
@@ -10,7 +10,7 @@ __all__ = [
     "EXTENSION",
     "REQUIRED",
     "Array",
-    "Defaults",
+    "ArrayFunctions",
     "Standard",
     "counter",
     "erf_inv",

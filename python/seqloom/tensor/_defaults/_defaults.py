@@ -16,7 +16,7 @@ from seqloom.tensor._defaults._standard import Standard
 from seqloom.tensor._defaults._unfold import Columns
 
 
-class Defaults(
+class ArrayFunctions(
     PackedAttention,
     Recurrence,
     Losses,
@@ -31,7 +31,7 @@ class Defaults(
     Sets,
     Making,
 ):
-    """All default bodies in one class.
+    """The functions of a backend over its arrays: required names and default bodies.
 
     Examples:
         >>> "softmax" in EXTENSION
@@ -41,7 +41,7 @@ class Defaults(
 
 EXTENSION = frozenset(
     name
-    for each in Defaults.__mro__
+    for each in ArrayFunctions.__mro__
     if each is not Standard
     for name in vars(each)
     if name[0] != "_" and each is not object

@@ -11,13 +11,13 @@ from seqloom.tensor._rules._rule import Parts, Pull, Rule, Save
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
     # Of the backend, the gradient, both inputs and the output.
-    Slope = Callable[[Backend, Array, Any, Any, Any], Array]
+    Slope = Callable[[ArrayFunctions, Array, Any, Any, Any], Array]
 
 
-def _add(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _add(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -25,7 +25,7 @@ def _add(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     )
 
 
-def _subtract(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _subtract(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -33,7 +33,7 @@ def _subtract(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     )
 
 
-def _multiply(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _multiply(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
         as_input(b, b.multiply(grad, right), left_like) if left_like else None,
@@ -46,7 +46,7 @@ def _keep_quotient(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
-def _divide(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _divide(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
     return (
@@ -73,7 +73,7 @@ def _keep_power(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> A
 def _by_slopes(save: Save, *slopes: Slope) -> Rule:
     """The rule of a function whose derivative by each input is a factor."""
 
-    def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         args, out, likes = saved
         return [
             as_input(b, slope(b, grad, args[0], args[1], out), like) if like else None
@@ -83,14 +83,16 @@ def _by_slopes(save: Save, *slopes: Slope) -> Rule:
     return Rule(save, pull)
 
 
-def _power_by_base(b: Backend, grad: Array, base: Any, exponent: Any, _out: Any) -> Array:
+def _power_by_base(
+    b: ArrayFunctions, grad: Array, base: Any, exponent: Any, _out: Any
+) -> Array:
     if isinstance(exponent, (int, float)):  # stays a number: it takes the array's type
         return b.multiply(grad, _slope_of_power(b, base, exponent))
     slope = b.multiply(b.pow(base, b.subtract(exponent, 1)), exponent)
     return b.where(b.equal(exponent, 0), 0.0, b.multiply(grad, slope))
 
 
-def _slope_of_power(b: Backend, base: Array, exponent: float) -> Array:
+def _slope_of_power(b: ArrayFunctions, base: Array, exponent: float) -> Array:
     """``exponent * base ** (exponent - 1)`` for a number as the exponent."""
     if exponent == 0:
         return b.zeros(tuple(base.shape), dtype=base.dtype)
@@ -99,7 +101,7 @@ def _slope_of_power(b: Backend, base: Array, exponent: float) -> Array:
 
 
 def _power_by_exponent(
-    b: Backend, grad: Array, base: Any, exponent: Any, out: Any
+    b: ArrayFunctions, grad: Array, base: Any, exponent: Any, out: Any
 ) -> Array:
     """Of 0 to an exponent from 0 on, 0; to one below it, an infinity, as the power is."""
     base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
@@ -108,35 +110,37 @@ def _power_by_exponent(
     return b.multiply(grad, b.where(flat, 0.0, b.multiply(out, growth)))
 
 
-def _remainder(_b: Backend, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
+def _remainder(_b: ArrayFunctions, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
     return grad
 
 
-def _remainder_by_divisor(b: Backend, grad: Array, x: Any, y: Any, _out: Any) -> Array:
+def _remainder_by_divisor(
+    b: ArrayFunctions, grad: Array, x: Any, y: Any, _out: Any
+) -> Array:
     return b.negative(b.multiply(grad, b.floor(b.divide(x, y))))
 
 
-def _atan2_by_y(b: Backend, grad: Array, y: Any, x: Any, _out: Any) -> Array:
+def _atan2_by_y(b: ArrayFunctions, grad: Array, y: Any, x: Any, _out: Any) -> Array:
     return _over_square_of_radius(b, grad, x, y)
 
 
-def _atan2_by_x(b: Backend, grad: Array, y: Any, x: Any, _out: Any) -> Array:
+def _atan2_by_x(b: ArrayFunctions, grad: Array, y: Any, x: Any, _out: Any) -> Array:
     return b.negative(_over_square_of_radius(b, grad, y, x))
 
 
-def _over_square_of_radius(b: Backend, grad: Array, part: Any, other: Any) -> Array:
+def _over_square_of_radius(b: ArrayFunctions, grad: Array, part: Any, other: Any) -> Array:
     """The gradient times ``part / (part² + other²)``; 0 where both are 0, as torch's."""
     square = b.add(b.multiply(part, part), b.multiply(other, other))
     none = b.equal(square, 0)
     return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
 
 
-def _sign_put_on(b: Backend, grad: Array, x: Any, _y: Any, out: Any) -> Array:
+def _sign_put_on(b: ArrayFunctions, grad: Array, x: Any, _y: Any, out: Any) -> Array:
     turned = b.multiply(b.sign(x), b.sign(out))
     return b.multiply(grad, turned)
 
 
-def _nothing(b: Backend, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
+def _nothing(b: ArrayFunctions, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:
     return b.zeros_like(grad)
 
 
@@ -144,7 +148,7 @@ def _chosen(left_loses: str, right_loses: str) -> Pull:
     """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
     # Where one of them is NaN neither loses, and both get all of it, as torch's do.
 
-    def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         (left, right), _, (left_like, right_like) = saved
         part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
 
@@ -162,7 +166,7 @@ def _keep_condition(args: keep.Args, out: Any, needs: keep.Needs, options: Any) 
     return args[0], keep.likes(args, out, needs, options)
 
 
-def _where(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _where(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
         None,
@@ -171,7 +175,7 @@ def _where(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     )
 
 
-def _clip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _clip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
     under = None if low is None else b.less(x, low)
@@ -191,13 +195,13 @@ def _clip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     ]
 
 
-def _fixed(b: Backend, inside: str, x: Array, bound: Any, outside: Any) -> Any:
+def _fixed(b: ArrayFunctions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
     """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
-def _crossed(b: Backend, low: Any, high: Any) -> Array:
+def _crossed(b: ArrayFunctions, low: Any, high: Any) -> Array:
     """Where the lower bound lies above the upper one."""
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         return b.asarray(low > high)

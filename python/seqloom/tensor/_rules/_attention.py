@@ -10,7 +10,7 @@ from seqloom.tensor._rules._broadcast import as_input
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
 def _keep_all(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
@@ -19,7 +19,7 @@ def _keep_all(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> 
     return (*args[:3], mask, key, *out), options
 
 
-def _attention(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _attention(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
     parts = [None, None, None]
@@ -30,7 +30,7 @@ def _attention(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     return parts
 
 
-def _by_mask(b: Backend, arrays: Any, grad: Array, options: keep.Options) -> Array:
+def _by_mask(b: ArrayFunctions, arrays: Any, grad: Array, options: keep.Options) -> Array:
     """The gradient by what is added to the scores."""
     q, k, v, mask, key, *_ = arrays
     scale = options["scale"] or 1 / math.sqrt(q.shape[-1])
@@ -45,7 +45,7 @@ def _by_mask(b: Backend, arrays: Any, grad: Array, options: keep.Options) -> Arr
     return as_input(b, by_scores, keep.like(mask))
 
 
-def _ahead(b: Backend, rows: int, columns: int) -> Array:
+def _ahead(b: ArrayFunctions, rows: int, columns: int) -> Array:
     """True where a place would look ahead."""
     places = b.expand_dims(b.arange(rows), axis=1)
     return b.greater(b.arange(columns), places)
@@ -56,7 +56,9 @@ def _keep_varlen(args: keep.Args, out: Any, _needs: Any, options: keep.Options) 
     return (*args, *out), options
 
 
-def _attention_varlen(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _attention_varlen(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, **options}
     return b.attention_varlen_grad(grad, *arrays, **options)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
     from seqloom.tensor._rules._keep import Like
 
 
-def unbroadcast(b: Backend, grad: Array, shape: tuple[int, ...]) -> Array:
+def unbroadcast(b: ArrayFunctions, grad: Array, shape: tuple[int, ...]) -> Array:
     """Sums a gradient, at once, over the axes along which its input was repeated."""
     found = tuple(grad.shape)
     if found == shape:
@@ -23,7 +23,7 @@ def unbroadcast(b: Backend, grad: Array, shape: tuple[int, ...]) -> Array:
     return b.reshape(total, shape) if repeated else total
 
 
-def as_input(b: Backend, grad: Array, like: Like) -> Array:
+def as_input(b: ArrayFunctions, grad: Array, like: Like) -> Array:
     """A gradient in the shape and the element type of its input."""
     shape, dtype = like
     grad = unbroadcast(b, grad, tuple(shape))
@@ -38,12 +38,16 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(each % ndim for each in several)
 
 
-def spread(b: Backend, reduced: Array, shape: tuple[int, ...], options: Any) -> Array:
+def spread(
+    b: ArrayFunctions, reduced: Array, shape: tuple[int, ...], options: Any
+) -> Array:
     """What a reduction gave, over the axes that it removed."""
     return b.broadcast_to(kept_axes(b, reduced, shape, options), shape)
 
 
-def kept_axes(b: Backend, reduced: Array, shape: tuple[int, ...], options: Any) -> Array:
+def kept_axes(
+    b: ArrayFunctions, reduced: Array, shape: tuple[int, ...], options: Any
+) -> Array:
     """What a reduction gave, with the reduced axes of length 1 put back."""
     if options.get("keepdims", False):
         return reduced

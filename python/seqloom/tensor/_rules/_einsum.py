@@ -9,7 +9,7 @@ from seqloom.tensor._rules._broadcast import unbroadcast
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
     from seqloom.tensor._rules import _keep as keep
 
 
@@ -25,7 +25,7 @@ def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
 
-def _einsum(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _einsum(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _letters(formula, shapes)
     sizes = _sizes(terms, shapes)
@@ -40,7 +40,9 @@ def _einsum(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     return parts
 
 
-def _by_factor(b: Backend, wanted: str, known: list[tuple[str, Any]], sizes: Any) -> Array:
+def _by_factor(
+    b: ArrayFunctions, wanted: str, known: list[tuple[str, Any]], sizes: Any
+) -> Array:
     """The sum over all but the wanted letters; a letter known nowhere is repeated."""
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
     unique = ""

@@ -9,46 +9,46 @@ from seqloom.tensor._rules import _keep as keep
 from seqloom.tensor._rules._rule import Parts, Rule, by_input, by_output
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 _ERF_SLOPE = 2 / math.sqrt(math.pi)
 
 
-def _sqrt(b: Backend, grad: Array, out: Array) -> Array:
+def _sqrt(b: ArrayFunctions, grad: Array, out: Array) -> Array:
     return b.divide(b.multiply(grad, 0.5), out)
 
 
-def _rsqrt(b: Backend, grad: Array, out: Array) -> Array:
+def _rsqrt(b: ArrayFunctions, grad: Array, out: Array) -> Array:
     cube = b.multiply(out, b.square(out))
     return b.multiply(grad, b.multiply(cube, -0.5))
 
 
-def _reciprocal(b: Backend, grad: Array, out: Array) -> Array:
+def _reciprocal(b: ArrayFunctions, grad: Array, out: Array) -> Array:
     return b.negative(b.multiply(grad, b.square(out)))
 
 
-def _tanh(b: Backend, grad: Array, out: Array) -> Array:
+def _tanh(b: ArrayFunctions, grad: Array, out: Array) -> Array:
     return b.multiply(grad, b.subtract(1, b.square(out)))
 
 
-def _erf(b: Backend, grad: Array, x: Array) -> Array:
+def _erf(b: ArrayFunctions, grad: Array, x: Array) -> Array:
     bell = b.exp(b.negative(b.square(x)))
     return b.multiply(grad, b.multiply(bell, _ERF_SLOPE))
 
 
-def _silu(b: Backend, grad: Array, x: Array) -> Array:
+def _silu(b: ArrayFunctions, grad: Array, x: Array) -> Array:
     gate = b.sigmoid(x)
     rest = b.multiply(x, b.subtract(1, gate))
     return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
 
 
-def _flat(b: Backend, saved: Any, _grad: Array, _needs: keep.Needs) -> Parts:
+def _flat(b: ArrayFunctions, saved: Any, _grad: Array, _needs: keep.Needs) -> Parts:
     """A function of steps: zero wherever it has a derivative."""
     shape, dtype = saved
     return (b.zeros(tuple(shape), dtype=dtype),)
 
 
-def _astype(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _astype(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     before, after = saved
     steps = b.isdtype(after, ("bool", "integral"))
     return (None if steps else b.astype(grad, before),)
@@ -59,7 +59,7 @@ def _keep_types(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
     return args[0].dtype, out.dtype
 
 
-def _relu_grad(b: Backend, out: Array, grad: Array, _needs: keep.Needs) -> Parts:
+def _relu_grad(b: ArrayFunctions, out: Array, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.relu_grad(grad, out),)
 
 
@@ -68,7 +68,7 @@ def _keep_second(args: keep.Args, _out: Any, _needs: Any, _options: Any) -> Any:
     return args[1]
 
 
-def _sigmoid_grad(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _sigmoid_grad(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
     if not needs[1]:
@@ -77,17 +77,17 @@ def _sigmoid_grad(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Par
     return by_slope, b.multiply(b.multiply(grad, slope), bend)
 
 
-def _asin(b: Backend, grad: Array, x: Array) -> Array:
+def _asin(b: ArrayFunctions, grad: Array, x: Array) -> Array:
     left = b.multiply(b.subtract(1.0, x), b.add(x, 1.0))
     return b.multiply(grad, b.rsqrt(left))
 
 
-def _acosh(b: Backend, grad: Array, x: Array) -> Array:
+def _acosh(b: ArrayFunctions, grad: Array, x: Array) -> Array:
     both = b.multiply(b.rsqrt(b.subtract(x, 1.0)), b.rsqrt(b.add(x, 1.0)))
     return b.multiply(grad, both)
 
 
-def _atanh(b: Backend, grad: Array, x: Array) -> Array:
+def _atanh(b: ArrayFunctions, grad: Array, x: Array) -> Array:
     return b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
 
 
@@ -96,12 +96,12 @@ def _logarithm(base: float) -> Rule:
     return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
-def _real(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _real(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     _, dtype = saved
     return (b.astype(grad, dtype),)
 
 
-def _imag(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _imag(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
         return (b.zeros(tuple(shape), dtype=dtype),)

@@ -9,27 +9,29 @@ from seqloom.tensor._rules._broadcast import as_input, unbroadcast
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
-def _index(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _index(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
-def _scatter_index(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _scatter_index(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     key, _ = saved
     return (b.index(grad, key),)
 
 
-def _take(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _take(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (places,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
     return (b.scatter_index(grad, (slice(None),) * axis + (places,), shape),)
 
 
-def _take_along_axis(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _take_along_axis(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
     shape, (places,), options = saved
     axis = options.get("axis", -1) % len(shape)
     places = b.where(b.less(places, 0), b.add(places, shape[axis]), places)
@@ -46,14 +48,14 @@ def _keep_places(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) ->
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
-def _scatter_add(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _scatter_add(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     places, like, options = saved
     axis = options["axis"] % len(grad.shape)
     by_source = _gathered(b, grad, places, axis) if like else None
     return grad if needs[0] else None, None, by_source
 
 
-def _gathered(b: Backend, grad: Array, places: Array, axis: int) -> Array:
+def _gathered(b: ArrayFunctions, grad: Array, places: Array, axis: int) -> Array:
     """What stands at the places, which may reach less far than the array on other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
@@ -62,7 +64,7 @@ def _gathered(b: Backend, grad: Array, places: Array, axis: int) -> Array:
     return b.take_along_axis(b.index(grad, reach), places, axis=axis)
 
 
-def _put_along_axis(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _put_along_axis(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     places, like, options = saved
     by_x = by_values = None
     if needs[0]:
@@ -73,7 +75,7 @@ def _put_along_axis(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> P
     return by_x, None, by_values
 
 
-def _slice_update(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _slice_update(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
     if needs[0]:
@@ -83,7 +85,7 @@ def _slice_update(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Par
     return by_x, None, by_values
 
 
-def _slice_add(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _slice_add(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values
@@ -94,18 +96,20 @@ def _keep_found(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
-def _topk(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _topk(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     places, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
     return (b.put_along_axis(zeros, places, grad, axis=axis),)
 
 
-def _embedding(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _embedding(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 
 
-def _embedding_grad(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _embedding_grad(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
     return (b.embedding(grad, saved[0]),)
 
 

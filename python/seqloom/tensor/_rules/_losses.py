@@ -8,7 +8,7 @@ from seqloom.tensor._rules import _keep as keep
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
 def _keep_loss(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
@@ -17,11 +17,11 @@ def _keep_loss(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
     return logits, labels, weights[0] if weights else None, out[1]
 
 
-def _cross_entropy(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _cross_entropy(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.cross_entropy_grad(grad, *saved),)
 
 
-def _dropout(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _dropout(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """The same mask, made again from the key."""
     return (b.dropout(grad, *saved),)
 

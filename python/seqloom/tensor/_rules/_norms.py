@@ -12,13 +12,13 @@ from seqloom.tensor._rules import _keep as keep
 from seqloom.tensor._rules._rule import Parts, Pull, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
 def _by_rows(name: str) -> Pull:
     """The rule of softmax and its logarithm: the output decides."""
 
-    def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         out, options = saved
         return (getattr(b, f"{name}_grad")(grad, out, axis=options.get("axis", -1)),)
 
@@ -30,17 +30,17 @@ def _keep_statistics(args: keep.Args, out: Any, _needs: Any, options: Any) -> An
     return args, out[1:], options
 
 
-def _layer_norm(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _layer_norm(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
-def _rms_norm(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _rms_norm(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
 
-def _batch_norm(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _batch_norm(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
@@ -53,7 +53,7 @@ def _keep_scaled(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
     return *kept, mask[0] if mask else None
 
 
-def _scale_shift(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _scale_shift(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
         mask = b.expand_dims(mask, axis=1)

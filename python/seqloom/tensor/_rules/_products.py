@@ -10,7 +10,7 @@ from seqloom.tensor._rules._broadcast import as_input, axes_of
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
 def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
@@ -25,7 +25,7 @@ def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) ->
     )
 
 
-def _matmul(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _matmul(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _as_matrices(b, (left, right, grad), left_shape, right_shape)
     by_left = by_right = None
@@ -40,7 +40,7 @@ def _matmul(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     return by_left, by_right
 
 
-def _as_matrices(b: Backend, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
+def _as_matrices(b: ArrayFunctions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
     """A product with a vector as one of matrices: an axis of length 1 put in."""
     left, right, grad = arrays
     if len(left_shape) == 1:
@@ -59,7 +59,7 @@ def _keep_linear(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
     return *kept, tuple(x.shape)
 
 
-def _linear(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _linear(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
     rows = b.reshape(grad, (count, grad.shape[-1]))
@@ -73,7 +73,7 @@ def _linear(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     return by_x, by_weight, by_bias
 
 
-def _tensordot(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _tensordot(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _contracted(options.get("axes", 2), *sizes)
@@ -107,7 +107,7 @@ def _contracted(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]
     return list(axes_of(ours, left)), list(axes_of(theirs, right))
 
 
-def _in_order(b: Backend, part: Array, axes: list[int]) -> Array:
+def _in_order(b: ArrayFunctions, part: Array, axes: list[int]) -> Array:
     """An array whose axes stand in another order, put right."""
     return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
 

@@ -10,7 +10,7 @@ from seqloom.tensor._rules._broadcast import axes_of, kept_axes, spread
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
 def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
@@ -18,13 +18,13 @@ def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -
     return tuple(args[0].shape), args[0].dtype, options
 
 
-def _sum(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _sum(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (spread(b, grad, shape, options),)
 
 
-def _mean(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _mean(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
     return (spread(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),)
 
@@ -35,7 +35,7 @@ def _count(shape: tuple[int, ...], options: keep.Options) -> int:
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
-def _var(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _var(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count(shape, options) - options.get("correction", 0.0)
@@ -47,7 +47,7 @@ def _var(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.multiply(distance, share),)
 
 
-def _std(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _std(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """Of equal values, which have no slope, 0."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -60,7 +60,7 @@ def _std(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.multiply(distance, share),)
 
 
-def _extreme(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _extreme(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """To the largest or smallest; equal ones share."""
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -70,14 +70,14 @@ def _extreme(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.multiply(best, share),)
 
 
-def _logsumexp(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _logsumexp(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
     share = b.exp(b.subtract(x, kept_axes(b, out, shape, options)))
     return (b.multiply(share, kept_axes(b, grad, shape, options)),)
 
 
-def _prod(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """The product of all others, without a division, so that zeros are right."""
     x, options = saved
     shape = tuple(x.shape)
@@ -94,7 +94,7 @@ def _prod(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.multiply(others, kept_axes(b, grad, shape, options)),)
 
 
-def _before(b: Backend, rows: Array) -> Array:
+def _before(b: ArrayFunctions, rows: Array) -> Array:
     """The product of all before each place of a row, by doubling."""
     length, reach = rows.shape[-1], 1
     found = _shifted(b, rows, 1)
@@ -104,14 +104,16 @@ def _before(b: Backend, rows: Array) -> Array:
     return found
 
 
-def _shifted(b: Backend, rows: Array, places: int) -> Array:
+def _shifted(b: ArrayFunctions, rows: Array, places: int) -> Array:
     """Rows moved to the right, ones coming in."""
     shape = (*rows.shape[:-1], places)
     kept = b.index(rows, (..., slice(0, rows.shape[-1] - places)))
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
 
 
-def _cumulative_sum(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _cumulative_sum(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
     axis = axis if axis is not None else 0
@@ -121,7 +123,7 @@ def _cumulative_sum(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> 
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
-def _logcumsumexp(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _logcumsumexp(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """Sums from the end of weighted shares; positive and negative weights apart."""
     (x,), out, options = saved
     axis = options["axis"]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from seqloom.tensor._backend import Array, Backend
+from seqloom.tensor._defaults import Array, ArrayFunctions
 from seqloom.tensor._rules import _keep as keep
 
 Save: TypeAlias = Callable[[keep.Args, Any, keep.Needs, keep.Options], Any]
 Parts: TypeAlias = Sequence[Array | None]
-Pull: TypeAlias = Callable[[Backend, Any, Any, keep.Needs], Parts]
+Pull: TypeAlias = Callable[[ArrayFunctions, Any, Any, keep.Needs], Parts]
 
 ALL = 1 << 30
 
@@ -42,11 +42,11 @@ class Rule:
     name: str = ""
 
 
-def by_output(slope: Callable[[Backend, Array, Array], Array]) -> Rule:
+def by_output(slope: Callable[[ArrayFunctions, Array, Array], Array]) -> Rule:
     """The rule of a function of one input whose derivative needs only its output."""
     return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
-def by_input(slope: Callable[[Backend, Array, Array], Array]) -> Rule:
+def by_input(slope: Callable[[ArrayFunctions, Array, Array], Array]) -> Rule:
     """The rule of a function of one input whose derivative needs only that input."""
     return Rule(keep.first, lambda b, x, grad, _: (slope(b, grad, x),))

@@ -10,10 +10,10 @@ from seqloom.tensor._rules._broadcast import axes_of, unbroadcast
 from seqloom.tensor._rules._rule import ALL, Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
-def _reshape(b: Backend, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _reshape(b: ArrayFunctions, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
@@ -22,17 +22,19 @@ def _keep_shape(args: keep.Args, _out: Any, _needs: Any, _options: Any) -> Any:
     return tuple(args[0].shape)
 
 
-def _permute_dims(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _permute_dims(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda place: axes[place] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
-def _matrix_transpose(b: Backend, _saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _matrix_transpose(
+    b: ArrayFunctions, _saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
     return (b.matrix_transpose(grad),)
 
 
-def _broadcast_to(b: Backend, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _broadcast_to(b: ArrayFunctions, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (unbroadcast(b, grad, shape),)
 
 
@@ -41,7 +43,7 @@ def _keep_shapes(args: keep.Args, _out: Any, _needs: Any, options: keep.Options)
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
-def _concat(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _concat(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
     axis = 0 if flat else axis % len(shapes[0])
@@ -54,12 +56,12 @@ def _concat(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     return parts
 
 
-def _slice(b: Backend, grad: Array, axis: int, which: Any) -> Array:
+def _slice(b: ArrayFunctions, grad: Array, axis: int, which: Any) -> Array:
     """A part along one axis."""
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
-def _stack(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _stack(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     shapes, axis = saved
     axis %= len(shapes[0]) + 1
     return [
@@ -72,7 +74,7 @@ def _keep_pieces(args: keep.Args, _out: Any, _needs: Any, options: keep.Options)
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
-def _unstack(b: Backend, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
+def _unstack(b: ArrayFunctions, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
     rest = shape[:axis] + shape[axis + 1 :]
@@ -80,12 +82,12 @@ def _unstack(b: Backend, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
     return (b.stack(pieces, axis=axis),)
 
 
-def _flip(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _flip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     _, options = saved
     return (b.flip(grad, **options),)
 
 
-def _roll(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _roll(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (shift,), options = saved
     back = (
         tuple(-each for each in cast("Any", shift)) if isinstance(shift, tuple) else -shift
@@ -93,7 +95,7 @@ def _roll(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.roll(grad, back, **options),)
 
 
-def _repeat(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _repeat(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
     flat = axis is None
@@ -108,7 +110,7 @@ def _repeat(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.reshape(back, shape) if flat else back,)
 
 
-def _tile(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _tile(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape
@@ -118,7 +120,7 @@ def _tile(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.reshape(total, shape),)
 
 
-def _pad(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pad(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
     # What was added is cut off; what a negative width had cut gets zeros.
@@ -130,7 +132,7 @@ def _pad(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.pad(grad, cut) if any(map(any, cut)) else grad,)
 
 
-def _sort(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _sort(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     x, options = saved
     axis = axes_of(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)

@@ -13,7 +13,7 @@ from seqloom.tensor._rules import _keep as keep
 from seqloom.tensor._rules._rule import ALL, Parts, Pull, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 _ONE_AXIS = {"stride": 1, "padding": 0, "dilation": 1}
 _TWO_AXES = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
@@ -29,7 +29,7 @@ def _keep_factors(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -
 def _conv(name: str, geometry: dict[str, Any]) -> Rule:
     """The rule of a convolution."""
 
-    def pull(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
         options = {**geometry, **options}
         by_x = by_weight = by_bias = None
@@ -48,7 +48,7 @@ def _conv(name: str, geometry: dict[str, Any]) -> Rule:
 def _input_grad(name: str) -> Rule:
     """The rule of a convolution's gradient by its input, of (gradient, weight, shape)."""
 
-    def pull(b: Backend, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
         by_slope = by_weight = None
         if needs[0]:
@@ -64,7 +64,7 @@ def _input_grad(name: str) -> Rule:
 def _weight_grad(name: str) -> Rule:
     """The rule of its gradients by weight and bias, of (input, gradient, shape)."""
 
-    def pull(b: Backend, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
         by_weight, by_bias = grads
         by_x = by_slope = None
@@ -88,13 +88,13 @@ def _keep_places(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
 def _max_pool(name: str) -> Rule:
     """The rule of pooling by the largest: back to where it stood."""
 
-    def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         return (getattr(b, f"{name}_grad")(grad, *saved),)
 
     return Rule(_keep_places, pull)
 
 
-def _max_pool_grad(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _max_pool_grad(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """What stands at the places, which count within a row or a flattened plane."""
     places, _ = saved
     shape = tuple(places.shape)
@@ -106,7 +106,7 @@ def _max_pool_grad(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> P
 def _averages(name: str) -> Pull:
     """The rule of pooling by the mean."""
 
-    def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         shape, _, options = saved
         options = {"padding": 0 if name.endswith("1d") else (0, 0), **options}
         return (getattr(b, f"{name}_grad")(grad, shape, **options),)
@@ -117,19 +117,19 @@ def _averages(name: str) -> Pull:
 def _averages_grad(name: str) -> Pull:
     """The rule of its gradient."""
 
-    def pull(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         _, options = saved
         return (getattr(b, name)(grad, **options),)
 
     return pull
 
 
-def _unfold(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _unfold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
-def _fold(b: Backend, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _fold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._graph import Operation
+    from seqloom.tensor._graph import Operation
 
 _HALF = 2  # bytes
 

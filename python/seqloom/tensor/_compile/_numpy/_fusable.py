@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Value
+from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._graph import Operation
+    from seqloom.tensor._graph import Operation
 
 # fmt: off
 # Named as the program's own operations are.

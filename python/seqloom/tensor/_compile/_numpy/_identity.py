@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Graph, Value
+from seqloom.tensor._graph import Graph, Value
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._graph import Operation
+    from seqloom.tensor._graph import Operation
 
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), slice, type(...)})
 

@@ -14,7 +14,7 @@ from seqloom.tensor._compile._numpy._units import Grouping, Unit, sort_units
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._graph import Graph, Value
+    from seqloom.tensor._graph import Graph, Value
 
 
 @dataclass(slots=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._graph import Graph, Value
     from seqloom.tensor._compile._numpy._memory import Memory
+    from seqloom.tensor._graph import Graph, Value
 
 
 class Leaving:

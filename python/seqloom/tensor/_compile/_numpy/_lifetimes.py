@@ -8,9 +8,9 @@ from seqloom.tensor._compile._numpy._arena import Span
 from seqloom.tensor._compile._numpy._fusable import computed_in
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._graph import Value
     from seqloom.tensor._compile._numpy._memory import Memory
     from seqloom.tensor._compile._numpy._units import Unit
+    from seqloom.tensor._graph import Value
 
 
 def spans_of(

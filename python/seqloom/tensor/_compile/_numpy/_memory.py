@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._compile._graph import Graph, Operation, Value
+    from seqloom.tensor._graph import Graph, Operation, Value
 
 # Updates: their outputs are their arguments, in order, written over.
 _UPDATES = {"adamw": (0, 2, 3), "sgd": (0, 2)}

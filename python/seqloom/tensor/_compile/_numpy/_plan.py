@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._graph import Graph
+    from seqloom.tensor._graph import Graph
 
     Array = NDArray[Any]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Value
+from seqloom._rust import _native
 from seqloom.tensor._compile._numpy._fusable import computed_in, folded_as, folded_axes
-from seqloom.tensor.backends._numpy._program import ElementwiseProgram
+from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._graph import Operation
     from seqloom.tensor._compile._numpy._units import Unit
+    from seqloom.tensor._graph import Operation
 
 # Powers that are cheaper than a power.
 _POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
@@ -29,7 +29,7 @@ class Fused:
         outputs: What it stores, in order.
     """
 
-    program: ElementwiseProgram
+    program: _native.ElementwiseProgram
     inputs: list[Value]
     outputs: list[Value]
 
@@ -56,7 +56,9 @@ def fused(unit: Unit, stored: set[int]) -> Fused:
     leaving = [draft.leaving(value, makers[value.number]) for value in outputs]
     double = unit.dtype == "float64"
     numbers = list(draft.constants)
-    program = ElementwiseProgram(double, len(draft.inputs), numbers, draft.steps, leaving)
+    program = _native.ElementwiseProgram(
+        double, len(draft.inputs), numbers, draft.steps, leaving
+    )
     return Fused(program, draft.inputs, outputs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._compile._graph import Graph, Operation, Value
+from seqloom.tensor._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

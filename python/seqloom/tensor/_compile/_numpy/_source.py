@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Value
 from seqloom.tensor._compile._numpy._views import viewed
-from seqloom.tensor._compile._shapes._trial import flat
+from seqloom.tensor._graph import Value
+from seqloom.tensor._lower import flat
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._graph import Operation
     from seqloom.tensor._compile._numpy._memory import Memory
+    from seqloom.tensor._graph import Operation
 
 
 class Source:

@@ -23,15 +23,15 @@ import numpy as np
 
 from seqloom._cache_home import cache_home
 from seqloom._files import write_atomic
+from seqloom._rust import _native
 from seqloom.errors import ArgumentError, FileError
 from seqloom.tensor._compile._numpy._identity import Identity
 from seqloom.tensor._compile._numpy._layout import Layout, facts_of, laid_out, restored
 from seqloom.tensor._memory._origin import caller, users
-from seqloom.tensor.backends._numpy._program import simd, version
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._graph import Graph
+    from seqloom.tensor._graph import Graph
 
 # Goes up when the form of a file changes.
 _FORM = 1
@@ -111,9 +111,9 @@ def _around() -> tuple[str, ...]:
     kernels = planner.parents[1] / "backends/_numpy"
     return (
         f"form {_FORM}",
-        f"seqloom {version()} {_stamp(planner)} {_stamp(kernels)}",
+        f"seqloom {_native.version()} {_stamp(planner)} {_stamp(kernels)}",
         f"numpy {np.__version__}, python {sys.version}",
-        f"{platform.machine()} {simd()}",
+        f"{platform.machine()} {_native.simd()}",
     )
 
 

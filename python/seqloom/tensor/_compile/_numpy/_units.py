@@ -12,8 +12,8 @@ from seqloom.tensor._compile._numpy._fusable import computed_in, folded_as
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from seqloom.tensor._compile._graph import Operation, Value
     from seqloom.tensor._compile._numpy._memory import Memory
+    from seqloom.tensor._graph import Operation, Value
 
 
 @dataclass(slots=True, eq=False)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Value, values_in
+from seqloom.tensor._graph import Value, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._compile._graph import Operation
+    from seqloom.tensor._graph import Operation
 
     Array = NDArray[Any]
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._graph import Graph, Operation, Value
     from seqloom.tensor._compile._numpy._layout import Layout
     from seqloom.tensor._compile._numpy._units import Unit
+    from seqloom.tensor._graph import Graph, Operation, Value
 
     Array = NDArray[Any]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import values_in
 from seqloom.tensor._compile._shapes._elementwise import like_first
+from seqloom.tensor._graph import values_in
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from seqloom.tensor._compile._graph import Value
 from seqloom.tensor._compile._shapes._trial import promoted
+from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from seqloom.tensor._compile._graph import values_in
 from seqloom.tensor._compile._shapes._elementwise import like_first
 from seqloom.tensor._compile._shapes._layout import bare, indexed
 from seqloom.tensor._compile._shapes._trial import promoted
+from seqloom.tensor._graph import values_in
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Value
+from seqloom.tensor._graph import Value
+from seqloom.tensor._lower import flat
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
@@ -41,13 +42,6 @@ def tried(
     several = isinstance(made, (list, tuple))
     found = [(tuple(each.shape), target.dtype(each)) for each in flat(made)]
     return found if several else found[0]
-
-
-def flat(made: Any) -> list[Array]:
-    """A result's arrays, one after the other."""
-    if isinstance(made, (list, tuple)):
-        return [each for part in cast("list[Any]", made) for each in flat(part)]
-    return [made]
 
 
 def _first(made: Any) -> Array:

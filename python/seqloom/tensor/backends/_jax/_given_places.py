@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._graph import Value, values_in
 from seqloom.tensor._compile._simplify import mapped
+from seqloom.tensor._graph import Value, values_in
 from seqloom.tensor._registry import backend
 from seqloom.tensor.backends._jax._places import Places, places_in, require_bounds
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Array
     from seqloom.tensor._compile import Graph
-    from seqloom.tensor._compile._graph import Operation
+    from seqloom.tensor._graph import Operation
 
 # What makes indices of whole numbers, and costs little beside the operation that reads.
 # fmt: off

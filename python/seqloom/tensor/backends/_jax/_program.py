@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from seqloom.tensor._compile._lower import lowered
+from seqloom.tensor._lower import lowered
 from seqloom.tensor.backends._jax._given_places import GivenPlaces
 
 if TYPE_CHECKING:

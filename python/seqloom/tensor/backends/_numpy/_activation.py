@@ -11,7 +11,6 @@ from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._filling import fill, packed, placed, room
 from seqloom.tensor.backends._numpy._kinds import floating
-from seqloom.tensor.backends._numpy._program import ElementwiseProgram
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
     Floats = NDArray[Any]
 
 
-def _of_erf(*, double: bool) -> ElementwiseProgram:
+def _of_erf(*, double: bool) -> _native.ElementwiseProgram:
     """The program of one step that computes the error function."""
-    return ElementwiseProgram(double, 1, [], [("erf", [0])], [(1, None, [])])
+    return _native.ElementwiseProgram(double, 1, [], [("erf", [0])], [(1, None, [])])
 
 
 _ERF = {"f": _of_erf(double=False), "d": _of_erf(double=True)}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._compile._graph import Graph
+    from seqloom.tensor._graph import Graph
 
 
 class Planning(Backend):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from seqloom.tensor._compile._lower import lowered
 from seqloom.tensor._compile._numbers import cast_numbers
+from seqloom.tensor._lower import lowered
 from seqloom.tensor.backends._torch._joined import joined
 
 if TYPE_CHECKING:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._key import Key
-from seqloom.tensor._compile._graph import Graph, Operation, Value, values_in
-from seqloom.tensor._compile._shapes._trial import flat
+from seqloom.tensor._graph import Graph, Operation, Value, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
-def lowered(graph: Graph, backend: Backend) -> Callable[..., tuple[Array, ...]]:
+def lowered(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Array, ...]]:
     """The function of the graph: it takes the inputs by position, and gives the outputs.
 
     It calls the backend's functions on plain arrays and nothing else, so that
@@ -36,10 +35,17 @@ def lowered(graph: Graph, backend: Backend) -> Callable[..., tuple[Array, ...]]:
     return scope["step"]
 
 
+def flat(made: Any) -> list[Array]:
+    """A result's arrays, one after the other."""
+    if isinstance(made, (list, tuple)):
+        return [array for part in cast("list[Any]", made) for array in flat(part)]
+    return [made]
+
+
 class _Writer:
     """Writes lines of source, and keeps the objects that they name."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: ArrayFunctions) -> None:
         self._backend = backend
         self.scope: dict[str, Any] = {"flat": flat}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     import numpy as np
 
-    from seqloom.tensor._backend import Array
+    from seqloom.tensor._defaults import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
