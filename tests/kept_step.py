@@ -5,7 +5,7 @@ import zlib
 
 import seqloom as sl
 from compiled_networks import batch_of, model_of, step
-from seqloom.tensor.backends._numpy import _program
+from seqloom._rust import _native
 
 
 def trained(name):
@@ -23,5 +23,5 @@ def trained(name):
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        _program.version = lambda: sys.argv[2]
+        _native.version = lambda: sys.argv[2]
     sys.stdout.write(str(trained(sys.argv[1])))
