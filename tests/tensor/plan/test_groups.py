@@ -5,7 +5,7 @@ import pytest
 
 from plan_graphs import Building, random_group, slowly
 from seqloom.tensor import backend
-from seqloom.tensor._compile._numpy import plan
+from seqloom.tensor._compile._numpy import NumPyProgram
 
 B = backend("numpy", num_threads=2)
 
@@ -15,7 +15,9 @@ def test_a_random_group_equals_its_operations_one_by_one(seed):
     dtype, tolerance = [("float64", 1e-9), ("float32", 3e-4)][seed % 2]
     graph, arrays = random_group(seed, dtype)
     wide = [np.asarray(array, np.float64) for array in arrays]
-    for found, wanted in zip(plan(graph, B)(arrays), slowly(graph, wide), strict=True):
+    for found, wanted in zip(
+        NumPyProgram(graph, B)(arrays), slowly(graph, wide), strict=True
+    ):
         scale = np.prod(arrays[0].shape[-1:]) if found.ndim < arrays[0].ndim else 1
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * scale)
         assert found.dtype == dtype
@@ -26,7 +28,7 @@ def test_a_chain_of_operations_is_one_call():
     x, bias = build.given(64, 512), build.given(512)
     out = build("gelu", build("add", build("multiply", x, 0.5), bias))
     total = build("sum", out, axis=0)
-    text = str(plan(build.returns(out, total), B))
+    text = str(NumPyProgram(build.returns(out, total), B))
     assert "1 calls, 1 of them fused" in text
     assert "multiply+add+gelu+sum" in text
 
@@ -38,7 +40,7 @@ def test_what_needs_a_finished_reduction_is_a_group_of_its_own():
     out = build("divide", shifted, build("sum", shifted, axis=-1, keepdims=True))
     graph, array = build.returns(out), np.random.default_rng(0).normal(size=(40, 30))
     np.testing.assert_allclose(
-        plan(graph, B)([array])[0], slowly(graph, [array])[0], rtol=1e-12
+        NumPyProgram(graph, B)([array])[0], slowly(graph, [array])[0], rtol=1e-12
     )
 
 
@@ -51,7 +53,7 @@ def test_groups_are_not_joined_around_a_call_between_them():
     graph = build.returns(out)
     arrays = list(np.random.default_rng(0).normal(size=(2, 8, 8)))
     np.testing.assert_allclose(
-        plan(graph, B)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
+        NumPyProgram(graph, B)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
     )
 
 
@@ -65,7 +67,9 @@ def test_truths_and_whole_numbers_pass_through_a_group():
     )
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(50, 9)).astype("float32"), rng.integers(0, 2, (50, 9))]
-    for found, wanted in zip(plan(graph, B)(arrays), slowly(graph, arrays), strict=True):
+    for found, wanted in zip(
+        NumPyProgram(graph, B)(arrays), slowly(graph, arrays), strict=True
+    ):
         np.testing.assert_array_equal(found, wanted)
         assert found.dtype == wanted.dtype
 
@@ -74,7 +78,7 @@ def test_a_number_of_each_call_takes_the_type_of_what_it_meets():
     build = Building("float32")
     x, rate = build.given(30_000), build.given(weak=True)
     graph = build.returns(build("multiply", build("add", x, 1.0), rate))
-    run, array = plan(graph, B), np.ones(30_000, np.float32)
+    run, array = NumPyProgram(graph, B), np.ones(30_000, np.float32)
     assert run([array, 0.5])[0][0] == 1.0
     assert run([array, 2.0])[0].dtype == np.float32
 
@@ -87,5 +91,5 @@ def test_turned_inputs_are_read_where_they_lie():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(30, 20, 10)), rng.normal(size=(10, 30, 20))]
     np.testing.assert_allclose(
-        plan(graph, B)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
+        NumPyProgram(graph, B)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
     )

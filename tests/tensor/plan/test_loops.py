@@ -5,7 +5,7 @@ import numpy as np
 from plan_graphs import Building
 from seqloom.tensor import backend
 from seqloom.tensor._compile import Graph, Operation, Value
-from seqloom.tensor._compile._numpy import plan
+from seqloom.tensor._compile._numpy import NumPyProgram
 
 FLOAT = np.dtype("float64")
 
@@ -31,7 +31,7 @@ def test_a_loop_carries_what_its_body_gives_and_stacks_the_rest():
     args = tuple([value] for value in given)
     build.graph.operations.append(Operation("scan", args, options, (last, stack)))
     arrays = [np.ones(3), np.arange(15.0).reshape(5, 3), np.full(3, 2.0)]
-    found = plan(build.returns(last, stack), backend("numpy"))(arrays)
+    found = NumPyProgram(build.returns(last, stack), backend("numpy"))(arrays)
     totals = 1 + np.cumsum(arrays[1], axis=0)
     np.testing.assert_array_equal(found[0], totals[-1])
     np.testing.assert_array_equal(found[1], 2 * totals)

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from plan_graphs import Building, random_group, slowly
 from seqloom.tensor import backend
-from seqloom.tensor._compile._numpy import plan
-from seqloom.tensor._compile._numpy._arena import Span, placed
+from seqloom.tensor._compile._numpy import NumPyProgram
+from seqloom.tensor._compile._numpy._arena import Span, place_spans
 
 B = backend("numpy", num_threads=1)
 
@@ -40,13 +40,18 @@ def network(layers=6, width=64):
 
 def test_a_network_planned_equals_the_network_one_by_one():
     graph, arrays = network()
-    for found, wanted in zip(plan(graph, B)(arrays), slowly(graph, arrays), strict=True):
+    for found, wanted in zip(
+        NumPyProgram(graph, B)(arrays), slowly(graph, arrays), strict=True
+    ):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_nothing_is_read_after_its_memory_was_given_away():
     graph, arrays = network()
-    clean, poisoned = plan(graph, B)(arrays), plan(graph, B, poison=True)(arrays)
+    clean, poisoned = (
+        NumPyProgram(graph, B)(arrays),
+        NumPyProgram(graph, B, poison=True)(arrays),
+    )
     for one, other in zip(clean, poisoned, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -54,7 +59,11 @@ def test_nothing_is_read_after_its_memory_was_given_away():
 @pytest.mark.parametrize("seed", range(20))
 def test_no_random_group_reads_what_was_given_away(seed):
     graph, arrays = random_group(seed, "float64")
-    pairs = zip(plan(graph, B)(arrays), plan(graph, B, poison=True)(arrays), strict=True)
+    pairs = zip(
+        NumPyProgram(graph, B)(arrays),
+        NumPyProgram(graph, B, poison=True)(arrays),
+        strict=True,
+    )
     for one, other in pairs:
         np.testing.assert_array_equal(one, other)
 
@@ -62,12 +71,12 @@ def test_no_random_group_reads_what_was_given_away(seed):
 def test_memory_is_used_again_within_a_call():
     graph, _ = network(layers=8)
     results = sum(v.nbytes for operation in graph.operations for v in operation.outputs)
-    assert plan(graph, B).nbytes < results / 4
+    assert NumPyProgram(graph, B).nbytes < results / 4
 
 
 def test_outputs_of_one_call_are_not_touched_by_the_next():
     graph, arrays = network()
-    run = plan(graph, B)
+    run = NumPyProgram(graph, B)
     first = run(arrays)
     kept = [out.copy() for out in first]
     run([array + 1 for array in arrays])
@@ -83,7 +92,7 @@ def test_no_output_shares_memory_with_an_input_or_another_output():
     row = build("index", doubled, 1)
     graph = build.returns(doubled, turned, flat, row, build("reshape", x, (24,)), doubled)
     array = np.arange(24.0).reshape(4, 6)
-    outputs = plan(graph, B)([array])
+    outputs = NumPyProgram(graph, B)([array])
     assert not any(np.shares_memory(a, b) for a, b in combinations([array, *outputs], 2))
     for found, wanted in zip(outputs, slowly(graph, [array]), strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -93,20 +102,20 @@ def test_an_input_that_is_an_output_is_returned_as_it_is():
     build = Building("float64")
     x = build.given(3)
     array = np.ones(3)
-    assert plan(build.returns(x), B)([array])[0] is array
+    assert NumPyProgram(build.returns(x), B)([array])[0] is array
 
 
 def test_inputs_keep_their_values():
     graph, arrays = network()
     kept = [array.copy() for array in arrays]
-    plan(graph, B)(arrays)
+    NumPyProgram(graph, B)(arrays)
     for array, copy in zip(arrays, kept, strict=True):
         np.testing.assert_array_equal(array, copy)
 
 
 def test_a_steady_call_takes_no_memory_but_its_outputs():
     graph, arrays = network(width=128)
-    run = plan(graph, B)
+    run = NumPyProgram(graph, B)
     run(arrays)
     tracemalloc.start()
     try:
@@ -119,7 +128,7 @@ def test_a_steady_call_takes_no_memory_but_its_outputs():
 
 def test_calls_at_a_time_have_memory_of_their_own():
     graph, arrays = network()
-    run = plan(graph, B)
+    run = NumPyProgram(graph, B)
     many = [[array * (1 + turn / 8) for array in arrays] for turn in range(8)]
     alone = [run(each) for each in many]
     with ThreadPoolExecutor(8) as pool:
@@ -132,7 +141,9 @@ def test_inputs_with_gaps_or_backwards_are_taken():
     graph, arrays = network()
     turned = [np.asfortranarray(arrays[0])[:, ::-1], *arrays[1:]]
     straight = [turned[0].copy(order="C"), *arrays[1:]]
-    for one, other in zip(plan(graph, B)(turned), plan(graph, B)(straight), strict=True):
+    for one, other in zip(
+        NumPyProgram(graph, B)(turned), NumPyProgram(graph, B)(straight), strict=True
+    ):
         np.testing.assert_array_equal(one, other)
 
 
@@ -147,7 +158,7 @@ def test_spans_that_are_needed_at_a_time_do_not_overlap(drawn):
         number: Span(number, size, min(a, b), max(a, b))
         for number, (a, b, size) in enumerate(drawn)
     }
-    total = placed(found)
+    total = place_spans(found)
     for one, other in combinations(found.values(), 2):
         if one.first <= other.last and other.first <= one.last:
             apart = one.offset + one.nbytes <= other.offset

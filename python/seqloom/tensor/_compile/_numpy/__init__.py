@@ -1,5 +1,5 @@
-"""Graphs on NumPy's arrays: fused groups, memory laid out before, no allocation."""
+"""A graph as a NumPy program: graph -> groups -> layout -> program."""
 
-from seqloom.tensor._compile._numpy._plan import plan
+from seqloom.tensor._compile._numpy._program import NumPyProgram
 
-__all__ = ["plan"]
+__all__ = ["NumPyProgram"]

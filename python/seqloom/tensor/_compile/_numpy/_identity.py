@@ -1,4 +1,4 @@
-"""What makes two graphs equal, in this process or in another."""
+"""A text that two graphs share if, in any process, they have the same layout."""
 
 from __future__ import annotations
 
@@ -17,70 +17,55 @@ _PLAIN = frozenset({int, float, complex, bool, str, type(None), slice, type(...)
 _NUMBERS: tuple[type, ...] = (np.generic, int, float)
 
 
-class Identity:
-    """A graph as one text, in which values are numbered as they first appear.
+class GraphText:
+    """A graph as one text, in which values are numbered in order of their appearance.
 
-    Equal texts mean equal operations, arguments, shapes and types. Of constants the shape
-    and the type are in it, their numbers are not: a layout does not depend on them.
-
-    Attributes:
-        names: The number of each value in the text.
-
-    Args:
-        graph: The graph.
-
-    Raises:
-        TypeError: An argument is of a type that is not known here.
+    Equal texts mean equal operations, arguments, shapes and types. The text has the shapes
+    and types of constants, but not their elements: a layout does not depend on these.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.names: dict[int, int] = {}
+        # Raises TypeError for an argument that has no text.
+        self.names: dict[int, int] = {}  # a value's number in the graph: in the text
         self._kinds: dict[np.dtype[Any], str] = {}
         self._words: list[str] = []
-        self._graph(graph)
+        self._add_graph(graph)
 
-    def digest(self, *around: str) -> str:
-        """A name for the graph and for what else its plan depends on.
-
-        Args:
-            *around: Versions and the like.
-
-        Returns:
-            32 hexadecimal digits.
-        """
-        text = "\n".join((*around, *self._words))
+    def digest(self, *dependencies: str) -> str:
+        """Returns 32 hexadecimal digits for the graph and the other dependencies."""
+        text = "\n".join((*dependencies, *self._words))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _graph(self, graph: Graph) -> None:
-        """Adds a graph: of a step, or of the body of a loop."""
-        self._words.append(f"inputs {self._text(graph.inputs)}")
+    def _add_graph(self, graph: Graph) -> None:
+        """Adds the graph of a step, or of the body of a loop."""
+        self._words.append(f"inputs {self._describe(graph.inputs)}")
         for operation in graph.operations:
-            self._operation(operation)
-        outputs, donated = self._text(graph.outputs), sorted(graph.donated.items())
+            self._add_operation(operation)
+        outputs, donated = self._describe(graph.outputs), sorted(graph.donated.items())
         self._words.append(f"outputs {outputs} {donated}")
 
-    def _operation(self, operation: Operation) -> None:
+    def _add_operation(self, operation: Operation) -> None:
         """Adds one operation."""
-        given = self._text(operation.args)
-        options = "".join(f" {k}={self._text(v)}" for k, v in operation.options.items())
-        made = self._text(operation.outputs)
-        self._words.append(f"{operation.name} {given}{options} gives {made}")
+        args = self._describe(operation.args)
+        options = "".join(f" {k}={self._describe(v)}" for k, v in operation.options.items())
+        outputs = self._describe(operation.outputs)
+        self._words.append(f"{operation.name} {args}{options} gives {outputs}")
 
-    def _text(self, arg: Any) -> str:
-        """One argument, with its type: 1, 1.0 and True make different plans."""
+    def _describe(self, arg: Any) -> str:
+        """Describes an argument with its type: 1, 1.0 and True make different layouts."""
         kind = cast("type[Any]", type(arg))
         if kind is Value:
-            return self._value(arg)
+            return self._describe_value(arg)
         if kind is list:
-            return f"[{','.join([self._text(each) for each in arg])}]"
+            return f"[{','.join([self._describe(part) for part in arg])}]"
         if kind is tuple:
-            return f"({','.join([self._text(each) for each in arg])})"
+            return f"({','.join([self._describe(part) for part in arg])})"
         if kind is Graph:
-            self._graph(arg)
-        return repr(arg) if kind in _PLAIN else _unusual(arg)
+            self._add_graph(arg)
+        return repr(arg) if kind in _PLAIN else _describe_other(arg)
 
-    def _value(self, value: Value) -> str:
-        """A value: with its type where it first appears."""
+    def _describe_value(self, value: Value) -> str:
+        """Describes a value, with shape and type where it first appears."""
         name = self.names.get(value.number)
         if name is not None:
             return f"%{name}"
@@ -91,8 +76,8 @@ class Identity:
         return f"%{name}:{kind}{value.shape}{value.weak}"
 
 
-def _unusual(arg: Any) -> str:
-    """An argument that is neither a value nor plain."""
+def _describe_other(arg: Any) -> str:
+    """Describes a dtype, a number of NumPy, a type or a graph."""
     if isinstance(arg, Graph):
         return "the graph above"
     if isinstance(arg, np.dtype):

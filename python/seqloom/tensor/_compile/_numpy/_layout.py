@@ -1,16 +1,14 @@
-"""What a plan runs in which order, and in whose memory each value lies."""
+"""Layout: in which order the groups of a graph run, and in which memory each value lies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
-from seqloom.tensor._compile._numpy._arena import Span, placed
-from seqloom.tensor._compile._numpy._direct import direct, takes_out
-from seqloom.tensor._compile._numpy._leaving import Leaving
-from seqloom.tensor._compile._numpy._lifetimes import spans_of
-from seqloom.tensor._compile._numpy._memory import Memory
-from seqloom.tensor._compile._numpy._units import Grouping, Unit, sort_units
+from seqloom.tensor._compile._numpy._aliases import Aliases
+from seqloom.tensor._compile._numpy._arena import Span, find_spans, place_spans
+from seqloom.tensor._compile._numpy._functions import find_function, has_out
+from seqloom.tensor._compile._numpy._groups import Group, Grouping, sort_groups
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -19,126 +17,121 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Layout:
-    """A graph, grouped and placed.
-
-    Attributes:
-        graph: What is computed.
-        backend: The backend whose functions do what no group does.
-        memory: Which values share memory.
-        units: What runs, in order.
-        needed: Numbers of the values that another unit reads, or that leave.
-        fresh: Numbers of the values that get new memory at each call.
-        copied: Places of the outputs that are copied.
-        spans: Where each value lies that the plan keeps in its own memory, and how long.
-        nbytes: The size of that memory.
-    """
+    """A graph in groups, with the memory of its values."""
 
     graph: Graph
-    backend: Backend
-    memory: Memory
-    units: list[Unit]
-    needed: set[int]
-    fresh: set[int]
-    copied: set[int]
-    spans: dict[int, Span]
+    backend: Backend  # its functions run what no fused group computes
+    aliases: Aliases
+    groups: list[Group]  # in the order in which they run
+    needed: set[int]  # values that another group reads, or that are outputs
+    fresh: set[int]  # values that get new memory at each call
+    copied: set[int]  # positions of the outputs that are copied
+    spans: dict[int, Span]  # of the values in the memory of the program
+    nbytes: int  # of that memory
+
+    def stored_values(self, group: Group) -> list[Value]:
+        """Returns the values that a group writes into an array that it is passed."""
+        return _stored_values(group, self.needed, self.backend)
+
+
+class LayoutFacts(TypedDict):
+    """A layout without its graph, as JSON; values have the numbers of `GraphText`."""
+
+    views: list[int]
+    groups: list[tuple[list[int], str | None, tuple[int, ...]]]
+    needed: list[int]
+    fresh: list[int]
+    copied: list[int]
+    spans: list[tuple[int, int, int, int, int, int | None]]
     nbytes: int
 
-    def stored(self, unit: Unit) -> list[Value]:
-        """What a unit writes where it is told to."""
-        return _stored(unit, self.needed, self.backend)
+
+def lay_out(graph: Graph, backend: Backend) -> Layout:
+    """Groups the operations of a graph, and chooses the memory of its values."""
+    aliases = Aliases(graph)
+    groups = _group_operations(graph, aliases)
+    read = [value for group in groups for value in group.inputs()]
+    needed = {aliases.origin(value) for value in (*read, *graph.outputs)}
+    stored = {
+        value.number for group in groups for value in _stored_values(group, needed, backend)
+    }
+    fresh, copied = _choose_outputs(graph, aliases, stored)
+    spans = find_spans(groups, aliases, stored - fresh, graph.outputs)
+    nbytes = place_spans(spans)
+    return Layout(graph, backend, aliases, groups, needed, fresh, copied, spans, nbytes)
 
 
-def laid_out(graph: Graph, backend: Backend) -> Layout:
-    """Groups and places a graph.
-
-    Args:
-        graph: What is computed.
-        backend: The backend whose functions do what no group does.
-
-    Returns:
-        Its layout.
-    """
-    memory = Memory(graph)
-    units = _grouped(graph, memory)
-    read = [value for unit in units for value in unit.inputs()]
-    needed = {memory.origin(value) for value in (*read, *graph.outputs)}
-    made = {each.number for unit in units for each in _stored(unit, needed, backend)}
-    leaving = Leaving(graph, memory, made)
-    spans = spans_of(units, memory, made - leaving.fresh, graph.outputs)
-    fresh, copied = leaving.fresh, leaving.copied
-    nbytes = placed(spans)
-    return Layout(graph, backend, memory, units, needed, fresh, copied, spans, nbytes)
-
-
-def _grouped(graph: Graph, memory: Memory) -> list[Unit]:
-    """The units in the order in which they run; views are not run."""
-    grouping = Grouping(memory)
+def _group_operations(graph: Graph, aliases: Aliases) -> list[Group]:
+    """Returns the groups in the order in which they run; views do not run."""
+    grouping = Grouping(aliases)
     for operation in graph.operations:
-        if operation.outputs[0].number not in memory.views:
+        if operation.outputs[0].number not in aliases.views:
             grouping.add(operation)
-    return sort_units(grouping.finish())
+    return sort_groups(grouping.finish())
 
 
-def _stored(unit: Unit, needed: set[int], backend: Backend) -> list[Value]:
-    """What a unit writes where it is told to."""
-    if unit.dtype is not None:
-        return [value for value in unit.outputs() if value.number in needed]
-    operation = unit.operations[0]
-    return list(operation.outputs) if takes_out(direct(backend, operation)) else []
+def _stored_values(group: Group, needed: set[int], backend: Backend) -> list[Value]:
+    """Returns the values that a group writes into an array that it is passed."""
+    if group.dtype is not None:
+        return [value for value in group.outputs() if value.number in needed]
+    operation = group.operations[0]
+    function = find_function(backend, operation)
+    return list(operation.outputs) if has_out(function) else []
 
 
-def facts_of(layout: Layout, names: dict[int, int]) -> dict[str, Any]:
-    """A layout as numbers and names, without its graph: what `restored` takes.
+def _choose_outputs(
+    graph: Graph, aliases: Aliases, stored: set[int]
+) -> tuple[set[int], set[int]]:
+    """Returns the values that get new memory, and the positions of the copied outputs.
 
-    Args:
-        layout: The layout.
-        names: A number for each value of the graph, the same in every process.
-
-    Returns:
-        What JSON can hold.
+    No output may lie in memory that the next call overwrites.
     """
-    places = {id(each): at for at, each in enumerate(layout.graph.operations)}
-    spans = [
-        (names[span.number], *_place(span), None if span.over is None else names[span.over])
-        for span in layout.spans.values()
-    ]
+    fresh, copied, seen = set[int](), set[int](), set[int]()
+    inputs = {value.number for value in graph.inputs}
+    for position, value in enumerate(graph.outputs):
+        origin, root = aliases.origin(value), aliases.root(value)
+        is_whole = value.nbytes == aliases.values[origin].nbytes
+        if origin in stored and is_whole and root not in seen:
+            fresh.add(origin)
+        elif root not in inputs or value.number in aliases.views:
+            copied.add(position)
+        seen.add(root)
+    return fresh, copied
+
+
+def to_facts(layout: Layout, names: dict[int, int]) -> LayoutFacts:
+    """Returns a layout as JSON. `names` numbers the values equally in every process."""
+    positions = {id(operation): at for at, operation in enumerate(layout.graph.operations)}
     return {
-        "views": [names[number] for number in layout.memory.views],
-        "units": [
-            [[places[id(each)] for each in unit.operations], unit.dtype, unit.shape]
-            for unit in layout.units
+        "views": [names[number] for number in layout.aliases.views],
+        "groups": [
+            ([positions[id(op)] for op in group.operations], group.dtype, group.shape)
+            for group in layout.groups
         ],
         "needed": [names[number] for number in sorted(layout.needed)],
         "fresh": [names[number] for number in sorted(layout.fresh)],
         "copied": sorted(layout.copied),
-        "spans": spans,
+        "spans": [
+            (
+                *(names[span.number], span.nbytes, span.first, span.last, span.offset),
+                None if span.over is None else names[span.over],
+            )
+            for span in layout.spans.values()
+        ],
         "nbytes": layout.nbytes,
     }
 
 
-def _place(span: Span) -> tuple[int, int, int, int]:
-    """The numbers of a span that do not name a value."""
-    return span.nbytes, span.first, span.last, span.offset
-
-
-def restored(
-    graph: Graph, backend: Backend, facts: dict[str, Any], names: dict[int, int]
+def from_facts(
+    graph: Graph, backend: Backend, facts: LayoutFacts, names: dict[int, int]
 ) -> Layout:
-    """The layout of a graph from its facts.
-
-    Args:
-        graph: What is computed.
-        backend: The backend whose functions do what no group does.
-        facts: What `facts_of` gave for an equal graph.
-        names: The numbers that were given to it, for this graph.
-
-    Returns:
-        The same layout as `laid_out` makes.
-    """
+    """Returns the layout of a graph from the facts about an equal graph."""
     numbers: dict[int | None, int] = {name: number for number, name in names.items()}
-    units = [
-        Unit(at, [graph.operations[each] for each in operations], dtype, tuple(shape))
-        for at, (operations, dtype, shape) in enumerate(facts["units"])
+    groups = [
+        Group(
+            at, [graph.operations[position] for position in positions], dtype, tuple(shape)
+        )
+        for at, (positions, dtype, shape) in enumerate(facts["groups"])
     ]
     spans = [
         Span(numbers[name], nbytes, first, last, numbers.get(over), offset)
@@ -147,8 +140,8 @@ def restored(
     return Layout(
         graph,
         backend,
-        Memory(graph, {numbers[name] for name in facts["views"]}),
-        units,
+        Aliases(graph, {numbers[name] for name in facts["views"]}),
+        groups,
         {numbers[name] for name in facts["needed"]},
         {numbers[name] for name in facts["fresh"]},
         set(facts["copied"]),

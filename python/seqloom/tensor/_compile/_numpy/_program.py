@@ -1,126 +1,105 @@
-"""A group of elementwise operations as one program."""
+"""NumPyProgram: a graph as prepared calls, in memory that is laid out before."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
-from seqloom._rust import _native
-from seqloom.tensor._compile._numpy._fusable import computed_in, folded_as, folded_axes
-from seqloom.tensor._graph import Value
+from seqloom.tensor._compile._numpy._aliases import make_view
+from seqloom.tensor._compile._numpy._arena import CACHE_LINE
+from seqloom.tensor._compile._numpy._rewrite import rewrite
+from seqloom.tensor._compile._numpy._store import find_layout
+from seqloom.tensor._compile._numpy._writer import Writer
+from seqloom.tensor._memory._reserve import reserves
 
 if TYPE_CHECKING:
-    from seqloom.tensor._compile._numpy._units import Unit
-    from seqloom.tensor._graph import Operation
+    from collections.abc import Callable, Sequence
 
-# Powers that are cheaper than a power.
-_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._backend import Backend
+    from seqloom.tensor._graph import Graph
+
+    Array = NDArray[Any]
+
+_PROGRAMS: WeakSet[NumPyProgram] = WeakSet()
+reserves.append(lambda: sum(program.held for program in list(_PROGRAMS)))
 
 
-@dataclass(slots=True)
-class Fused:
-    """A program, and the values of the graph that it reads and stores.
+class NumPyProgram:
+    """Runs a graph on NumPy's arrays.
 
-    Attributes:
-        program: What runs.
-        inputs: What it reads, in order.
-        outputs: What it stores, in order.
+    Groups of elementwise operations run fused. The results inside the graph lie in one
+    piece of memory, which every call reuses. Outputs are new arrays, or lie in the memory
+    of an input that the caller donated. As text it shows what runs.
     """
 
-    program: _native.ElementwiseProgram
-    inputs: list[Value]
-    outputs: list[Value]
+    def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
+        # poison: tests fill memory with NaN as soon as nothing reads it any more
+        graph = rewrite(graph)
+        self._layout = find_layout(graph, backend)
 
+        def make_inner(body: Graph) -> NumPyProgram:
+            return NumPyProgram(body, backend, poison=poison)
 
-def fused(unit: Unit, stored: set[int]) -> Fused:
-    """The program of a group.
+        writer = Writer(self._layout, backend, make_inner, poison=poison)
+        self._scope = writer.source.scope
+        self._views = writer.source.views
+        self.text = "\n".join(writer.source.lines)
+        self.nbytes = self._layout.nbytes  # of the memory that one running call needs
+        self._code = compile(self.text, "<program>", "exec")
+        self.held = 0  # bytes kept for all calls
+        _PROGRAMS.add(self)
+        self._scalars = [at for at, value in enumerate(graph.inputs) if not value.shape]
+        self._idle: list[Callable[..., list[Array]]] = []
 
-    Args:
-        unit: The group.
-        stored: Numbers of the values that others need.
+    def __call__(self, arrays: Sequence[Any]) -> list[Array]:
+        """Returns the graph's outputs. Calls that run at the same time share no memory."""
+        try:
+            run = self._idle.pop()
+        except IndexError:
+            run = self._bind_memory()
+        outputs = run(*self._convert_scalars(arrays))
+        self._idle.append(run)
+        return outputs
 
-    Returns:
-        The program, which keeps its other values to itself.
-    """
-    draft = _Draft()
-    own = {value.number for value in unit.outputs()}
-    for operation in unit.operations:
-        for arg in operation.args:
-            draft.meet(arg, own)
-    for operation in unit.operations:
-        draft.add(operation)
-    outputs = [value for value in unit.outputs() if value.number in stored]
-    makers = {value.number: each for each in unit.operations for value in each.outputs}
-    leaving = [draft.leaving(value, makers[value.number]) for value in outputs]
-    double = unit.dtype == "float64"
-    numbers = list(draft.constants)
-    program = _native.ElementwiseProgram(
-        double, len(draft.inputs), numbers, draft.steps, leaving
-    )
-    return Fused(program, draft.inputs, outputs)
+    def _convert_scalars(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Makes NumPy's scalars arrays without axes: fused groups take no others."""
+        converted = list(arrays)
+        for at in self._scalars:
+            if isinstance(converted[at], np.generic):
+                converted[at] = np.asarray(converted[at])
+        return converted
 
+    def __str__(self) -> str:
+        operations, groups = len(self._layout.graph.operations), self._layout.groups
+        fused = sum(group.dtype is not None for group in groups)
+        head = f"# {operations} operations, {len(groups)} calls, {fused} of them fused"
+        return f"{head}; {self.nbytes:,} bytes\n{self.text}"
 
-@dataclass(slots=True)
-class _Draft:
-    """A program that is being written: inputs and constants first, then steps."""
+    def _bind_memory(self) -> Callable[..., list[Array]]:
+        """Returns the function of this program over newly allocated memory."""
+        scope = dict(self._scope)
+        constants = self._layout.graph.constants.items()
+        scope.update((f"v{number}", np.asarray(array)) for number, array in constants)
+        memory = self._allocate()
+        for number, span in self._layout.spans.items():
+            value = self._layout.aliases.values[number]
+            # Kernels compare the addresses of arrays, of empty ones too.
+            shared = memory if span.nbytes else np.empty(0, np.uint8)
+            room = shared[span.offset : span.offset + span.nbytes]
+            scope[f"bytes{number}"] = room
+            scope[f"v{number}"] = room.view(value.dtype).reshape(value.shape)
+        for operation in self._views:
+            source = scope[f"v{operation.args[0].number}"]
+            scope[f"v{operation.outputs[0].number}"] = make_view(operation, source)
+        exec(self._code, scope)  # noqa: S102
+        return scope["run"]
 
-    inputs: list[Value] = field(default_factory=list["Value"])
-    constants: dict[float, int] = field(default_factory=dict[float, int])
-    steps: list[tuple[str, list[int]]] = field(default_factory=list[tuple[str, list[int]]])
-    _places: dict[int, int] = field(default_factory=dict[int, int])
-
-    def meet(self, arg: Any, own: set[int]) -> None:
-        """Notes an argument that comes from elsewhere."""
-        if not isinstance(arg, Value):
-            self.constants.setdefault(_number(arg), len(self.constants))
-        elif arg.number not in own and arg.number not in self._places:
-            self._places[arg.number] = len(self.inputs)
-            self.inputs.append(arg)
-        self.constants.setdefault(0.0, len(self.constants))
-
-    def place(self, arg: Any) -> int:
-        """The program's number of an argument."""
-        if isinstance(arg, Value):
-            return self._places[arg.number]
-        return len(self.inputs) + self.constants[_number(arg)]
-
-    def add(self, operation: Operation) -> None:
-        """Writes an elementwise operation down; a fold is a way of leaving."""
-        if computed_in(operation) is None:
-            return
-        name, args = _reduced(operation)
-        places = [self.place(arg) for arg in args]
-        if name is None:
-            self._places[operation.outputs[0].number] = places[0]
-            return
-        self._places[operation.outputs[0].number] = self._next()
-        self.steps.append((name, places))
-
-    def _next(self) -> int:
-        """The number of what the next step makes."""
-        return len(self.inputs) + len(self.constants) + len(self.steps)
-
-    def leaving(self, value: Value, maker: Operation) -> tuple[int, str | None, list[int]]:
-        """How a value leaves the program."""
-        if computed_in(maker) is not None:
-            return self._places[value.number], None, []
-        return self.place(maker.args[0]), folded_as(maker), list(folded_axes(maker))
-
-
-def _reduced(operation: Operation) -> tuple[str | None, tuple[Any, ...]]:
-    """An operation as the program knows it; no name where nothing is to be done."""
-    name, args = operation.name, operation.args
-    if name == "astype":
-        to_truth = operation.outputs[0].dtype == np.bool_ != args[0].dtype
-        return ("not_equal", (args[0], 0.0)) if to_truth else (None, args[:1])
-    if name == "pow" and not isinstance(args[1], Value) and float(args[1]) in _POWERS:
-        return _POWERS[float(args[1])], args[:1]
-    return name, args
-
-
-def _number(arg: Any) -> float:
-    """A plain argument as a number; what is none, such as a type, does not matter."""
-    known = isinstance(arg, (int, float, np.integer, np.floating))
-    return float(cast("float", arg)) if known else 0.0
+    def _allocate(self) -> NDArray[np.uint8]:
+        """Allocates the memory of one running call, aligned to a cache line."""
+        memory = np.empty(self.nbytes + CACHE_LINE, np.uint8)
+        self.held += memory.nbytes
+        return memory[-memory.ctypes.data % CACHE_LINE :]

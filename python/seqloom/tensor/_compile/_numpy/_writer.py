@@ -1,4 +1,4 @@
-"""Writes the function that runs a layout: one line for each unit."""
+"""Writes the function that runs a layout: one line for each group."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._numpy._direct import direct
-from seqloom.tensor._compile._numpy._program import fused
-from seqloom.tensor._compile._numpy._scan import Loop
-from seqloom.tensor._compile._numpy._source import Source
-from seqloom.tensor._compile._numpy._views import is_alias
+from seqloom.tensor._compile._numpy._aliases import is_alias
+from seqloom.tensor._compile._numpy._functions import find_function
+from seqloom.tensor._compile._numpy._fuse import fuse
+from seqloom.tensor._compile._numpy._source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,155 +18,170 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
+    from seqloom.tensor._compile._numpy._groups import Group
     from seqloom.tensor._compile._numpy._layout import Layout
-    from seqloom.tensor._compile._numpy._units import Unit
     from seqloom.tensor._graph import Graph, Operation, Value
 
     Array = NDArray[Any]
+    Run = Callable[[list[Array]], list[Array]]
 
-_SMALL = 16_384  # numbers: for fewer, one ufunc of NumPy's is quicker than a program
+_SMALL = 16_384  # elements: for fewer, a ufunc of NumPy's is faster than a fused program
 _ALIASING = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 _NESTED = frozenset({"adamw", "sgd", "clip_by_global_norm"})  # give lists of arrays
 
 
 class Writer:
-    """Writes a layout as the source of one function.
-
-    Args:
-        layout: What runs, and where it writes.
-        backend: Whose functions are called.
-        inner: Plans the body of a loop.
-        poison: Fill memory with NaN as soon as its value is not needed any more.
-
-    Attributes:
-        source: The source, and the objects that it names.
-    """
+    """Writes a layout as the source of one function, `run`."""
 
     def __init__(
         self,
         layout: Layout,
         backend: Backend,
-        inner: Callable[[Graph], Callable[[list[Array]], list[Array]]],
+        make_inner: Callable[[Graph], Run],  # makes the program of a loop's body
         *,
         poison: bool,
     ) -> None:
-        self._layout, self._backend, self._inner = layout, backend, inner
+        self._layout, self._backend, self._make_inner = layout, backend, make_inner
         graph = layout.graph
-        given = {value.number for value in graph.inputs}
-        self.source = Source(layout.memory, given, {*graph.constants, *layout.spans})
-        self.source.scope.update(threads=backend.threads, own=_own, copied=_own)
+        inputs = {value.number for value in graph.inputs}
+        fixed = {*graph.constants, *layout.spans}
+        self.source = SourceText(layout.aliases, inputs, fixed)
+        self.source.scope.update(threads=backend.threads, own=_copy, copied=_copy)
         self._poison = poison
         self._write()
 
     def _write(self) -> None:
-        """The whole function."""
+        """Writes the whole function."""
         graph, source = self._layout.graph, self.source
-        given = ", ".join(f"v{value.number}" for value in graph.inputs)
-        source.lines.append(f"def run({given}):")
-        self._straighten()
-        for place, unit in enumerate(self._layout.units):
-            self._unit(unit)
+        parameters = ", ".join(f"v{value.number}" for value in graph.inputs)
+        source.lines.append(f"def run({parameters}):")
+        self._write_input_copies()
+        for position, group in enumerate(self._layout.groups):
+            self._write_group(group)
             if self._poison:
-                self._forget(place)
-        names = [self._leaving(place, value) for place, value in enumerate(graph.outputs)]
+                self._write_poison(position)
+        names = [self._name_output(at, value) for at, value in enumerate(graph.outputs)]
         source.write(f"return [{', '.join(names)}]")
 
-    def _straighten(self) -> None:
-        """Inputs that may come with gaps are copied."""
+    def _write_input_copies(self) -> None:
+        """Copies each input that is not contiguous."""
         donated = self._layout.graph.donated
-        for place, value in enumerate(self._layout.graph.inputs):
-            if place not in donated and not value.weak and len(value.shape) > 0:
+        for position, value in enumerate(self._layout.graph.inputs):
+            if position not in donated and not value.weak and len(value.shape) > 0:
                 name = f"v{value.number}"
-                bent = f"not {name}.flags.c_contiguous"
-                if min(value.shape) <= 1:  # any step will do along such an axis
-                    bent = f"{name}.strides != {_strides(value)}"
-                self.source.write(f"if {bent}: {name} = copied({name})")
+                is_strided = f"not {name}.flags.c_contiguous"
+                if min(value.shape) <= 1:  # NumPy ignores the strides of such an axis
+                    is_strided = f"{name}.strides != {_find_strides(value)}"
+                self.source.write(f"if {is_strided}: {name} = copied({name})")
 
-    def _unit(self, unit: Unit) -> None:
-        """One line, after those that make what it needs."""
-        operation = unit.operations[0]
-        if unit.dtype is not None and not self._is_small(unit):
-            self._program(unit)
+    def _write_group(self, group: Group) -> None:
+        """Writes the line of a group, after the lines that make its arguments."""
+        operation = group.operations[0]
+        if group.dtype is not None and not self._is_small_ufunc(group):
+            self._write_fused(group, group.dtype)
         elif operation.name == "scan":
-            self._loop(operation)
+            self._write_loop(operation)
         else:
-            self._call(operation, self._layout.stored(unit))
+            self._write_call(operation, self._layout.stored_values(group))
 
-    def _is_small(self, unit: Unit) -> bool:
-        """Whether a unit is one operation of NumPy's on few numbers."""
-        function = direct(self._backend, unit.operations[0])
-        small = len(unit.operations) == 1 and prod(unit.shape) < _SMALL
-        return small and isinstance(function, np.ufunc)
+    def _is_small_ufunc(self, group: Group) -> bool:
+        """Returns True if a group is one ufunc of NumPy's on few elements."""
+        function = find_function(self._backend, group.operations[0])
+        is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
+        return is_small and isinstance(function, np.ufunc)
 
-    def _program(self, unit: Unit) -> None:
-        """A fused group."""
-        stored = {value.number for value in self._layout.stored(unit)}
-        group = fused(unit, stored)
-        inputs = "".join(f"{self.source.name(value)}, " for value in group.inputs)
-        outputs = "".join(f"{self._room(value)}, " for value in group.outputs)
-        names = "+".join(each.name for each in unit.operations)
-        run = self.source.thing("fused", group.program.run)
+    def _write_fused(self, group: Group, dtype: str) -> None:
+        """Writes the call of a fused program."""
+        stored = {value.number for value in self._layout.stored_values(group)}
+        fused = fuse(group.operations, dtype, stored)
+        inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
+        outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
+        names = "+".join(operation.name for operation in group.operations)
+        run = self.source.bind("fused", fused.program.run)
         self.source.write(f"{run}(({inputs}), ({outputs}), threads)  # {names}")
 
-    def _call(self, operation: Operation, stored: list[Value]) -> None:
-        """A call of the backend's function, into the plan's memory where it takes that."""
+    def _write_call(self, operation: Operation, stored: list[Value]) -> None:
+        """Writes the call of a backend's function, with `out=` where it takes that."""
         source = self.source
-        function = source.thing(operation.name, direct(self._backend, operation))
+        function = source.bind(operation.name, find_function(self._backend, operation))
         if stored:
-            rooms = [self._room(value) for value in stored]
-            out = rooms[0] if len(rooms) == 1 else f"({', '.join(rooms)})"
+            names = [self._name_result(value) for value in stored]
+            out = names[0] if len(names) == 1 else f"({', '.join(names)})"
             source.write(source.call(function, operation, f"out={out}"))
             return
         call = source.call(function, operation)
-        shares = operation.name in _ALIASING or is_alias(operation)
-        call = f"own({call})" if shares else call
-        self._assign(operation, call)
+        shares_memory = operation.name in _ALIASING or is_alias(operation)
+        self._write_assignment(operation, f"own({call})" if shares_memory else call)
 
-    def _assign(self, operation: Operation, call: str) -> None:
-        """Names for what a call gives."""
-        names = "".join(f"{self.source.defines(value)}, " for value in operation.outputs)
-        nested = operation.name in _NESTED or operation.name == "scan"
-        single = len(operation.outputs) == 1 and not nested
+    def _write_assignment(self, operation: Operation, call: str) -> None:
+        """Writes a line that names the results of a call."""
+        names = "".join(f"{self.source.define(value)}, " for value in operation.outputs)
+        is_nested = operation.name in _NESTED or operation.name == "scan"
+        is_single = len(operation.outputs) == 1 and not is_nested
         call = f"flat({call})" if operation.name in _NESTED else call
-        self.source.write(f"{names[:-2] if single else names} = {call}")
+        self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
-    def _loop(self, operation: Operation) -> None:
-        """A loop over a plan of its own; its body finds the constants of the whole."""
+    def _write_loop(self, operation: Operation) -> None:
+        """Writes the call of a loop; its body also reads the constants of the graph."""
         body, options = operation.options["body"], operation.options
         body.constants.update(self._layout.graph.constants)
-        loop = Loop(self._inner(body), options["length"], reverse=options["reverse"])
-        name = self.source.thing("loop", loop)
-        given = ", ".join(self.source.argument(arg) for arg in operation.args)
-        self._assign(operation, f"{name}({given})")
+        length, reverse = options["length"], options["reverse"]
+        name = self.source.bind("loop", ScanLoop(self._make_inner(body), length, reverse))
+        args = ", ".join(self.source.argument(arg) for arg in operation.args)
+        self._write_assignment(operation, f"{name}({args})")
 
-    def _room(self, value: Value) -> str:
-        """The name of the memory that a value is written into; new where it leaves."""
+    def _name_result(self, value: Value) -> str:
+        """Returns the name of the array that a value is written into."""
         if value.number not in self._layout.fresh:
             return f"v{value.number}"
-        dtype = self.source.function(f"dtype_{value.dtype.name}", value.dtype)
-        name = self.source.defines(value)
+        dtype = f"dtype_{value.dtype.name}_"
+        self.source.scope[dtype] = value.dtype
+        name = self.source.define(value)
         self.source.write(f"{name} = empty({value.shape}, {dtype})")
         return name
 
-    def _leaving(self, place: int, value: Value) -> str:
-        """What the function gives for an output."""
+    def _name_output(self, position: int, value: Value) -> str:
+        """Returns the source of an output."""
         name = self.source.name(value)
-        return f"copied({name})" if place in self._layout.copied else name
+        return f"copied({name})" if position in self._layout.copied else name
 
-    def _forget(self, place: int) -> None:
-        """Overwrites what is needed no more."""
+    def _write_poison(self, position: int) -> None:
+        """Overwrites the memory that nothing reads after the group at a position."""
         spans = self._layout.spans.values()
-        heirs = {span.over for span in spans}
+        reused = {span.over for span in spans}
         for span in spans:
-            if span.last == place and span.number not in heirs:
+            if span.last == position and span.number not in reused:
                 self.source.write(f"bytes{span.number}.fill(255)")
 
 
-def _own(array: Any) -> Any:
-    """An array that shares memory with no other, its numbers in order."""
+class ScanLoop:
+    """Runs the program of a body once for each slice, and passes the carry on."""
+
+    def __init__(self, body: Run, length: int, reverse: bool) -> None:  # noqa: FBT001
+        self._body = body
+        self._positions = range(length)[:: -1 if reverse else 1]
+
+    def __call__(
+        self, init: list[Array], xs: list[Array], around: list[Array]
+    ) -> list[Array]:
+        """Returns the last carry, and the stacked results of all iterations."""
+        carry, stacks = list(init), list["Array"]()
+        for iteration, position in enumerate(self._positions):
+            results = self._body([*carry, *(x[position] for x in xs), *around])
+            carry, rows = results[: len(init)], results[len(init) :]
+            if iteration == 0:
+                length = len(self._positions)
+                stacks = [np.empty((length, *row.shape), row.dtype) for row in rows]
+            for stack, row in zip(stacks, rows, strict=True):
+                stack[position] = row
+        return [*carry, *stacks]
+
+
+def _copy(array: Array) -> Array:
+    """Returns a contiguous copy."""
     return np.copy(array, order="C")
 
 
-def _strides(value: Value) -> tuple[int, ...]:
-    """The steps in bytes of a new array of a value's shape."""
+def _find_strides(value: Value) -> tuple[int, ...]:
+    """Returns the strides of a new array of a value's shape."""
     return np.empty(value.shape, value.dtype).strides

@@ -18,7 +18,7 @@ class Planning(Backend):
     """What runs a graph."""
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[NDArray[Any]]]:
-        """The graph as a plan: fused groups, in memory that is laid out before."""
-        from seqloom.tensor._compile._numpy import plan
+        """Returns the graph as a program: fused groups, memory laid out before."""
+        from seqloom.tensor._compile._numpy import NumPyProgram
 
-        return plan(graph, self)
+        return NumPyProgram(graph, self)

@@ -1,4 +1,4 @@
-"""The shortest way to a function of the backend."""
+"""The function of NumPy or of the backend that an operation calls, without type checks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,13 @@ if TYPE_CHECKING:
 _HALF = 2  # bytes
 
 
-def direct(backend: Backend, operation: Operation) -> Callable[..., Any]:
-    """The function that an operation calls, without what looks at types where it can.
+def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
+    """Returns NumPy's own function or a method of the backend.
 
-    Args:
-        backend: Whose function.
-        operation: What is called; its values' types are known.
-
-    Returns:
-        NumPy's own function, or a bound method.
+    The types of the values are known, so the checks of them are skipped where possible.
     """
     if operation.name == "reshape":
-        return _reshaped
+        return _copy_reshaped
     function: Any = getattr(backend, operation.name)
     values = (*operation.inputs(), *operation.outputs)
     has_half = any(v.dtype.itemsize == _HALF and v.dtype.kind in "fV" for v in values)
@@ -46,27 +41,27 @@ def direct(backend: Backend, operation: Operation) -> Callable[..., Any]:
 
 
 def _mixes_kinds(operation: Operation) -> bool:
-    """Whether whole numbers meet floats or become some, which NumPy's own would widen."""
-    are_whole = [v.dtype.kind in "biu" for v in operation.inputs()]
+    """Returns True if integers meet floats or become floats: a ufunc would widen them."""
+    are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
     has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
-    return any(are_whole) and (has_floats or not all(are_whole))
+    return any(are_integers) and (has_floats or not all(are_integers))
 
 
-def _reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:
-    """The values in another shape, where that needs a copy."""
-    del shape  # that of `out`
+def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:
+    """Copies the values into `out`, which has the new shape."""
+    del shape
     np.copyto(out.reshape(x.shape), x)
 
 
-def takes_out(function: Callable[..., Any]) -> bool:
-    """Whether a function writes where it is told to."""
+def has_out(function: Callable[..., Any]) -> bool:
+    """Returns True if a function has an argument `out`."""
     is_ufunc = isinstance(function, np.ufunc)
     return is_ufunc or _has_out(getattr(function, "__func__", function))
 
 
-@cache
+@cache  # `inspect.signature` takes longer than the whole layout
 def _has_out(function: Callable[..., Any]) -> bool:
-    """Whether a function has an argument `out`; to find out takes longer than to plan."""
+    """Returns True if a Python function has an argument `out`."""
     try:
         return "out" in inspect.signature(function).parameters
     except (TypeError, ValueError):

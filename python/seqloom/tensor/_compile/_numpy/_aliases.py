@@ -1,0 +1,169 @@
+"""Which values of a graph share memory: views, and what an update overwrites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.tensor._graph import Value, values_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._graph import Graph, Operation
+
+    Array = NDArray[Any]
+
+# The outputs of an update are the arguments in these positions, overwritten.
+_UPDATES = {"adamw": (0, 2, 3), "sgd": (0, 2)}
+
+
+def _reshape(x: Array, shape: tuple[int, ...]) -> Array:
+    """Reshapes without a copy; raises ValueError where that is not possible."""
+    return cast("Array", np.reshape(x, shape, copy=False))
+
+
+def _index(x: Array, key: object) -> Array:
+    """Indexes with integers and slices; gives an array even if no axis remains."""
+    parts = _parts_of(key)
+    return x[parts if any(part is ... for part in parts) else (*parts, ...)]
+
+
+def _keep(x: Array, *_: object) -> Array:
+    """Returns the array itself."""
+    return x
+
+
+_VIEWS: dict[str, Callable[..., Array]] = {
+    "reshape": _reshape,
+    "permute_dims": np.permute_dims,
+    "matrix_transpose": np.matrix_transpose,
+    "expand_dims": np.expand_dims,
+    "squeeze": np.squeeze,
+    "broadcast_to": np.broadcast_to,
+    "index": _index,
+    "stop_gradient": _keep,
+    "astype": _keep,
+}
+
+
+class Aliases:
+    """Knows for each value of a graph in which value's memory it lies."""
+
+    def __init__(self, graph: Graph, views: set[int] | None = None) -> None:
+        # views: numbers of the values that are views, where a kept layout says so
+        self.views: dict[int, Operation] = {}  # by the number of the view
+        self.values: dict[int, Value] = {}  # by number
+        self._known_views = views
+        self._overwritten: dict[int, Value] = {}  # by the number of an update's output
+        self._strided: dict[int, Array] = {}
+        for value in (*graph.inputs, *graph.outputs):
+            self.values[value.number] = value
+        for operation in graph.operations:
+            self._add(operation)
+
+    def _add(self, operation: Operation) -> None:
+        """Adds an operation; the order is that of the graph."""
+        for value in (*operation.inputs(), *operation.outputs):
+            self.values[value.number] = value
+        if self._is_view(operation):
+            self.views[operation.outputs[0].number] = operation
+        for before, after in _pair_updates(operation):
+            self._overwritten[after.number] = before
+
+    def _is_view(self, operation: Operation) -> bool:
+        """Returns True if an operation gives a view."""
+        if self._known_views is not None:
+            return operation.outputs[0].number in self._known_views
+        # Fused programs read memory forwards only.
+        is_backward = operation.name == "index" and _flips(operation.args[-1])
+        return is_alias(operation) and not is_backward and self._try_view(operation)
+
+    def _try_view(self, operation: Operation) -> bool:
+        """Returns True if the strides allow the view: a reshape may need a copy."""
+        try:
+            view = make_view(operation, self._strides_of(operation.args[0]))
+        except ValueError:
+            return False
+        self._strided[operation.outputs[0].number] = view
+        return True
+
+    def _strides_of(self, value: Value) -> Array:
+        """Returns an array with the strides of a value, whose memory is not readable."""
+        if value.number not in self._strided:
+            self._strided[value.number] = _make_strided(value.shape, value.dtype)
+        return self._strided[value.number]
+
+    def origin(self, value: Value) -> int:
+        """Returns the number of the value that a view shows; its own if it is no view."""
+        while value.number in self.views:
+            value = self.views[value.number].args[0]
+        return value.number
+
+    def root(self, value: Value) -> int:
+        """Returns the number of the value in whose memory a value lies."""
+        number = self.origin(value)
+        while number in self._overwritten:
+            number = self.origin(self._overwritten[number])
+        return number
+
+    def is_whole(self, value: Value) -> bool:
+        """Returns True if a value is all of its memory, and contiguous."""
+        return self._strides_of(value).flags.c_contiguous and (
+            value.nbytes == self.values[self.root(value)].nbytes
+        )
+
+    def overwritten_roots(self, operation: Operation) -> set[int]:
+        """Returns the roots of the memory that an operation overwrites."""
+        return {self.root(before) for before, _ in _pair_updates(operation)}
+
+
+def is_alias(operation: Operation) -> bool:
+    """Returns True if the result may share the memory of the first argument."""
+    if operation.name not in _VIEWS:
+        return False
+    first, rest = operation.args[0], operation.args[1:]
+    if not isinstance(first, Value) or any(values_in(rest)):
+        return False
+    if operation.name == "index":
+        return _is_basic(rest[0])
+    return operation.name != "astype" or first.dtype == operation.outputs[0].dtype
+
+
+def make_view(operation: Operation, x: Array) -> Array:
+    """Returns the view of an array that an operation gives."""
+    return _VIEWS[operation.name](x, *operation.args[1:], **operation.options)
+
+
+def _parts_of(key: object) -> tuple[Any, ...]:
+    """Returns the parts of an index."""
+    return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
+
+
+def _is_basic(key: object) -> bool:
+    """Returns True if an index has integers, slices, None and ... only."""
+    kinds = (int, slice, type(...), type(None))
+    return all(isinstance(part, kinds) for part in _parts_of(key))
+
+
+def _flips(key: object) -> bool:
+    """Returns True if a slice of an index has a negative step."""
+    steps = (getattr(part, "step", None) for part in _parts_of(key))
+    return any(step is not None and step < 0 for step in steps)
+
+
+def _make_strided(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Returns an array of a shape over one element: it serves only to compute strides."""
+    steps = np.cumprod([dtype.itemsize, *(size or 1 for size in shape[:0:-1])])
+    strides = tuple(int(step) for step in steps[::-1][len(steps) - len(shape) :])
+    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+
+
+def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
+    """Pairs each value that an update overwrites with the value afterwards."""
+    positions = _UPDATES.get(operation.name, ())
+    before = [value for position in positions for value in operation.args[position]]
+    return zip(before, operation.outputs, strict=False)

@@ -1,0 +1,206 @@
+"""Fuses a group of elementwise operations into one program of the extension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._graph import Value
+
+if TYPE_CHECKING:
+    from seqloom.tensor._graph import Operation
+
+# fmt: off
+# The operations have the same names in the extension.
+_FLOATS = frozenset({
+    "negative", "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "floor", "ceil",
+    "round", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid",
+    "relu", "gelu", "silu", "softplus", "add", "subtract", "multiply", "divide", "pow",
+    "remainder", "atan2", "maximum", "minimum", "relu_grad", "sigmoid_grad", "gelu_grad",
+    "where", "clip", "astype",
+})
+_BOOLEANS = frozenset({
+    "isfinite", "isnan", "logical_not", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "logical_and", "logical_or",
+})
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
+               "any": "max", "all": "min"}
+# fmt: on
+# Powers that another operation computes faster.
+_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+# In native byte order. To compare dtypes is faster than to ask for their names.
+_FLOAT_NAMES = {np.dtype(name): name for name in ("float32", "float64")}
+_REDUCIBLE = frozenset(map(np.dtype, ("float32", "float64", "bool")))
+_READABLE = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
+_NUMBERS = (int, float, np.integer, np.floating)
+
+# The largest result of a reduction that does not run along the last axes.
+_MOST_KEPT = 65_536
+
+
+def find_dtype(operation: Operation) -> str | None:
+    """Returns the dtype in which a fused group computes an operation; None if it cannot."""
+    is_float = operation.name in _FLOATS
+    if not (is_float or operation.name in _BOOLEANS) or not _has_plain_args(operation):
+        return None
+    operands = [arg for arg in operation.args if isinstance(arg, Value)]
+    if not all(value.dtype in _READABLE for value in operands):
+        return None
+    if is_float:
+        return _FLOAT_NAMES.get(operation.outputs[0].dtype)
+    arrays = [value for value in operands if not value.weak and value.dtype != np.bool_]
+    dtypes = {value.dtype for value in arrays} or {np.dtype("float32")}
+    return _FLOAT_NAMES.get(dtypes.pop()) if len(dtypes) == 1 else None
+
+
+def _has_plain_args(operation: Operation) -> bool:
+    """Returns True if all arguments are values or numbers, and there are no options."""
+    args = operation.args
+    if operation.name == "astype":
+        return set(operation.options) <= {"copy"} and args[0].dtype.kind in "fiub"
+    if operation.name == "clip" and len(args) != 3:  # noqa: PLR2004
+        return False
+    if operation.name == "where" and not _is_boolean(args[0]):
+        return False
+    return not operation.options and all(isinstance(a, (Value, *_NUMBERS)) for a in args)
+
+
+def _is_boolean(arg: object) -> bool:
+    """Returns True for a value of booleans."""
+    return isinstance(arg, Value) and arg.dtype == np.bool_
+
+
+def find_reduction(operation: Operation) -> str | None:
+    """Returns the name of a reduction in the extension; None if it cannot be fused."""
+    name, options = operation.name, operation.options
+    if name not in _REDUCTIONS or not set(options) <= {"axis", "keepdims"}:
+        return None
+    x = operation.args[0]
+    if not isinstance(x, Value) or len(operation.args) > 1 or 0 in x.shape:
+        return None
+    can_fuse = _is_reducible(operation, x) and _is_cheap(operation)
+    return _REDUCTIONS[name] if can_fuse else None
+
+
+def _is_reducible(operation: Operation, x: Value) -> bool:
+    """Returns True if a fused group can compute in the dtype of operand and result."""
+    if x.dtype != operation.outputs[0].dtype:
+        return False
+    is_boolean = operation.name in ("any", "all")
+    return x.dtype in _REDUCIBLE and (x.dtype == np.bool_) == is_boolean
+
+
+def _is_cheap(operation: Operation) -> bool:
+    """Returns True if a reduction runs along the last axes, or its result is small."""
+    shape: tuple[int, ...] = operation.args[0].shape
+    axes = reduced_axes(operation)
+    if axes == tuple(range(len(shape) - len(axes), len(shape))):
+        return True
+    kept = int(np.prod([size for axis, size in enumerate(shape) if axis not in axes]))
+    return kept <= _MOST_KEPT and 4 * kept <= int(np.prod(shape))
+
+
+def reduced_axes(operation: Operation) -> tuple[int, ...]:
+    """Returns the axes that a reduction removes, sorted and not negative."""
+    rank = len(operation.args[0].shape)
+    axis = operation.options.get("axis")
+    if axis is None:
+        return tuple(range(rank))
+    axes = cast("tuple[int, ...]", axis if isinstance(axis, (tuple, list)) else (axis,))
+    # An array without axes may be reduced along axis 0, which it does not have.
+    return tuple(sorted(axis % rank for axis in axes)) if rank else ()
+
+
+@dataclass(slots=True)
+class FusedGroup:
+    """A program of the extension, with the values of the graph that it reads and stores."""
+
+    program: _native.ElementwiseProgram
+    inputs: list[Value]
+    outputs: list[Value]
+
+
+def fuse(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGroup:
+    """Compiles a group; only the values whose numbers are in `stored` go to memory."""
+    draft = _Draft()
+    values = [value for operation in operations for value in operation.outputs]
+    own = {value.number for value in values}
+    for operation in operations:
+        for arg in operation.args:
+            draft.add_argument(arg, own)
+    for operation in operations:
+        draft.add_step(operation)
+    outputs = [value for value in values if value.number in stored]
+    makers = {value.number: op for op in operations for value in op.outputs}
+    results = [draft.describe_result(value, makers[value.number]) for value in outputs]
+    constants, double = list(draft.constants), dtype == "float64"
+    program = _native.ElementwiseProgram(
+        double, len(draft.inputs), constants, draft.steps, results
+    )
+    return FusedGroup(program, draft.inputs, outputs)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A program while it is written. Slots number its inputs, constants and then steps."""
+
+    inputs: list[Value] = field(default_factory=list["Value"])
+    constants: dict[float, int] = field(default_factory=dict[float, int])
+    steps: list[tuple[str, list[int]]] = field(default_factory=list[tuple[str, list[int]]])
+    _slots: dict[int, int] = field(default_factory=dict[int, int])  # by value
+
+    def add_argument(self, arg: object, own: set[int]) -> None:
+        """Adds an input or a constant, unless the group computes the argument."""
+        if not isinstance(arg, Value):
+            self.constants.setdefault(_to_float(arg), len(self.constants))
+        elif arg.number not in own and arg.number not in self._slots:
+            self._slots[arg.number] = len(self.inputs)
+            self.inputs.append(arg)
+        self.constants.setdefault(0.0, len(self.constants))
+
+    def _slot_of(self, arg: object) -> int:
+        """Returns the slot of an argument."""
+        if isinstance(arg, Value):
+            return self._slots[arg.number]
+        return len(self.inputs) + self.constants[_to_float(arg)]
+
+    def add_step(self, operation: Operation) -> None:
+        """Adds an elementwise operation; a reduction belongs to its result instead."""
+        if find_dtype(operation) is None:
+            return
+        name, args = _lower(operation)
+        slots = [self._slot_of(arg) for arg in args]
+        if name is None:
+            self._slots[operation.outputs[0].number] = slots[0]
+            return
+        new_slot = len(self.inputs) + len(self.constants) + len(self.steps)
+        self._slots[operation.outputs[0].number] = new_slot
+        self.steps.append((name, slots))
+
+    def describe_result(
+        self, value: Value, maker: Operation
+    ) -> tuple[int, str | None, list[int]]:
+        """Returns the slot of a result, its reduction, and the axes of this."""
+        if find_dtype(maker) is not None:
+            return self._slots[value.number], None, []
+        slot = self._slot_of(maker.args[0])
+        return slot, find_reduction(maker), list(reduced_axes(maker))
+
+
+def _lower(operation: Operation) -> tuple[str | None, tuple[object, ...]]:
+    """Returns an operation as the extension knows it; the name None does nothing."""
+    name, args = operation.name, operation.args
+    if name == "astype":
+        to_boolean = operation.outputs[0].dtype == np.bool_ != args[0].dtype
+        return ("not_equal", (args[0], 0.0)) if to_boolean else (None, args[:1])
+    if name == "pow" and not isinstance(args[1], Value) and float(args[1]) in _POWERS:
+        return _POWERS[float(args[1])], args[:1]
+    return name, args
+
+
+def _to_float(arg: object) -> float:
+    """Returns a number as a float, and 0 for what no step reads, such as a dtype."""
+    return float(cast("float", arg)) if isinstance(arg, _NUMBERS) else 0.0
