@@ -128,7 +128,7 @@ def test_a_missing_folder_is_an_error_that_names_the_file(tmp_path):
 
 def test_a_pipe_is_never_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(FileError, match="pipe: is no regular file"):
+    with pytest.raises(FileError, match="pipe: is not a regular file"):
         write_atomic(tmp_path / "pipe", b"")
     assert (tmp_path / "pipe").is_fifo()
 

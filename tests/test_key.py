@@ -80,7 +80,7 @@ def test_the_print_of_a_key_makes_the_key():
 
 @pytest.mark.parametrize("word", [-1, 2**64, 1.5, None])
 def test_a_seed_that_is_no_64_bit_number_is_an_error(word):
-    with pytest.raises(ArgumentError, match="word must"):
+    with pytest.raises(ArgumentError, match="a word of a key must"):
         Key(word)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from seqloom._threads import _quota, core_count, thread_count
+from seqloom._threads import _quota, count_cores, count_threads
 from seqloom.errors import ArgumentError
 
 VARIABLES = (
@@ -21,30 +21,30 @@ def _no_variables(monkeypatch):
 
 def test_the_argument_wins(monkeypatch):
     monkeypatch.setenv("PST_NUM_THREADS", "7")
-    assert thread_count(3) == 3
+    assert count_threads(3) == 3
 
 
 def test_the_first_variable_that_is_set_wins_and_ours_is_the_first(monkeypatch):
     for count, name in enumerate(reversed(VARIABLES), 11):
         monkeypatch.setenv(name, str(count))
-        assert thread_count() == count
+        assert count_threads() == count
 
 
 def test_of_openmps_levels_the_outermost_counts(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
-    assert thread_count() == 3
+    assert count_threads() == 3
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
 def test_a_variable_that_is_no_number_is_an_error_that_names_it(monkeypatch, value):
     monkeypatch.setenv("NUM_THREADS", value)
-    with pytest.raises(ArgumentError, match="NUM_THREADS must be a whole number"):
-        thread_count()
+    with pytest.raises(ArgumentError, match="NUM_THREADS must be an integer"):
+        count_threads()
 
 
 def test_less_than_one_thread_is_an_error():
-    with pytest.raises(ArgumentError, match="from 1 to"):
-        thread_count(0)
+    with pytest.raises(ArgumentError, match="from 1 to 65536"):
+        count_threads(-1)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_the_quota_of_old_control_groups_is_read(tmp_path):
 def test_half_a_core_is_one_thread(monkeypatch):
     monkeypatch.setattr("seqloom._threads._own_groups", lambda: ["group"])
     monkeypatch.setattr("seqloom._threads._quota", lambda _: 0.5)
-    assert core_count.__wrapped__() == 1
+    assert count_cores.__wrapped__() == 1

@@ -7,16 +7,7 @@ from pathlib import Path
 
 
 def cache_home() -> Path:
-    """Finds the folder of this user's cache.
-
-    Returns:
-        What ``SEQLOOM_CACHE`` names; else ``seqloom`` in ``XDG_CACHE_HOME``, or in
-        ``~/.cache``.
-
-    Examples:
-        >>> cache_home().is_absolute()
-        True
-    """
+    """Finds the folder of this user's cache: ``SEQLOOM_CACHE``, else in ``~/.cache``."""
     if named := os.environ.get("SEQLOOM_CACHE"):
         return Path(named).expanduser().absolute()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

@@ -1,4 +1,4 @@
-"""Settings as values: frozen dataclasses that live as JSON beside what they made."""
+"""Settings as values: frozen dataclasses that are saved as JSON."""
 
 import json
 from dataclasses import fields
@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self, cast, get_type_hints
 
 from seqloom.errors import ConfigError
 
-# The classes that the program has defined, by name; the latest of a name counts, so that a
-# notebook cell can be run again.
+# The classes that the program has defined, by name. A later class of the same name replaces
+# the earlier one, so that a notebook cell can be run again.
 _known: dict[str, type[Any]] = {}
 
 
@@ -36,7 +36,7 @@ class Config:
         _known[cls.__name__] = cls
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values, with the name and version of the class.
+        """Returns the fields as plain values, with the name and the version of the class.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -46,22 +46,24 @@ class Config:
             >>> OneHot("dna").to_dict()["class"]
             'OneHot'
         """
-        values = {field.name: _plain(getattr(self, field.name)) for field in _fields(self)}
+        values = {
+            field.name: _to_json_value(getattr(self, field.name)) for field in _fields(self)
+        }
         return {"class": type(self).__name__, "version": self.version, **values}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Makes the settings that `to_dict` described.
+        """Makes settings from the dict that `to_dict` returned.
 
         Args:
             values: The fields, with ``class`` and ``version``.
 
         Returns:
-            Settings of the named class, which must be this class or one below it.
+            Settings of the named class, which must be this class or a subclass of it.
 
         Raises:
-            ConfigError: The class is unknown or another, the version is newer, a field
-                is missing, unknown or of the wrong type.
+            ConfigError: The class is unknown or not a subclass of this one, the version is
+                newer, or a field is missing, unknown or of the wrong type.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -74,12 +76,12 @@ class Config:
                 f"expected settings of {cls.__name__}, found {found.__name__}"
             )
         try:
-            return found(**_typed(found, values))
+            return found(**_convert_values(found, values))
         except TypeError as error:
             raise ConfigError(f"{found.__name__}: {error}") from None
 
     def to_json(self) -> str:
-        """The settings as one line of JSON.
+        """Writes the settings as one line of JSON.
 
         Returns:
             The text that `from_json` reads.
@@ -93,7 +95,7 @@ class Config:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads what `to_json` wrote.
+        """Reads settings from the JSON that `to_json` wrote.
 
         Args:
             text: One JSON object.
@@ -102,7 +104,7 @@ class Config:
             Settings of the named class.
 
         Raises:
-            ConfigError: The text is not JSON, or as in `from_dict`.
+            ConfigError: The text is not JSON, or the fields do not fit, as in `from_dict`.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -118,61 +120,44 @@ class Config:
         return cls.from_dict(cast("dict[str, Any]", values))
 
 
-def settle(config: Config) -> None:
-    """Gives each field its declared type while the settings are made.
-
-    Lists become tuples and NumPy's numbers Python's, so that settings compare with those
-    that are read back from JSON.
-
-    Args:
-        config: Settings whose ``__post_init__`` is running.
-
-    Raises:
-        ConfigError: A field holds something else than its type.
-
-    Examples:
-        >>> from dataclasses import dataclass
-        >>> @dataclass(frozen=True)
-        ... class Sizes(Config):
-        ...     widths: tuple[int, ...]
-        ...     __post_init__ = settle
-        >>> Sizes([8, 16])
-        Sizes(widths=(8, 16))
-    """
+def convert_fields(config: Config) -> None:
+    """Converts each field to its declared type; called by ``__post_init__``."""
+    # Lists become tuples and NumPy's numbers Python's, so that settings compare with those
+    # that are read back from JSON.
     hints = get_type_hints(type(config))
     for field in _fields(config):
         name = f"{type(config).__name__}.{field.name}"
-        value = _convert(name, _bare(getattr(config, field.name)), hints[field.name])
+        value = _convert(name, _to_python(getattr(config, field.name)), hints[field.name])
         object.__setattr__(config, field.name, value)
 
 
-def _bare(value: Any) -> Any:
-    """Takes NumPy's numbers and arrays for Python's."""
+def _to_python(value: Any) -> Any:
+    """Converts NumPy's numbers and arrays to Python's."""
     if isinstance(value, (list, tuple)):
-        return [_bare(item) for item in cast("list[Any]", value)]
+        return [_to_python(item) for item in cast("list[Any]", value)]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _fields(config: Any) -> list[Any]:
-    """The fields that its constructor takes."""
+    """Lists the fields that the constructor takes."""
     return [field for field in fields(config) if field.init]
 
 
-def _plain(value: Any) -> Any:
-    """Nested settings and tuples as JSON knows them."""
+def _to_json_value(value: Any) -> Any:
+    """Converts nested settings and tuples to what JSON knows."""
     if isinstance(value, Config):
         return value.to_dict()
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in cast("list[Any]", value)]
+        return [_to_json_value(item) for item in cast("list[Any]", value)]
     return value
 
 
 def _find(values: dict[str, Any]) -> type[Any]:
-    """The class that the values name."""
+    """Finds the class that the values name."""
     name = values.get("class")
     if name not in _known:
         raise ConfigError(
-            f"no settings class is called {name!r}; import the module that defines it first"
+            f"unknown settings class {name!r}; import the module that defines it first"
         )
     found = _known[name]
     if values.get("version", 1) > found.version:
@@ -183,8 +168,8 @@ def _find(values: dict[str, Any]) -> type[Any]:
     return found
 
 
-def _typed(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `found`, each converted to its declared type."""
+def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Converts each field of `found` to its declared type."""
     given = {
         name: value for name, value in values.items() if name not in {"class", "version"}
     }
@@ -201,12 +186,12 @@ def _typed(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_config(value: Any) -> bool:
-    """Whether a value is what nested settings became."""
+    """Says whether a value is the plain form of nested settings."""
     return isinstance(value, dict) and "class" in value
 
 
 def _convert(field: str, value: Any, declared: Any) -> Any:
-    """One field's value as its declared type."""
+    """Converts one value to the declared type of its field."""
     import msgspec
 
     if _is_config(value):

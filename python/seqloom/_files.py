@@ -25,45 +25,18 @@ _LOOKED_AT = 8
 def write_atomic(
     path: str | os.PathLike[str], data: bytes, *, durable: bool = True
 ) -> None:
-    """Writes a file so that a crash leaves the old one or the new one, never a part.
-
-    Args:
-        path: The file's final name; its folder must exist.
-        data: All of its bytes.
-        durable: Whether to wait until the disk has them; without that the machine's own
-            crash may leave a part.
-
-    Examples:
-        >>> write_atomic("note.txt", b"hello")
-        >>> Path("note.txt").read_bytes()
-        b'hello'
-    """
+    """Writes a file so that a crash leaves the old one or the new one, never a part."""
+    # Without `durable` a crash of the machine may leave a part: nothing waits for the disk.
     with atomic_paths([path], durable=durable) as (part,):
         part.write_bytes(data)
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
-    """Lends a name beside ``path`` to write to, and renames it when the block ends well.
-
-    Args:
-        path: The file's final name; its folder must exist. A symbolic link stays, and the
-            file that it names is written. A file that is replaced keeps its permissions;
-            a new one gets what the umask allows.
-
-    Yields:
-        A temporary name in the same folder; it is removed when the block fails.
-
-    Raises:
-        FileError: The folder does not exist or may not be written, or ``path`` is a folder,
-            a device or a pipe, which a file would replace.
-
-    Examples:
-        >>> with atomic_path("a.txt") as part:
-        ...     _ = part.write_text("whole")
-        >>> [p.name for p in Path().glob("*a.txt*")]
-        ['a.txt']
-    """
+    """Yields a temporary path beside `path`, and renames it when the block ends well."""
+    # A symbolic link stays, and the file that it names is written. A file that is replaced
+    # keeps its permissions; a new one gets what the umask allows. A folder, a device or a
+    # pipe is refused: a file would replace it.
     with atomic_paths([path]) as (part,):
         yield part
 
@@ -75,32 +48,12 @@ def atomic_paths(
     commit: Commit | None = None,
     durable: bool = True,
 ) -> Generator[list[Path]]:
-    """Lends names beside several files, and renames all of them when the block ends well.
-
-    A leftover of a writer that was killed is removed by the next writer of the same file.
-    Each file is the old one or the new one at any time; a writer that is killed between two
-    renames leaves some of both, unless ``commit`` sees to it.
-
-    Args:
-        paths: The final names, as `atomic_path` takes them.
-        commit: What gives whole parts their final names; None renames one after the other.
-        durable: Whether to wait until the disk has them.
-
-    Yields:
-        A temporary file for each, empty, to be written in place: a lock on it says that
-        its writer is alive. If one cannot be written, none of the files is made.
-
-    Raises:
-        FileError: A folder does not exist or may not be written, or a path is a folder, a
-            device or a pipe.
-
-    Examples:
-        >>> with atomic_paths(["1.fa", "2.fa"]) as parts:
-        ...     for part in parts:
-        ...         _ = part.write_text("whole")
-        >>> sorted(p.name for p in Path().glob("*.fa*"))
-        ['1.fa', '2.fa']
-    """
+    """Yields temporary paths for several files; renames all when the block ends well."""
+    # Each part is an empty file, to be written in place: a lock on it says that its writer
+    # is alive. The next writer of the same file removes the part of a writer that was
+    # killed. If one file cannot be written, none is made. A writer that is killed between
+    # two renames leaves some old and some new files, unless `commit`, which replaces the
+    # renames, prevents it.
     finals = [_final(path) for path in paths]
     try:
         with ExitStack() as stack:
@@ -119,18 +72,18 @@ def atomic_paths(
 
 
 def _final(path: str | os.PathLike[str]) -> Path:
-    """Gives the file that will be written; what a file would replace is refused."""
+    """Returns the file that will be written; refuses what a file would replace."""
     final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
         raise FileError(
-            f"{final}: is no regular file; expected the name of a file to write"
+            f"{final}: is not a regular file; expected the name of a file to write"
         )
     return final
 
 
 @contextmanager
 def _part_of(final: Path) -> Generator[Path]:
-    """Makes the part of a file; as long as the block runs, nobody else removes it."""
+    """Makes the part of a file; while the block runs, nobody else removes it."""
     try:
         part, handle = _claim(final)
     except OSError as error:
@@ -145,7 +98,7 @@ def _part_of(final: Path) -> Generator[Path]:
 
 
 def _claim(final: Path) -> tuple[Path, int]:
-    """Makes a part and locks it, and removes those whose writers are dead."""
+    """Makes a part and locks it, and removes the parts of dead writers."""
     # What replaces a private file is private from its first byte on.
     mode = 0o600 if final.exists() else 0o666
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
@@ -231,14 +184,7 @@ def _sync_all(paths: Iterable[Path]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until the disk has what was written to a file or a folder.
-
-    Args:
-        path: The file or the folder.
-
-    Examples:
-        >>> sync(Path())
-    """
+    """Waits until the disk has what was written to a file or a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -247,51 +193,18 @@ def sync(path: Path) -> None:
 
 
 def check_path(name: str, value: object, *, one: str = "one file") -> str:
-    """Gives the text of a path; what is none is refused by the argument's name.
-
-    Args:
-        name: The argument.
-        value: What was given for it.
-        one: What it should name.
-
-    Returns:
-        The path as text.
-
-    Raises:
-        ArgumentError: It is neither a text nor a ``pathlib.Path``.
-
-    Examples:
-        >>> check_path("genome", Path("a.fa"))
-        'a.fa'
-    """
+    """Returns the text of a path; refuses anything else by the name of the argument."""
     if isinstance(value, str):
         return value
     text: object = getattr(value, "__fspath__", lambda: None)()
     if isinstance(text, str):
         return text
     kind = type(value).__name__
-    raise ArgumentError(f"{name} must be the path of {one}, a text or a Path; got {kind}")
+    raise ArgumentError(f"{name} must be the path of {one}, a string or a Path; got {kind}")
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
-    """Names a file's content by 32 hexadecimal digits.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The same text for the same bytes, whatever the file is called.
-
-    Raises:
-        MissingFileError: There is no such file.
-        FileError: It cannot be read.
-
-    Examples:
-        >>> write_atomic("a", b"ACGT")
-        >>> write_atomic("b", b"ACGT")
-        >>> fingerprint("a") == fingerprint("b")
-        True
-    """
+    """Hashes a file's content to 32 hexadecimal digits, whatever the file is called."""
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, _digest).hexdigest()
@@ -302,5 +215,5 @@ def fingerprint(path: str | os.PathLike[str]) -> str:
 
 
 def _digest() -> hashlib.blake2b:
-    """Makes the hash that fingerprints are: fast, and long enough to be unique."""
+    """Makes the hash of fingerprints: fast, and long enough to be unique."""
     return hashlib.blake2b(digest_size=16)

@@ -1,4 +1,4 @@
-"""Keys: random numbers that depend on what they are for, not on what was drawn before."""
+"""Keys: random numbers that depend on their purpose, not on what was drawn before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Key:
     equal keys. Numbers agree with jax's ``threefry2x32``.
 
     Args:
-        *words: A seed below 2**64, then what to fold into it, one by one.
+        *words: A seed below 2**64, then the words to fold into it, one by one.
 
     Examples:
         >>> Key(0, 3) == Key(0).fold(3)
@@ -44,16 +44,16 @@ class Key:
 
     def __init__(self, *words: SupportsIndex | str) -> None:
         seed, *rest = words or (0,)
-        key = _halves(_whole(seed, below=1 << 64))
+        key = _halves(_to_word(seed, below=1 << 64))
         for word in rest:
             key = _native.threefry(*key, *counter_of(word))
         object.__setattr__(self, "words", key)
 
     def fold(self, word: SupportsIndex | str) -> Key:
-        """Derives the key of one thing below this one.
+        """Derives a new key from this one and a number or a name.
 
         Args:
-            word: Which one, by number or by name.
+            word: The number or the name that the new key is for.
 
         Returns:
             A new key.
@@ -70,7 +70,7 @@ class Key:
         """Derives several keys that differ from each other and from all folds.
 
         Args:
-            n: How many.
+            n: Number of keys.
 
         Returns:
             New keys; the first ones do not depend on ``n``.
@@ -83,16 +83,16 @@ class Key:
         return [_key(_native.threefry(*self.words, *count)) for count in counts]
 
     def each(self, words: ArrayLike) -> NDArray[np.uint32]:
-        """Derives one key for each number, as an array.
+        """Derives one key for each number, as one array.
 
         Args:
-            words: Whole numbers from 0, such as the ordinals of a batch.
+            words: Integers from 0 on, such as the positions of a batch's items.
 
         Returns:
             An array (numbers, 2); row ``i`` is ``fold(words[i]).words``.
 
         Raises:
-            ArgumentError: They are no row of whole numbers from 0 to 2**62 - 1.
+            ArgumentError: ``words`` is not a 1-d array of integers from 0 to 2**62 - 1.
 
         Examples:
             >>> Key(0, 3).each([7, 8])[1].tolist() == list(Key(0, 3, 8).words)
@@ -101,11 +101,11 @@ class Key:
         numbers = np.asarray(words)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise ArgumentError(
-                f"words must be one row of whole numbers, got {numbers.dtype} of shape "
+                f"words must be a 1-d array of integers, got {numbers.dtype} of shape "
                 f"{numbers.shape}"
             )
         for extreme in (numbers.min(), numbers.max()) if numbers.size else ():
-            _whole(extreme, below=_NUMBERS)
+            _to_word(extreme, below=_NUMBERS)
         out = np.empty((numbers.size, 2), np.uint32)
         _native.fold_each(*self.words, np.ascontiguousarray(numbers, np.int64), out)
         return out
@@ -114,7 +114,7 @@ class Key:
         """Draws words of 32 random bits.
 
         Args:
-            n: How many.
+            n: Number of words.
 
         Returns:
             A new array; the same for each call.
@@ -131,7 +131,7 @@ class Key:
         """Draws numbers from 0 (included) to 1 (excluded).
 
         Args:
-            n: How many.
+            n: Number of numbers.
 
         Returns:
             A new array; the same for each call.
@@ -166,15 +166,15 @@ class Key:
             The same key.
 
         Raises:
-            ArgumentError: These are not two numbers below 2**32.
+            ArgumentError: ``words`` is not two integers below 2**32.
 
         Examples:
             >>> Key.from_json(Key(7, 1).to_json()) == Key(7, 1)
             True
         """
         if len(words) != len(Key(0).words):
-            raise ArgumentError(f"a key is two numbers, got {list(words)}")
-        first, second = (_whole(word, below=1 << 32) for word in words)
+            raise ArgumentError(f"words of a key must be two integers, got {list(words)}")
+        first, second = (_to_word(word, below=1 << 32) for word in words)
         return _key((first, second))
 
     def __repr__(self) -> str:
@@ -182,30 +182,32 @@ class Key:
 
 
 def _key(words: tuple[int, int]) -> Key:
-    """Wraps two words that are a key already."""
+    """Makes a key of its two words."""
     key = object.__new__(Key)
     object.__setattr__(key, "words", words)
     return key
 
 
 def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
-    """Turns what is folded into a counter."""
+    """Converts a word to the counter that is folded."""
     if isinstance(word, str):
         import hashlib  # loads OpenSSL, which most programs never need
 
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         return _halves(_NAMES | int.from_bytes(digest) % _NAMES)
-    return _halves(_whole(word, below=_NUMBERS))
+    return _halves(_to_word(word, below=_NUMBERS))
 
 
-def _whole(word: SupportsIndex | str, *, below: int) -> int:
-    """Checks that a word is a whole number in range."""
+def _to_word(word: SupportsIndex | str, *, below: int) -> int:
+    """Converts a word to an integer below a limit."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - judged here
     except TypeError as error:
-        raise ArgumentError(f"a key's word must be a whole number, got {word!r}") from error
+        raise ArgumentError(
+            f"a word of a key must be an integer or a string, got {word!r}"
+        ) from error
     if not 0 <= number < below:
-        raise ArgumentError(f"a key's word must lie from 0 to {below - 1}, got {number}")
+        raise ArgumentError(f"a word of a key must be from 0 to {below - 1}, got {number}")
     return number
 
 

@@ -18,20 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
-    """Rows end to end in ``data``; row i lies from ``offsets[i]`` to ``offsets[i + 1]``.
-
-    Args:
-        data: All rows' bytes, uint8.
-        offsets: Where rows start and stop, int64, one more than there are rows.
-
-    Raises:
-        ShapeError: The offsets do not cover the data.
-
-    Examples:
-        >>> rows = Ragged.from_list([b"ACGT", b"", b"GG"])
-        >>> len(rows), rows.lengths.tolist(), bytes(rows[2])
-        (3, [4, 0, 2], b'GG')
-    """
+    """Rows of unequal length, end to end: row i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -40,26 +27,12 @@ class Ragged:
         covered = self.offsets.size and self.offsets[0] == 0
         if not covered or self.offsets[-1] != self.data.size:
             raise ShapeError(
-                f"offsets do not cover the data, which has {self.data.size} bytes"
+                f"offsets must run from 0 to {self.data.size}, the number of bytes of data"
             )
 
     @staticmethod
     def from_list(rows: Iterable[bytes | str]) -> Ragged:
-        """Joins byte strings (or ASCII texts) into one array.
-
-        Args:
-            rows: The rows.
-
-        Returns:
-            A copy of them, end to end.
-
-        Raises:
-            UnicodeEncodeError: A text holds a letter that is not ASCII.
-
-        Examples:
-            >>> Ragged.from_list(["AC", "G"]).to_list()
-            [b'AC', b'G']
-        """
+        """Joins byte strings (or ASCII texts) into one array."""
         parts = [row.encode("ascii") if isinstance(row, str) else row for row in rows]
         data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
         return Ragged(data, offsets_of(np.fromiter(map(len, parts), np.int64, len(parts))))
@@ -80,7 +53,7 @@ class Ragged:
         if isinstance(index, slice):
             return self._rows(*index.indices(len(self)))
         if not -len(self) <= index < len(self):
-            raise OutOfRangeError(f"row {index} of {len(self)}")
+            raise OutOfRangeError(f"row {index} of {len(self)} rows")
         row = index % len(self)
         return self.data[self.offsets[row] : self.offsets[row + 1]]
 
@@ -96,48 +69,26 @@ class Ragged:
         return (self.data[a:b] for a, b in pairwise(bounds))
 
     def take(self, indices: ArrayLike) -> Ragged:
-        """Copies some rows, in the order asked for.
-
-        Args:
-            indices: Which rows; one may stand there twice.
-
-        Returns:
-            The rows, end to end.
-
-        Raises:
-            OutOfRangeError: There is no such row.
-
-        Examples:
-            >>> Ragged.from_list([b"A", b"CC", b"GGG"]).take([2, 0]).to_list()
-            [b'GGG', b'A']
-        """
+        """Copies rows by position, in the order of `indices`; a row may be taken twice."""
         rows = np.asarray(indices, np.int64)
         if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
-            raise OutOfRangeError(f"rows {rows.min()} to {rows.max()} of {len(self)}")
+            raise OutOfRangeError(f"rows {rows.min()} to {rows.max()} of {len(self)} rows")
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
         offsets = offsets_of(lengths)
-        places = np.arange(int(offsets[-1]))
-        places += np.repeat(starts - offsets[:-1], lengths)
-        return Ragged(self.data[places], offsets)
+        positions = np.arange(int(offsets[-1]))
+        positions += np.repeat(starts - offsets[:-1], lengths)
+        return Ragged(self.data[positions], offsets)
 
     def to_list(self) -> list[bytes]:
-        """Copies the rows as byte strings.
-
-        Returns:
-            One for each row.
-
-        Examples:
-            >>> Ragged.from_list(["AC", "G"]).to_list()
-            [b'AC', b'G']
-        """
+        """Copies the rows as byte strings."""
         whole = self.data.tobytes()
         bounds: list[int] = self.offsets.tolist()
         return [whole[a:b] for a, b in pairwise(bounds)]
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Sums lengths up to where rows start and stop."""
+    """Computes the offsets of rows from their lengths."""
     offsets = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -1,7 +1,8 @@
-"""How many threads to use, and keeping BLAS to them."""
+"""How many threads to use, and work on another thread that Ctrl-C can stop."""
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -29,90 +30,59 @@ _VARIABLES = (
 )
 # More than any machine has cores, and than any pool can hold.
 _MOST = 1 << 16
-# Seconds between two looks at a work.
-_OFTEN = 0.1
+# Seconds between two calls of `look`.
+_INTERVAL = 0.1
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-def thread_count(num_threads: int | None = None) -> int:
-    """Decides how many threads a call may use.
-
-    The argument decides; then the first of these environment variables that is set:
-    SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS
-    and SLURM_CPUS_PER_TASK; then the cores that the machine and its container's quota
-    allow.
-
-    Args:
-        num_threads: The caller's wish.
-
-    Returns:
-        A number, at least 1.
-
-    Raises:
-        ArgumentError: The wish, or a variable's value, is not a whole number above 0, or
-            the wish is above 65536.
-
-    Examples:
-        >>> thread_count(3)
-        3
-        >>> thread_count() >= 1
-        True
-    """
-    if num_threads is not None:
-        count = as_whole("num_threads", num_threads)
-        if not 1 <= count <= _MOST:
-            raise ArgumentError(f"num_threads must be from 1 to {_MOST}, got {num_threads}")
+def count_threads(num_threads: int | None = None) -> int:
+    """Decides how many threads a call may use."""
+    # A number above 0 decides. With None or 0 the first of `_VARIABLES` that is set in the
+    # environment decides, then the cores that the machine and its container's quota allow.
+    if num_threads is not None and (count := check_threads(num_threads)):
         return count
     for name in _VARIABLES:
         if value := os.environ.get(name):
             return _count_of(name, value)
-    return core_count()
+    return count_cores()
+
+
+def check_threads(num_threads: object) -> int:
+    """Refuses a number of threads that no machine has; 0 stands for all cores."""
+    try:
+        count = -1 if isinstance(num_threads, bool) else operator.index(num_threads)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        count = -1
+    if not 0 <= count <= _MOST:
+        raise ArgumentError(
+            f"num_threads must be an integer from 1 to {_MOST}, or 0 or None for all "
+            f"cores, got {quote(num_threads)}"
+        )
+    return count
 
 
 @contextmanager
 def limit_blas(num_threads: int) -> Generator[None]:
-    """Keeps NumPy's matrix library to a number of threads while the block runs.
-
-    Args:
-        num_threads: How many threads it may use.
-
-    Yields:
-        Nothing.
-
-    Examples:
-        >>> with limit_blas(1):
-        ...     pass
-    """
+    """Limits NumPy's matrix library to a number of threads while the block runs."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(num_threads, user_api="blas"):
         yield
 
 
-def watched(
+def run_interruptible(
     work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
 ) -> Result:
-    """Works on another thread: this one looks at it now and then, and hears Ctrl-C.
-
-    Args:
-        work: What is done.
-        look: Called ten times a second, and once after the end.
-        stop: Makes the work end soon; called where looking fails or Ctrl-C comes.
-
-    Returns:
-        What the work gives.
-
-    Examples:
-        >>> watched(lambda: 3, lambda: None, stop=lambda: None)
-        3
-    """
-    made: list[Result] = []
+    """Runs `work` on another thread; this one reports progress and hears Ctrl-C."""
+    # `look` is called ten times a second, and once after the end. Where it fails, or Ctrl-C
+    # comes, `stop` must make the work end soon.
+    results: list[Result] = []
     failures: list[BaseException] = []
     is_over = threading.Event()
 
     def run() -> None:
         try:
-            made.append(work())
+            results.append(work())
         except BaseException as failure:  # noqa: BLE001 - raised again below
             failures.append(failure)
         finally:
@@ -120,7 +90,7 @@ def watched(
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        while not is_over.wait(_OFTEN):
+        while not is_over.wait(_INTERVAL):
             look()
         look()
     except BaseException:
@@ -129,7 +99,7 @@ def watched(
         raise
     if failures:
         raise failures[0]
-    return made[0]
+    return results[0]
 
 
 def _count_of(name: str, value: str) -> int:
@@ -138,12 +108,12 @@ def _count_of(name: str, value: str) -> int:
         # It may hold a number for each level of nesting; the outermost comes first.
         value = value.partition(",")[0]
     if not value.strip().isdecimal() or int(value) < 1:
-        raise ArgumentError(f"{name} must be a whole number above 0, got {value!r}")
+        raise ArgumentError(f"{name} must be an integer above 0, got {value!r}")
     return int(value)
 
 
 @cache
-def core_count() -> int:
+def count_cores() -> int:
     """Counts the cores that the scheduler and the quota leave to this process."""
     allowed = _allowed_cores()
     quotas = [quota for folder in _own_groups() if (quota := _quota(folder)) is not None]

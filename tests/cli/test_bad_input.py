@@ -77,7 +77,10 @@ CASES = {
         "train two.fa --out r --labels two.tsv -",
         r"error: --labels reads files, not standard input \(-\): save it to a file",
     ),
-    "a folder to write": ("convert two.fa mine --format fasta", "mine: is no regular file"),
+    "a folder to write": (
+        "convert two.fa mine --format fasta",
+        "mine: is not a regular file",
+    ),
     "a cut gzip": ("inspect cut.fa.gz", r"cut.fa.gz: the gzip data is cut: .* byte \d+"),
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*cut.*marks the end"),
     "a missing training file": (f"train none.fa {NEW}", "none.fa: no such file"),
@@ -145,7 +148,10 @@ CASES = {
     "a file for a run": ("predict two.fa two.fa --out s.tsv", "is a file; expected a run"),
     "another length": ("predict run longer.fa --out s.tsv", "but 'a' has 5; cut all"),
     "no folder": ("predict run two.fa --out none/s.tsv", "there is no folder none"),
-    "a folder for a table": ("predict run two.fa --out mine", "mine: is no regular file"),
+    "a folder for a table": (
+        "predict run two.fa --out mine",
+        "mine: is not a regular file",
+    ),
     "a table over its input": ("predict run two.fa --out ./two.fa", "one of the files"),
     "standard output": ("predict run two.fa --out /dev/stdout", "names a file to write"),
     "a demo over others": ("demo --out mine", "mine: .*give --out another folder"),

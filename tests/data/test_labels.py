@@ -598,7 +598,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a nameless class": ({"classes": [None]}, "classes must be their names in order"),
     "missing of nothing": ({"missing": None}, "missing must be a text that is no label"),
     "a column by number": ({"label_column": 3}, "label_column must be a column's name"),
-    "a text as length": ({"max_length": "a"}, "max_length must be a whole number"),
+    "a text as length": ({"max_length": "a"}, "max_length must be an integer"),
     "a number as pattern": (
         {"label_from_header": 3, "labels": None},
         "label_from_header must be a regular expression",

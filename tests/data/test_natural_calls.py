@@ -65,14 +65,17 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no pairs": (lambda _: ReverseComplement(alphabet=NOTHING), 'alphabet must be "dna"'),
     "shares as rate": (lambda _: Mutate(rate=LIST), "rate must be a number"),
     "a list as mode": (lambda _: Crop(4, mode=LIST), "mode must be"),
-    "half a word": (lambda _: Kmer(HALF), "k must be a whole number"),
-    "half a stride": (lambda _: Kmer(3, stride=HALF), "stride must be a whole number"),
-    "a text as k of tokens": (lambda _: Tokens("dna", k=TEXT), "k must be a whole number"),
-    "half a padding": (lambda _: Integer("dna", padding=HALF), "padding must be a whole"),
+    "half a word": (lambda _: Kmer(HALF), "k must be an integer"),
+    "half a stride": (lambda _: Kmer(3, stride=HALF), "stride must be an integer"),
+    "a text as k of tokens": (lambda _: Tokens("dna", k=TEXT), "k must be an integer"),
+    "half a padding": (
+        lambda _: Integer("dna", padding=HALF),
+        "padding must be an integer",
+    ),
     "a text as flag": (lambda _: OneHot("dna", rna_as_dna=TEXT), "must be True or False"),
     "a text as places": (
         lambda _: OneHot("dna").batch(["A"], length=TEXT),
-        "length must be a whole number",
+        "length must be an integer",
     ),
     "no quality": (
         lambda _: ReverseComplement()(b"A", Key(0), quality=HALF),

@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("number", HUGE.values(), ids=HUGE)
-@pytest.mark.parametrize("name", ["expect", "max_record", "num_threads"])
+@pytest.mark.parametrize("name", ["expect", "max_record"])
 def test_an_option_beyond_64_bits_is_refused(path, name, number):
     with pytest.raises(ArgumentError, match=rf"{name} must be below 2\*\*63"):
         open_sequences(path, **{name: number})
@@ -56,10 +56,21 @@ def test_the_largest_number_means_everything(path):
         assert len(next(reader.batches(sys.maxsize))[0]) == 1
 
 
-@pytest.mark.parametrize("threads", [1 << 17, 10**30])
-def test_more_threads_than_any_machine_has_are_refused(path, threads):
-    with pytest.raises(ArgumentError, match="num_threads must be from 1 to 65536"):
-        build_index(path, num_threads=threads)
+@pytest.mark.parametrize("threads", [-1, 2.5, "2", True, 1 << 17, 1 << 64])
+@pytest.mark.parametrize("call", [build_index, SequenceIndex, open_sequences])
+def test_a_number_of_threads_that_no_machine_has_is_refused(path, call, threads):
+    with pytest.raises(
+        ArgumentError, match="num_threads must be an integer from 1 to 65536"
+    ):
+        call(path, num_threads=threads)
+
+
+@pytest.mark.parametrize("threads", [0, None])
+def test_no_number_of_threads_means_all_cores(path, threads):
+    build_index(path, num_threads=threads)
+    assert len(SequenceIndex(path, num_threads=threads)) == 2
+    with open_sequences(path, num_threads=threads) as reader:
+        assert len(list(reader)) == 2
 
 
 @pytest.mark.parametrize("width", [10**30, 2.5])

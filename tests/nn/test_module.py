@@ -204,7 +204,7 @@ def test_a_config_makes_the_round_trip_through_json():
     ("text", "message"),
     [
         ("{", "not JSON"),
-        ('{"class": "Nobody"}', "no settings class is called 'Nobody'"),
+        ('{"class": "Nobody"}', "unknown settings class 'Nobody'"),
         ('{"class": "NetConfig", "version": 9}', "newer"),
         ('{"class": "NetConfig", "depth": 1}', "no field 'depth'"),
         ('{"class": "NetConfig", "width": "x"}', "NetConfig.width"),

@@ -106,12 +106,12 @@ def test_settings_of_numpys_numbers_and_lists_equal_plain_ones():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"epochs": "1"}, "epochs (--epochs) must be a whole number"),
-        ({"epochs": True}, "epochs (--epochs) must be a whole number"),
+        ({"epochs": "1"}, "epochs (--epochs) must be an integer"),
+        ({"epochs": True}, "epochs (--epochs) must be an integer"),
         ({"lr": "1e-3"}, "lr (--lr) must be a number above 0, got '1e-3'"),
         ({"lr": None}, "lr (--lr) must be a number above 0, got None"),
         ({"weight_decay": "0"}, "weight_decay (--weight-decay) must be a number"),
-        ({"num_threads": "2"}, "num_threads must be a whole number"),
+        ({"num_threads": "2"}, "num_threads must be an integer"),
         ({"backend": None}, 'backend must be a name such as "numpy", got None'),
         ({"task": ["classify"]}, "task must be one of auto, classify"),
         ({"class_weight": True}, "class_weight must be"),

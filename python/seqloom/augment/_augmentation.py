@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._config import Config
 from seqloom._key import Key
 from seqloom._ragged import Ragged
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Augmentation(Config):
             [b'CGTT', b'CC']
         """
         words = _checked(sequences, keys, qualities)
-        threads = thread_count(num_threads)
+        threads = count_threads(num_threads)
         if num_threads is None:
             threads = min(threads, 1 + sequences.data.size // _LETTERS_PER_THREAD)
         data, offsets, changed = _kernel(self).batch(

@@ -146,7 +146,7 @@ def _check_target(out: Path, files: list[Path]) -> None:
             "standard output"
         )
     if target.exists() and not target.is_file():
-        raise FileError(f"{out}: is no regular file; --out names the table to write")
+        raise FileError(f"{out}: is not a regular file; --out names the table to write")
     folder = target.parent if out.is_symlink() else out.parent
     if not folder.is_dir():
         raise FileError(f"{out}: there is no folder {folder}; make it first")

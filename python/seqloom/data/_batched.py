@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_seed, as_whole
+from seqloom._arguments import as_integer, as_seed
 from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, plain
 from seqloom.data._drafter import Drafter, Shape, can_draft
@@ -116,9 +116,9 @@ class SequenceBatches(NumberedItems):
             ((2, 4, 4), [1.0, 1.0, 0.0, 0.0])
         """
         if length is not None:
-            length = as_whole("length", length)
-        multiple = as_whole("multiple", multiple, least=1)
-        num_threads = as_whole("num_threads", num_threads, least=1)
+            length = as_integer("length", length)
+        multiple = as_integer("multiple", multiple, least=1)
+        num_threads = as_integer("num_threads", num_threads, least=1)
         return self._columns(
             positions(indices, len(self)),
             self._current(epoch),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
@@ -86,7 +86,7 @@ def _as_letters(augment: Any, given: Any) -> Any:
     """Takes the letters that a user's function gives."""
     is_bytes = isinstance(given, (bytes, bytearray, memoryview))
     if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
-        found = shown(given)
+        found = quote(given)
         raise ArgumentError(f"augment must give letters as bytes, {augment!r} gave {found}")
     return given  # pyright: ignore[reportUnknownVariableType]
 
@@ -98,7 +98,7 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
     if len({len(it) for it in pair}) != 1:
         raise ArgumentError(
             "augment must give letters and as many qualities where files have them, "
-            f"{augment!r} gave {shown(given)}"  # pyright: ignore[reportUnknownArgumentType]
+            f"{augment!r} gave {quote(given)}"  # pyright: ignore[reportUnknownArgumentType]
         )
     return pair[0], pair[1]
 

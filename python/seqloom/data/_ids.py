@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 
@@ -68,7 +68,7 @@ class Ids(list[str]):
         if callable(names):
             self._wait(names, count)
         elif isinstance(names, str) or not hasattr(names, "__iter__"):
-            raise ArgumentError(f"names must be a list of ids, got {shown(names)}")
+            raise ArgumentError(f"names must be a list of ids, got {quote(names)}")
         elif count is None:
             super().__init__(names)
         else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom.data._extent import places_of
 from seqloom.errors import FormatError
 
@@ -18,7 +18,7 @@ def check_lengths(records: Records, max_length: int | None, encoder: Any) -> Non
     """Refuses sequences that are too long, or that have nothing to encode."""
     lengths = records.lengths
     if max_length is not None:
-        max_length = as_whole("max_length", max_length)
+        max_length = as_integer("max_length", max_length)
     if max_length is not None and (lengths > max_length).any():
         index = int((lengths > max_length).argmax())
         raise _fault(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.data.label._missing import is_nothing
 from seqloom.errors import FormatError
@@ -78,7 +78,7 @@ def _bytes(row: Any, place: _Place) -> bytes:
     if is_nothing(row):
         raise place.fault(": expected a sequence, found nothing; leave the record out")
     if type(row).__name__ not in {"Seq", "MutableSeq"}:
-        raise place.fault(f": expected a sequence, found {shown(row)}")
+        raise place.fault(f": expected a sequence, found {quote(row)}")
     return str(row).encode()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom._ragged import Ragged
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._letters import letters_of_rows
@@ -136,7 +136,7 @@ def _id(each: Any, place: tuple[str, int], ids: str) -> str:
         return str(record)
     hint = 'ids="number" (--ids number) gives records without one their number'
     raise FormatError(
-        f"{name}: record {record}: expected an id, found {shown(cast('Any', each))}; "
+        f"{name}: record {record}: expected an id, found {quote(cast('Any', each))}; "
         f"{hint if is_missing else 'give a text or a number'}",
         kind="header",
         path=name,
@@ -151,7 +151,7 @@ def _check_first_words(name: str, ids: list[str]) -> None:
         word = text.split(None, 1)[0] if text.strip() else text
         if (first := whole.setdefault(word, text)) != text:
             raise FormatError(
-                f"{name}: record {i}: the ids {shown(first)} and {shown(text)} have the "
+                f"{name}: record {i}: the ids {quote(first)} and {quote(text)} have the "
                 "same first word, which alone is the id: write ids without blanks",
                 path=name,
                 record=i,
@@ -170,7 +170,7 @@ def _rows(data: Any) -> list[Any]:
     if not isinstance(data, Iterable) or isinstance(data, (set, frozenset, _Array)):
         raise ArgumentError(
             "sequences must be a file, several files, a list, a dict, an array of texts or "
-            f"a data frame, got {shown(cast('Any', data))}"
+            f"a data frame, got {quote(cast('Any', data))}"
         )
     return list(data)  # pyright: ignore[reportUnknownArgumentType]
 
@@ -229,8 +229,8 @@ def _check_alike(name: str, rows: list[Any]) -> None:
     strange = next((i for i, row in enumerate(rows) if _kind(row) != kind), None)
     if strange is not None:
         raise FormatError(
-            f"{name}: record {strange} is {shown(rows[strange])}, but record 0 is "
-            f"{shown(rows[0])}: give all as sequences, as pairs of id and sequence, as "
+            f"{name}: record {strange} is {quote(rows[strange])}, but record 0 is "
+            f"{quote(rows[0])}: give all as sequences, as pairs of id and sequence, as "
             "dicts or as records",
             path=name,
             record=strange,
@@ -255,7 +255,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
     cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType]
     if len(cells) != 2:  # noqa: PLR2004 - a pair
         raise ArgumentError(
-            f"{name}: expected pairs of id and sequence, got {shown(row)}; for more "
+            f"{name}: expected pairs of id and sequence, got {quote(row)}; for more "
             'columns give dicts such as {"sequence": "ACGT", "label": 1}'
         )
     return cells[0], cells[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom.data._describe import as_html, class_counts, describe
 from seqloom.data._epoch import Epoch
 from seqloom.data._position import epoch_of, position, positions
@@ -111,7 +111,7 @@ class NumberedItems(ABC):
     def _current(self, epoch: int | None) -> int:
         """Takes the epoch that was asked for, or the one that was set last."""
         if epoch is not None:
-            return as_whole("epoch", epoch)
+            return as_integer("epoch", epoch)
         return 0 if self._epoch is None else self._epoch.get()
 
     def __len__(self) -> int:

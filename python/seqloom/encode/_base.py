@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom._config import Config
 from seqloom._ragged import Ragged
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.encode._output import writable
 from seqloom.encode._policy import check_choices
 from seqloom.encode._stops import kept_lengths
@@ -264,7 +264,7 @@ class SequenceEncoder(Config):
     def _common(self, rows: Ragged, length: int | None) -> int:
         """Decides how many places a batch has."""
         if length is not None:
-            length = as_whole("length", length)
+            length = as_integer("length", length)
         if not len(rows):
             return length or 0
         least, most = self._extremes(rows)
@@ -321,9 +321,9 @@ class SequenceEncoder(Config):
 def _threads(rows: Ragged, num_threads: int | None) -> int:
     """Decides how many threads work: one where the work is little."""
     if num_threads is not None:
-        return thread_count(num_threads)
+        return count_threads(num_threads)
     worth = 1 + rows.data.size // _LETTERS_PER_THREAD
-    return 1 if worth == 1 else min(thread_count(), worth)
+    return 1 if worth == 1 else min(count_threads(), worth)
 
 
 def _unequal(lengths: NDArray[np.int64], pad_value: float) -> ShapeError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom.encode._output import bits_of
 from seqloom.encode._policy import (
@@ -91,8 +91,8 @@ class Kmer(TokenEncoder):
         if not fits:
             what = "counts" if self.counts else "tokens"
             raise ArgumentError(f"{what} have no dtype {self.dtype!r}")
-        as_whole("k", self.k, least=1)
-        as_whole("stride", self.stride, least=1)
+        as_integer("k", self.k, least=1)
+        as_integer("stride", self.stride, least=1)
         if not self.counts:
             self._check_range()
         elif self._different > _MOST_COUNTS:

@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from seqloom._arguments import as_flag, as_whole, shown
+from seqloom._arguments import as_flag, as_integer, quote
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 
@@ -47,7 +47,7 @@ def check_choices(encoder: SequenceEncoder) -> None:
         as_flag(name, getattr(encoder, name))
     padding = getattr(encoder, "padding", None)
     if padding is not None:
-        as_whole("padding", padding, least=-(1 << 63))
+        as_integer("padding", padding, least=-(1 << 63))
 
 
 @lru_cache
@@ -101,7 +101,7 @@ def check_alphabet_name(alphabet: str) -> None:
     if not isinstance(alphabet, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
         raise ArgumentError(
             'alphabet must be a name such as "dna", or letters of your own, got '
-            f"{shown(alphabet)}"
+            f"{quote(alphabet)}"
         )
     name = alphabet.lower()
     if name in ALPHABETS and alphabet != name:

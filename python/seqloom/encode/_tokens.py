@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom.encode._output import bits_of
 from seqloom.encode._policy import Case, Symbols, Whole, any_letter
@@ -69,8 +69,8 @@ class Tokens(TokenEncoder):
     symbols: Symbols = "strip_terminal_stop"
 
     def _check(self) -> None:
-        as_whole("k", self.k, least=1)
-        as_whole("stride", self.stride, least=1)
+        as_integer("k", self.k, least=1)
+        as_integer("stride", self.stride, least=1)
         longest = 1 if self.name == "esm2" else _LONGEST_WORD
         fits = self.stride == 1 if self.k == 1 else self.stride >= 1
         if not (1 <= self.k <= longest and fits):

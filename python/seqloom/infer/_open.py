@@ -8,7 +8,7 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeAlias, cast
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
@@ -118,7 +118,7 @@ def _rows_of(data: object) -> object:
     if not all(map(_can_be_sequence, found)):
         raise ArgumentError(
             "data must be a file, an open file, several files, a list, dict or data frame "
-            f"of sequences, or a dataset with the model's encoder, got {shown(data)}"
+            f"of sequences, or a dataset with the model's encoder, got {quote(data)}"
         )
     return data if hasattr(data, "__len__") else found
 
@@ -137,7 +137,7 @@ def _paths_of(data: object) -> list[Any]:
     found = list(cast("Any", data)) if hasattr(data, "__iter__") else [None]
     if not all(isinstance(each, (str, os.PathLike)) for each in found):
         raise ArgumentError(
-            f"data must be a .bed, or a dataset with the model's encoder, got {shown(data)}"
+            f"data must be a .bed, or a dataset with the model's encoder, got {quote(data)}"
         )
     return found
 

@@ -4,7 +4,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from seqloom._threads import limit_blas, thread_count
+from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import LabelError
 from seqloom.infer._loop import run_model, warn_of_moving
 from seqloom.infer._open import FilePath, Readable, check_encoder, labelled, opened
@@ -70,7 +70,7 @@ def predict(
         >>> sl.infer.predict(run.trained, ["ACGT", "ACGA"]).ids
         ['0', '1']
     """
-    threads = thread_count(num_threads)
+    threads = count_threads(num_threads)
     trained = trained_of(model, num_threads=threads)
     with (
         limit_blas(threads),
@@ -119,7 +119,7 @@ def evaluate(
         >>> sl.infer.evaluate(run.trained, data)["n"]
         2
     """
-    threads = thread_count(num_threads)
+    threads = count_threads(num_threads)
     trained = trained_of(model, num_threads=threads)
     examples = labelled(trained, data)
     check_labels(trained, examples)

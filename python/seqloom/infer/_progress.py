@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 
 # Called after each batch with the records done and the records in all.
@@ -40,5 +40,5 @@ def told(progress: Watching) -> Generator[OnBatch | None]:
     else:
         raise ArgumentError(
             "progress must be True, False or a function of the records done and the "
-            f"records in all, got {shown(progress)}"
+            f"records in all, got {quote(progress)}"
         )

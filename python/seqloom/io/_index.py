@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 
-from seqloom._arguments import as_flag, shown
+from seqloom._arguments import as_flag, quote
 from seqloom._files import write_atomic
 from seqloom._ragged import Ragged
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, IdError
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._index_file import open_index, reopen_index
@@ -79,7 +79,7 @@ class SequenceIndex:
         build = as_flag("build", build)
         self.path = os.fspath(path)
         self._num_threads = num_threads
-        threads = thread_count(num_threads)
+        threads = count_threads(num_threads)
         opened = open_index(self.path, index, build=build, threads=threads)
         self._use(opened.native)
         self._side, self.note = opened.side, opened.note
@@ -111,7 +111,7 @@ class SequenceIndex:
     @property
     def _threads(self) -> int:
         """How many threads may take part, in this process."""
-        return thread_count(self._num_threads)
+        return count_threads(self._num_threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """Gives what another process needs; an index that has no file goes along."""
@@ -191,7 +191,7 @@ class SequenceIndex:
             1
         """
         if not _is_id(name):
-            raise ArgumentError(f"expected an id, a text, got {shown(name)}")
+            raise ArgumentError(f"expected an id, a text, got {quote(name)}")
         found = self._rows.get(name)
         if found is None:
             found = self._find(name)
@@ -263,7 +263,7 @@ class SequenceIndex:
             [b'G', b'AC']
         """
         native = self._open()
-        threads = self._threads if num_threads is None else thread_count(num_threads)
+        threads = self._threads if num_threads is None else count_threads(num_threads)
         columns = native.fetch_many(whole_numbers(rows), threads)
         letters, offsets, headers, header_offsets, qualities = columns
         return SequenceBatch(
@@ -305,7 +305,7 @@ class SequenceIndex:
             [b'GC', b'AC']
         """
         native = self._open()
-        threads = self._threads if num_threads is None else thread_count(num_threads)
+        threads = self._threads if num_threads is None else count_threads(num_threads)
         rows = self._rows_of(records)
         return Ragged(
             *native.fetch_intervals(

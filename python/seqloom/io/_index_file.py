@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from seqloom._arguments import as_path, check_function
 from seqloom._rust import _native
 from seqloom._text import printable
-from seqloom._threads import thread_count, watched
+from seqloom._threads import count_threads, run_interruptible
 from seqloom.errors import FileError, FormatError, MissingFileError
 from seqloom.io._regular import check_lasting
 from seqloom.io._remedy import replace_remedies
@@ -66,7 +66,7 @@ def build_index(
     side = as_path("index", index) if index is not None else _beside(os.fspath(path))
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected the name of a file for the index")
-    threads = thread_count(num_threads)
+    threads = count_threads(num_threads)
     progress = _native.IndexProgress()
 
     def make() -> bytes | None:
@@ -77,7 +77,7 @@ def build_index(
             on_progress(progress.bytes)
 
     with replace_remedies(_CLEAN):
-        watched(make, look, stop=progress.stop)
+        run_interruptible(make, look, stop=progress.stop)
     return side
 
 
@@ -172,7 +172,7 @@ def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
         return _native.build_index(path, None, progress, threads)
 
     with replace_remedies(_CLEAN):
-        kept = watched(make, lambda: None, stop=progress.stop) or b""
+        kept = run_interruptible(make, lambda: None, stop=progress.stop) or b""
     native = _native.SequenceIndex.from_bytes(path, kept, threads)
     return OpenedIndex(native, None, f"the index is kept in memory ({why})")
 

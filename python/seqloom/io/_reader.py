@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._batch import SequenceBatch
 from seqloom.io._numbers import check_number
@@ -65,7 +65,7 @@ class SequenceReader:
             max_record=settings.max_record,
             require_eof=settings.require_eof,
             with_qualities=settings.with_qualities,
-            threads=thread_count(settings.num_threads),
+            threads=count_threads(settings.num_threads),
             start=settings.start,
         )
         self.format = cast("Format", self._native.format)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from seqloom._arguments import as_flag
+from seqloom._threads import check_threads
 from seqloom.errors import ArgumentError
 from seqloom.io._numbers import check_number
 
@@ -24,7 +25,7 @@ CHOICES = {
     "whitespace": ("error", "strip"),
     "ids": ("error", "number"),
 }
-_LEAST = (("expect", 0), ("max_record", 1), ("num_threads", 1), ("start", 0))
+_LEAST = (("expect", 0), ("max_record", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,8 @@ class Settings:
         for name in CHOICES:
             check_choice(name, getattr(self, name))
         as_flag("require_eof", self.require_eof)
+        if self.num_threads is not None:
+            check_threads(self.num_threads)
         for name, least in _LEAST:
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, least=least)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from seqloom._files import atomic_path, check_path
 from seqloom._rust import _native
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.io._columns import to_batches
 from seqloom.io._form import Form, compression_of, format_of
 from seqloom.io._write_batch import write_batch
@@ -92,7 +92,7 @@ def write_sequences(  # noqa: PLR0913 - each is one way in which files differ
             format=format or format_of(name),
             line_width=line_width,
             level=level,
-            threads=thread_count(num_threads),
+            threads=count_threads(num_threads),
         )
         for name in names
     ]

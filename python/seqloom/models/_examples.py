@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 
 
@@ -79,7 +79,7 @@ def check_examples(name: str, value: object) -> None:
     """
     if not (hasattr(value, "batch") and hasattr(value, "lengths")):
         raise ArgumentError(
-            f"{name} must be a dataset, got {shown(value)}; {_how_to_make(value)}"
+            f"{name} must be a dataset, got {quote(value)}; {_how_to_make(value)}"
         )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from seqloom._config import settle
+from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import Examples, check_examples
@@ -52,7 +52,7 @@ class GenotypeMLPConfig(Config):
     dropout: float = 0.5
 
     def __post_init__(self) -> None:
-        settle(self)
+        convert_fields(self)
         sizes = {"variants": self.variants, "outputs": self.outputs}
         sizes["hidden"] = min(self.hidden, default=1)
         for name, size in sizes.items():

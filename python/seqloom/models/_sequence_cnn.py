@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from seqloom._config import settle
+from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._aligned import Aligned
@@ -78,7 +78,7 @@ class SequenceCNNConfig(Config):
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        settle(self)
+        convert_fields(self)
         sizes = {"channels": self.channels, "outputs": self.outputs}
         sizes["widths"] = min(self.widths, default=self.aligned)
         sizes["pools"] = min(self.pools, default=1)

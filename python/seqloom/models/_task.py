@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._config import Config, settle
+from seqloom._config import Config, convert_fields
 from seqloom.nn import functional as F
 from seqloom.nn._metrics import (
     accuracy,
@@ -44,7 +44,7 @@ class Task(Config, ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        settle(self)
+        convert_fields(self)
 
     @abstractmethod
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:

@@ -8,8 +8,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, distribution, entry_points
 from typing import Any
 
-from seqloom._arguments import shown
-from seqloom._threads import thread_count
+from seqloom._arguments import quote
+from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, BackendError, MissingExtraError
 from seqloom.tensor._backend import Backend
 
@@ -45,14 +45,14 @@ def backend(
     if isinstance(name, Backend):
         return _given(name, num_threads)
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f'backend must be a name such as "numpy", got {shown(name)}')
+        raise ArgumentError(f'backend must be a name such as "numpy", got {quote(name)}')
     library, _, device = name.partition(":")
-    return _made(library, device or None, thread_count(num_threads), deterministic)
+    return _made(library, device or None, count_threads(num_threads), deterministic)
 
 
 def _given(found: Backend, num_threads: int | None) -> Backend:
     """Takes a backend as it is; its threads were chosen when it was made."""
-    if num_threads is not None and thread_count(num_threads) != found.threads:
+    if num_threads is not None and count_threads(num_threads) != found.threads:
         raise ArgumentError(
             f"the backend {found.name} has {found.threads} threads, num_threads asks for "
             f'{num_threads}; give its name: backend="{found.name}"'

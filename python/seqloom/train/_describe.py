@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._arguments import as_number, shown
+from seqloom._arguments import as_number, quote
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._predict import check_values
 from seqloom.models import Classify, Examples, Multilabel, Regress, Task
@@ -45,7 +45,7 @@ def _name_of(train: Examples, task: str) -> str:
     known = (Classify.name, Regress.name, Multilabel.name)
     if task not in ("auto", *known):
         raise ArgumentError(
-            f"task must be one of auto, {', '.join(known)}, got {shown(task)}"
+            f"task must be one of auto, {', '.join(known)}, got {quote(task)}"
         )
     if train.labels is None or train.task is None:
         raise LabelError(
@@ -100,7 +100,7 @@ def _each(class_weight: Sequence[float]) -> Iterator[float]:
     if not isinstance(class_weight, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
             'class_weight must be "balanced", a dict from class to number, or one number a '
-            f"class, got {shown(class_weight)}"
+            f"class, got {quote(class_weight)}"
         )
     yield from (as_number("each of class_weight", weight) for weight in class_weight)
 

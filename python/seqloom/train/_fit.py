@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seqloom._arguments import as_flag, as_path, shown
+from seqloom._arguments import as_flag, as_path, quote
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.models import Examples
@@ -141,18 +141,18 @@ def _check_kinds(model: object, loss: object, *, resume: object, has_folder: boo
     """Refuses what stands in another argument's place."""
     if not isinstance(model, (Config, Module)):
         raise ArgumentError(
-            f"model must be a Config or a Module, got {shown(model)}; "
+            f"model must be a Config or a Module, got {quote(model)}; "
             "SequenceCNNConfig.for_data(train) makes one, and run.model is a trained one"
         )
     if not (loss is None or callable(loss)):
         raise ArgumentError(
-            f"loss must be a function loss(logits, labels), got {shown(loss)}; "
+            f"loss must be a function loss(logits, labels), got {quote(loss)}; "
             "without it the task's own is taken"
         )
     if resume and not (resume is True and has_folder):
         raise ArgumentError(
             f"resume goes on with the run in out: give out= its folder and resume=True, "
-            f"got resume={shown(resume)}" + ("" if has_folder else " without out=")
+            f"got resume={quote(resume)}" + ("" if has_folder else " without out=")
         )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from seqloom._arguments import as_number, as_seed, as_whole
+from seqloom._arguments import as_integer, as_number, as_seed
 from seqloom.errors import ArgumentError
 
 # The weight decay of a network that has no wish of its own.
@@ -31,7 +31,7 @@ class Settings:
         # NumPy's numbers become Python's, because a checkpoint holds them as JSON.
         for name in ("epochs", "batch_size", "early_stop"):
             if name == "batch_size" or getattr(self, name) is not None:
-                self._set(name, as_whole(_spell(name), getattr(self, name), least=1))
+                self._set(name, as_integer(_spell(name), getattr(self, name), least=1))
         self._set("seed", as_seed(self.seed, _spell("seed")))
         above = "a number above 0"
         self._set("lr", as_number(_spell("lr"), self.lr, expected=above))

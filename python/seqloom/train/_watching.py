@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 from seqloom.train._progress import Progress, Silent
 
@@ -55,7 +55,7 @@ def _completed(progress: object) -> Any:
     if not own:
         raise ArgumentError(
             "progress must be True, False or an object with some of the methods "
-            f"{', '.join(_METHODS)}, got {shown(progress)}"
+            f"{', '.join(_METHODS)}, got {quote(progress)}"
         )
     if len(own) == len(_METHODS):
         return progress

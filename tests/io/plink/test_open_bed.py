@@ -154,7 +154,7 @@ def test_a_name_as_long_as_the_machine_allows_is_read(path):
 def test_a_pipe_is_an_error_and_not_waited_for(path, suffix):
     path.with_suffix(suffix).unlink()
     os.mkfifo(path.with_suffix(suffix))
-    with pytest.raises(FileError, match=rf"small\{suffix}: is no regular file"):
+    with pytest.raises(FileError, match=rf"small\{suffix}: is not a regular file"):
         open_bed(path).properties  # noqa: B018
 
 
@@ -213,7 +213,7 @@ def test_threads_are_asked_of_the_call_then_the_object(path):
 )
 def test_a_variable_that_is_no_number_of_threads_is_an_error(path, name, monkeypatch):
     monkeypatch.setenv(name, "BADVALUE")
-    with pytest.raises(ValueError, match=f"{name} must be a whole number"):
+    with pytest.raises(ValueError, match=f"{name} must be an integer"):
         open_bed(path).read()
 
 

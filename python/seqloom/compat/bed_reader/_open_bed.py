@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.errors import FormatError
 from seqloom.io import open_bed
 
@@ -34,7 +34,7 @@ def get_num_threads(num_threads: int | None = None) -> int:
         >>> get_num_threads(3)
         3
     """
-    return thread_count() if num_threads is None else num_threads
+    return count_threads() if num_threads is None else num_threads
 
 
 def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - bed_reader's tests call it

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom._config import Config
 from seqloom._files import check_path
 from seqloom._ragged import Ragged, offsets_of
@@ -73,7 +73,7 @@ def cached(
         True
     """
     if size_limit is not None:
-        size_limit = as_whole("size_limit", size_limit, least=1)
+        size_limit = as_integer("size_limit", size_limit, least=1)
     if isinstance(dataset, Subset):
         whole = cached(dataset.dataset, directory, size_limit=size_limit)
         return Subset(whole, dataset.indices)

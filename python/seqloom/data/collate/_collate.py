@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.data.loader._output import converter
 from seqloom.errors import ArgumentError, DTypeError, ShapeError
 
@@ -60,7 +60,7 @@ def check_items(items: Any) -> None:
     """Refuses what is no list of items, and an empty one."""
     is_list = hasattr(items, "__len__") and hasattr(items, "__getitem__")
     if not is_list or isinstance(items, (str, bytes, Mapping)):
-        found = shown(items)  # pyright: ignore[reportUnknownArgumentType]
+        found = quote(items)  # pyright: ignore[reportUnknownArgumentType]
         raise ArgumentError(f"items must be a list of a batch's items, got {found}")
     if not len(items):
         raise ArgumentError("a batch needs at least one item, got none")

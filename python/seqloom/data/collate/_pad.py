@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_choice, shown
+from seqloom._arguments import as_choice, quote
 from seqloom.data._extent import mask_of
 from seqloom.data.collate._collate import check_items, default_collate, is_tensor
 from seqloom.data.loader._output import converter
@@ -74,11 +74,11 @@ class PadCollator:
         as_choice("side", self.side, ("right", "left"))
         whole_number("axis", self.axis, least=-_MOST_AXES, most=_MOST_AXES - 1)
         if self.value is not None and not isinstance(self.value, Real):
-            raise ArgumentError(f"value must be a number or None, got {shown(self.value)}")
+            raise ArgumentError(f"value must be a number or None, got {quote(self.value)}")
         keys: Any = self.keys
         if not isinstance(keys, (tuple, list)) or set(map(type, keys)) != {str}:  # pyright: ignore[reportUnknownArgumentType]
             raise ArgumentError(
-                f"keys must be the names of what is padded, got {shown(self.keys)}"
+                f"keys must be the names of what is padded, got {quote(self.keys)}"
             )
         converter(self.output)
 

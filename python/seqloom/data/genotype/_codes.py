@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom._threads import watched
+from seqloom._threads import run_interruptible
 from seqloom.data.genotype._content import check_stamp, content_of, stamp_of
 from seqloom.data.genotype._copy import forget_copy, open_copy
 from seqloom.errors import FormatError
@@ -163,7 +163,7 @@ class CodeStore:
             if reading.progress is not None:
                 reading.progress(min(watch.bytes, total), total)
 
-        return watched(lambda: work(watch, rest), look, stop=watch.stop)
+        return run_interruptible(lambda: work(watch, rest), look, stop=watch.stop)
 
     def _at(self, rows: Rows) -> Rows:
         """Finds the lines of items."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from seqloom._text import decimal
+from seqloom._text import parse_decimal
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _plain(cell: str) -> str:
     """Writes numbers and words in one way."""
     text = cell.strip().casefold()
     try:
-        number = decimal(text)
+        number = parse_decimal(text)
     except ValueError:
         return text
     return str(int(number)) if number.is_integer() else text
@@ -111,6 +111,6 @@ def _refuse_ambiguous(found: set[str], what: str) -> NoReturn:
 def are_numbers(cells: Iterable[str]) -> bool:
     """Tells whether all texts are numbers."""
     try:
-        return not any(math.isnan(decimal(cell)) for cell in cells)
+        return not any(math.isnan(parse_decimal(cell)) for cell in cells)
     except ValueError:
         return False

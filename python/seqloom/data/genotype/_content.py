@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from seqloom._files import atomic_path
 from seqloom._rust import _native
-from seqloom._threads import watched
+from seqloom._threads import run_interruptible
 from seqloom.data.cache._cache_folder import private_folder
 from seqloom.errors import FileError, FormatError
 
@@ -48,7 +48,7 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
         return found
     watch = _native.GenotypeWatch()
     bed = files.opened()
-    content = watched(
+    content = run_interruptible(
         lambda: _native.hash_bed(bed, watch, reading.threads), lambda: None, stop=watch.stop
     )
     check_stamp(files.bed, stamp)

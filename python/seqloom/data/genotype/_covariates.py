@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from seqloom._text import decimal
+from seqloom._text import parse_decimal
 from seqloom.data.genotype._coding import Missing
 from seqloom.data.genotype._joined import join_people
 from seqloom.data.genotype._person_table import Columns
@@ -127,7 +127,7 @@ def read_covariates(
 def _number(cell: str) -> float:
     """Reads a number; what is none becomes infinite, to be found later."""
     try:
-        number = decimal(cell)
+        number = parse_decimal(cell)
     except ValueError:
         return math.inf
     return number if abs(number) <= _LARGEST else math.inf

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._files import check_path
 from seqloom._rust import _native
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.data.genotype._people import People
 from seqloom.errors import ArgumentError, MissingFileError
 from seqloom.io.plink._file_set import finish_set
@@ -116,7 +116,7 @@ class Reading:
     @property
     def threads(self) -> int:
         """The number of threads."""
-        return thread_count(self.num_threads)
+        return count_threads(self.num_threads)
 
     def __getstate__(self) -> tuple[Any, ...]:
         # Who watches stays in the process where the copy is made.

@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._source import cells_of, id_text
 from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
@@ -122,7 +122,7 @@ def _text(value: Any) -> str:
     """Writes one cell of a data frame as a table of text would hold it."""
     cells = cells_of([value])[0]
     if len(cells) != 1:
-        raise LabelError(f"a cell holds {shown(value)}: expected one value")
+        raise LabelError(f"a cell holds {quote(value)}: expected one value")
     return cells[0]
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_path, shown
-from seqloom._text import whole
+from seqloom._arguments import as_path, quote
+from seqloom._text import parse_integer
 from seqloom.data._frame import Frame
 from seqloom.data.interval._bed import NAMES, read_rows
 from seqloom.data.label._missing import MISSING, is_nothing
@@ -122,7 +122,7 @@ def _table(intervals: Any) -> dict[str, list[Any]]:
     if frame is None:
         raise ArgumentError(
             "intervals must be a path, several, a dict of columns (with a value for each "
-            f"interval) or a data frame, got {shown(intervals)}"
+            f"interval) or a data frame, got {quote(intervals)}"
         )
     if double := [name for i, name in enumerate(frame.names) if name in frame.names[:i]]:
         raise FormatError(f"{frame.what}: two columns are named {double[0]!r}")
@@ -240,7 +240,7 @@ def _strand(cell: Any) -> str:
 def _whole(cell: Any) -> int:
     """Reads one whole number; one with a fraction is none."""
     if isinstance(cell, str):
-        return whole(cell)
+        return parse_integer(cell)
     number = int(cell)
     if number != cell or isinstance(cell, bool):
         raise ValueError

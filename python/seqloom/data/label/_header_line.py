@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, LabelError
 
 _CHOOSE = "id_column and label_column (--id-column, --label-column)"
@@ -14,7 +14,7 @@ _CHOOSE = "id_column and label_column (--id-column, --label-column)"
 def check_column(option: str, name: Any) -> None:
     """Refuses what is no column's name."""
     if not isinstance(name, str):
-        raise ArgumentError(f"{option} must be a column's name, a text, got {shown(name)}")
+        raise ArgumentError(f"{option} must be a column's name, a text, got {quote(name)}")
 
 
 def column_names(option: str, names: Any) -> tuple[str, ...] | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_choice, shown
-from seqloom._text import decimal
+from seqloom._arguments import as_choice, quote
+from seqloom._text import parse_decimal
 from seqloom.data._frame import values_of
 from seqloom.data.label._guess import MARKS, guess_task, has_comma
 from seqloom.data.label._source import BETWEEN_NAMES, Cells, as_cell
@@ -78,7 +78,7 @@ def class_names(classes: Any) -> Cells:
     if not all(isinstance(name, (str, bytes, numbers.Real)) for name in names):
         raise ArgumentError(
             'classes must be their names in order, such as ["no", "yes"], got '
-            f"{shown(classes)}"  # pyright: ignore[reportUnknownArgumentType]
+            f"{quote(classes)}"  # pyright: ignore[reportUnknownArgumentType]
         )
     return tuple(as_cell(name) for name in names)
 
@@ -193,7 +193,7 @@ def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) ->
 def _number(source: Source, name: str, cell: str) -> float:
     """Reads one value."""
     try:
-        number = decimal(cell)
+        number = parse_decimal(cell)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):

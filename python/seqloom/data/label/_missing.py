@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def marks_of(missing: Any) -> tuple[str, ...]:
         return (str(missing),)
     if isinstance(missing, bytes) or not isinstance(missing, Iterable):
         raise ArgumentError(
-            f"missing must be a text that is no label, or several; got {shown(missing)}: "
+            f"missing must be a text that is no label, or several; got {quote(missing)}: "
             "give () where every text is one"
         )
     return tuple(map(str, missing))  # pyright: ignore[reportUnknownArgumentType]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
@@ -137,7 +137,7 @@ def _rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
     for name, part in zip(columns, parts, strict=True):
         if wrong := next((value for value in part if isinstance(value, _LISTS)), None):
             raise LabelError(
-                f"{frame.what}: column {name!r} holds {shown(wrong)}: a column of lists "
+                f"{frame.what}: column {name!r} holds {quote(wrong)}: a column of lists "
                 "must be the only label_column"
             )
     return [tuple(map(as_cell, row)) for row in zip(*parts, strict=True)], False
@@ -149,7 +149,7 @@ def _names(label_column: Any) -> Cells:
     names: Any = (label_column,) if is_one else tuple(label_column)  # pyright: ignore[reportUnknownArgumentType]
     if not all(isinstance(name, str) for name in names):
         raise ArgumentError(
-            f"label_column must be a column's name or several, got {shown(names)}"
+            f"label_column must be a column's name or several, got {quote(names)}"
         )
     if not names:
         raise ArgumentError("label_column names no column")
@@ -309,8 +309,8 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
         first = found.setdefault(name, value)
         if first is not value and _as_cells(first) != _as_cells(value):
             raise LabelError(
-                f"{what}: id {name!r} stands twice, with {shown(first)} and "
-                f"{shown(value)}; give each id one value"
+                f"{what}: id {name!r} stands twice, with {quote(first)} and "
+                f"{quote(value)}; give each id one value"
             )
     return found
 
@@ -322,7 +322,7 @@ def id_text(key: Any, where: str) -> str:
     text = header_text(key) if isinstance(key, bytes) else str(key)
     if is_nothing(key) or not text.strip():
         raise LabelError(
-            f"{where}: an id is missing ({shown(key)}): give each label an id, or leave it "
+            f"{where}: an id is missing ({quote(key)}): give each label an id, or leave it "
             "out"
         )
     return text
@@ -394,7 +394,7 @@ def _joined(names: list[str]) -> str:
     """Writes several names as one cell, which is parted again at its semicolons."""
     if wrong := next(filter(BETWEEN_NAMES.search, names), None):
         raise LabelError(
-            f"label {wrong!r} of {shown(names)} has a comma, a semicolon or a bar, which "
+            f"label {wrong!r} of {quote(names)} has a comma, a semicolon or a bar, which "
             "stand between labels: write the name without one, or give a column of 0 and 1 "
             "for each label"
         )
@@ -416,7 +416,7 @@ def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells
     text: Any = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
     if not isinstance(text, str):
         raise ArgumentError(
-            f"label_from_header must be a regular expression of text, got {shown(pattern)}"
+            f"label_from_header must be a regular expression of text, got {quote(pattern)}"
         )
     try:
         search = re.compile(pattern).search

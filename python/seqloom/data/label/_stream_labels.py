@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom._arguments import as_choice, shown
+from seqloom._arguments import as_choice, quote
 from seqloom.data._ids import ids_of
 from seqloom.data.label._labels import check_task, class_names, number_labels
 from seqloom.data.label._missing import MISSING, drop_missing, is_nothing, marks_of
@@ -136,7 +136,7 @@ class StreamLabels:
         if values is None:
             raise LabelError(
                 "the function of labels must give each record a number, a name, or as many "
-                f"numbers as the others, got {shown(found[0])}"
+                f"numbers as the others, got {quote(found[0])}"
             )
         if not np.isfinite(values).all():
             raise LabelError("the function of labels gave a value that is not finite")

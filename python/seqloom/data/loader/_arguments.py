@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import as_flag, as_seed, check_function, shown
+from seqloom._arguments import as_flag, as_seed, check_function, quote
 from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError
 
@@ -52,7 +52,7 @@ class Choice:
             given = getattr(self, name)
             is_order = hasattr(given, "__iter__") or hasattr(given, "__getitem__")
             if given is not None and (isinstance(given, (str, bytes)) or not is_order):
-                raise ArgumentError(f"{name} must list positions, got {shown(given)}")
+                raise ArgumentError(f"{name} must list positions, got {quote(given)}")
         if self.sampler is not None and self.shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")
         if self.batch_sampler is not None:
@@ -161,7 +161,7 @@ def check_dataset(dataset: Any, **functions: Any) -> None:
     if isinstance(dataset, (str, bytes, type)) or not has_items:
         raise ArgumentError(
             "dataset must give items by number, or one after the other, got "
-            f"{shown(dataset)}: a file is opened by sl.data.SequenceDataset"
+            f"{quote(dataset)}: a file is opened by sl.data.SequenceDataset"
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.data.loader._arguments import is_iterable
 from seqloom.data.loader._failure import attempt, checked
 from seqloom.data.loader._fetch import Fetch
@@ -78,7 +78,7 @@ class Positions:
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
         # Several batches at once, or several threads for one: never both.
-        threads = 1 if recipe.service.num_workers else thread_count()
+        threads = 1 if recipe.service.num_workers else count_threads()
         is_batched = recipe.choice.is_batched
         fetch = Fetch(recipe.dataset, recipe.collate, is_batched, threads)
         self._staff = Staff(recipe, fetch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from seqloom._rust import _native
-from seqloom._threads import core_count
+from seqloom._threads import count_cores
 from seqloom.data.loader._failure import Raised, attempt
 from seqloom.data.loader._prefetch import in_flight, mapped
 from seqloom.data.loader._ring import RING
@@ -141,7 +141,7 @@ def _drafted(
 ) -> Iterator[tuple[Work, Any]]:
     """Has batches made by threads that never wait for the interpreter."""
     # One core is left for the thread that asks: it reads, and makes what none has begun.
-    threads = min(service.num_workers, max(1, core_count() - 1))
+    threads = min(service.num_workers, max(1, count_cores() - 1))
     begin = make.beginner(_native.BatchMaker(RING, threads))
 
     def started(work: Work) -> Callable[[], tuple[Work, Any]]:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from seqloom._threads import core_count, thread_count
+from seqloom._threads import count_cores, count_threads
 from seqloom.data.loader._fetch import column_maker, knowing
 from seqloom.data.loader._iterable import Cut, Follow, Turns
 from seqloom.data.loader._mark import Mark, with_last
@@ -171,7 +171,7 @@ class Streamed(_Batches):
         """Reads, ahead in a thread where a core is left, and lets workers make batches."""
         choice = self._recipe.choice
         # On two cores that thread would take the time of the one that makes batches.
-        ahead = bool(self._recipe.service.ahead) and core_count() > _FEW_CORES
+        ahead = bool(self._recipe.service.ahead) and count_cores() > _FEW_CORES
         pieces = part.pieces(choice.batch_size or 1, ahead=ahead)
         works = (
             Work(self._make.content(piece), (piece, is_last))
@@ -210,7 +210,7 @@ class _Made:
     @classmethod
     def of(cls, recipe: Recipe) -> _Made:
         """Chooses how the pieces of a stream become batches."""
-        threads = 1 if recipe.service.num_workers else thread_count()
+        threads = 1 if recipe.service.num_workers else count_threads()
         encoder, is_batched = recipe.dataset.encoder, recipe.choice.is_batched
         collate = knowing(recipe.collate, encoder)
         columns = column_maker(encoder, collate) if is_batched else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import check_sized, shown
+from seqloom._arguments import check_sized, quote
 from seqloom._key import Key
 from seqloom.data.loader._state import whole_number
 from seqloom.data.sample._samplers import Sampler
@@ -81,7 +81,7 @@ def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
     if found.dtype.kind == "O" and found.ndim:
         found = np.array([each if isinstance(each, Real) else "" for each in found.flat])
     if found.dtype.kind not in "biuf":
-        raise ArgumentError(f'weights must be numbers or "balanced", got {shown(weights)}')
+        raise ArgumentError(f'weights must be numbers or "balanced", got {quote(weights)}')
     return found.astype(np.float64)
 
 

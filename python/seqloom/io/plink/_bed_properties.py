@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom._arguments import shown
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io.plink._metadata import count_lines, read_columns
 from seqloom.io.plink._properties import (
@@ -47,7 +47,7 @@ class BedProperties:
         if not isinstance(cloud_options, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
             raise ArgumentError(
                 f'cloud_options must be a dict such as {{"timeout": "10s"}}, got '
-                f"{shown(cloud_options)}"
+                f"{quote(cloud_options)}"
             )
         self.cloud_options = dict(cloud_options)
         self._locations = dict(locations)

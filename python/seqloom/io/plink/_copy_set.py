@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom._threads import watched
+from seqloom._threads import run_interruptible
 from seqloom.io.plink._file_set import write_set
 from seqloom.io.plink._pack import Packer
 from seqloom.io.plink._properties import PROPERTIES
@@ -76,7 +76,7 @@ def _lay_down(bed: open_bed, path: Path, major: str, *, on_progress: OnProgress)
     layer = _native.GenotypeLayer(native, bed.shape, major == "individual", None)
     watch, total = _native.GenotypeWatch(), math.prod(bed.shape) // 4
     check, threads = not bed.skip_format_check, threads_of(None, wish)
-    watched(
+    run_interruptible(
         lambda: layer.write(path, watch, room=_TURNED, check=check, threads=threads),
         lambda: on_progress(min(watch.bytes, total), total),
         stop=watch.stop,

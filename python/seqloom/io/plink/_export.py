@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from seqloom._files import atomic_path
-from seqloom._text import decimal
+from seqloom._text import parse_decimal
 from seqloom.errors import FormatError
 from seqloom.io.plink._copy_set import blocks_of, properties_of
 
@@ -135,7 +135,7 @@ def _phenotypes(texts: list[str], iids: list[str]) -> list[str]:
 def _number(text: str, iid: str) -> bool:
     """Says whether a phenotype is a number; 1,25 is neither that nor missing."""
     try:
-        return not math.isnan(decimal(text))
+        return not math.isnan(parse_decimal(text))
     except ValueError:
         if _BEGINS_A_NUMBER(text):
             raise FormatError(

@@ -69,7 +69,9 @@ def identify(bed: Path) -> Identity | None:
         raise FileError(f"{bed}: cannot be read: {error.strerror}") from error
     # A pipe without a writer would be waited for without an end.
     if not stat.S_ISREG(seen.st_mode):
-        raise FileError(f"{bed}: is no regular file; expected the name of a .bed to read")
+        raise FileError(
+            f"{bed}: is not a regular file; expected the name of a .bed to read"
+        )
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 

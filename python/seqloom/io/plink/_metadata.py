@@ -91,7 +91,9 @@ def _check_regular(path: Path) -> None:
     except OSError:
         return  # reading it says why
     if not stat.S_ISREG(seen.st_mode):
-        raise FileError(f"{path}: is no regular file; expected the name of a table to read")
+        raise FileError(
+            f"{path}: is not a regular file; expected the name of a table to read"
+        )
 
 
 def _read(path: Path) -> bytes:

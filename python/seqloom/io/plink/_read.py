@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from seqloom._threads import thread_count
+from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, MemoryLimitError, NumberRangeError
 
 if TYPE_CHECKING:
@@ -66,9 +66,13 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
 def threads_of(call: int | None, constructor: int | None) -> int:
     """Decides how many threads decode: the call, the object, then the machine says it."""
     wish = constructor if call is None else call
-    if isinstance(wish, int) and wish < 0:
-        raise NumberRangeError(f"num_threads must not be negative, got {wish}")
-    return thread_count(None if wish == 0 else wish)
+    try:
+        return count_threads(wish)
+    except ArgumentError as error:
+        # bed_reader's callers expect an OverflowError for a negative number.
+        if isinstance(wish, int) and wish < 0:
+            raise NumberRangeError(str(error)) from None
+        raise
 
 
 def _check_out(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, FormatError, NumberRangeError
 from seqloom.io.plink._padding import is_filled_up, look_at_last_places
@@ -186,7 +186,7 @@ def _check_request(name: str, value: int | None) -> None:
     """Refuses a number of requests or bytes that is none."""
     if value is None:
         return
-    if as_whole(name, value, least=-(1 << 63)) < 0:
+    if as_integer(name, value, least=-(1 << 63)) < 0:
         raise NumberRangeError(f"{name} must not be negative, got {value}")
     if value == 0:
         raise ArgumentError(f"{name} must be at least 1, got 0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._layers._linear import Linear
@@ -44,7 +44,10 @@ class SelfAttention(Module):
     def __init__(
         self, width: int, heads: int, *, dropout: float = 0.0, causal: bool = False
     ) -> None:
-        width, heads = as_whole("width", width, least=1), as_whole("heads", heads, least=1)
+        width, heads = (
+            as_integer("width", width, least=1),
+            as_integer("heads", heads, least=1),
+        )
         if width % heads:
             raise ArgumentError(f"{heads} heads cannot share a width of {width}")
         self.inputs, self.output = Linear(width, 3 * width), Linear(width, width)

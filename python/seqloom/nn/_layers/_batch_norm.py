@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import as_number, as_whole
+from seqloom._arguments import as_integer, as_number
 from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
@@ -43,7 +43,7 @@ class BatchNorm1d(Module):
     momentum: float
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
-        shape = (as_whole("num_features", num_features),)
+        shape = (as_integer("num_features", num_features),)
         self.weight, self.bias = Param(shape, Fill(1.0)), Param(shape, Fill(0.0))
         self.running_mean, self.running_var = (
             Buffer(shape, Fill(0.0)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
@@ -59,8 +59,8 @@ class Conv1d(Module):
         groups: int = 1,
     ) -> None:
         _require_one_group("conv1d", groups)
-        inside = as_whole("in_channels", in_channels)
-        outside = as_whole("out_channels", out_channels)
+        inside = as_integer("in_channels", in_channels)
+        outside = as_integer("out_channels", out_channels)
         size = number("kernel_size", kernel_size, 1)
         fan_in = FanIn(inside * size)
         self.weight = Param((outside, inside, size), fan_in)
@@ -137,8 +137,8 @@ class Conv2d(Module):
         groups: int = 1,
     ) -> None:
         _require_one_group("conv2d", groups)
-        inside = as_whole("in_channels", in_channels)
-        outside = as_whole("out_channels", out_channels)
+        inside = as_integer("in_channels", in_channels)
+        outside = as_integer("out_channels", out_channels)
         sizes = pair("kernel_size", kernel_size, 1)
         fan_in = FanIn(inside * sizes[0] * sizes[1])
         self.weight = Param((outside, inside, *sizes), fan_in)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
@@ -33,8 +33,8 @@ class Linear(Module):
     bias: Param | None
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        inside = as_whole("in_features", in_features)
-        outside = as_whole("out_features", out_features)
+        inside = as_integer("in_features", in_features)
+        outside = as_integer("out_features", out_features)
         self.weight = Param((outside, inside), FanIn(inside))
         self.bias = Param((outside,), FanIn(inside)) if bias else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import as_whole
+from seqloom._arguments import as_integer
 from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
 from seqloom.nn.functional._operands import beside
@@ -150,7 +150,7 @@ def axes_of(shape: Any) -> tuple[int, ...]:
     """The lengths of the axes to normalise over: one number is that of the last."""
     kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
     given: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
-    return tuple(as_whole("normalized_shape", each) for each in given)
+    return tuple(as_integer("normalized_shape", each) for each in given)
 
 
 def _rows(
