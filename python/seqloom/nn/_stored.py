@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.tensor import Tensor, backend as find_backend
-from seqloom.tensor._compile._context import check_declared
+from seqloom.tensor._compile._substitute import check_declared
 from seqloom.tensor._derivatives import recomputing
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._native import misfit

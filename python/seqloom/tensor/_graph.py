@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
     from seqloom.tensor._defaults import Array
@@ -136,6 +138,15 @@ def values_in(tree: Any) -> list[Value]:
             elif isinstance(each, (list, tuple)):
                 found += values_in(each)
     return found
+
+
+def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
+    """Replaces each value within nested lists and tuples."""
+    if isinstance(tree, Value):
+        return change(tree)
+    if type(tree) in (list, tuple):
+        return type(tree)(map_values(part, change) for part in cast("list[Any]", tree))
+    return tree
 
 
 def _shown(arg: Any) -> str:

@@ -134,7 +134,7 @@ def test_functions_of_plain_numbers_are_refused_by_the_line(call):
     step = sl.tensor.compile(lambda x, lr: (x * call(lr)).sum())
     x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     with pytest.raises(
-        CaptureError, match=r"test_numbers_in_steps\.py:\d+ gives a number or tensor"
+        CaptureError, match=r"test_numbers_in_steps\.py:\d+ passes a number or tensor"
     ):
         step(x, 0.5)
 

@@ -397,7 +397,7 @@ def counts_in_a_function_that_it_calls():
 def test_a_step_that_reads_and_changes_a_name_around_it_is_refused(step: Any):
     x = sl.tensor.backend("numpy").tensor([1.0])
     compiled: Any = sl.tensor.compile(step)
-    with pytest.raises(CaptureError, match=r"reads and changes changed.*around it"):
+    with pytest.raises(CaptureError, match=r"reads and changes changed.*outside of it"):
         compiled(x)
 
 

@@ -1,4 +1,4 @@
-"""compile: makes a step one program."""
+"""compile: makes one program of a step."""
 
 from __future__ import annotations
 
@@ -7,25 +7,20 @@ import os
 import threading
 import warnings
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
 from seqloom.errors import ArgumentError
-from seqloom.tensor._compile._around import Around
-from seqloom.tensor._compile._differences import difference
-from seqloom.tensor._compile._drawn import require_undrawn
-from seqloom.tensor._compile._locks import renewed
+from seqloom.tensor._compile._environment import Environment
+from seqloom.tensor._compile._impure import require_undrawn
+from seqloom.tensor._compile._program import Program, renewed_at_fork
 from seqloom.tensor._compile._signature import Signature
-from seqloom.tensor._compile._trace import traced
+from seqloom.tensor._compile._trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._compile._program import Program
-
-# From so many programs on, somebody should know what makes them differ.
-_MANY = 8
-# So many are kept; each may hold memory.
-_MOST = 64
+_MANY = 8  # this number of programs causes a warning
+_MOST = 64  # the number of programs that are kept; each may hold memory
 
 
 @overload
@@ -35,38 +30,40 @@ def compile(  # noqa: A001
     function: None = None, *, enabled: bool = True
 ) -> Callable[[Callable[..., Any]], Compiled]: ...
 def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001  # as torch's
-    """Makes a step (forward, backward, optimiser) one program, made once and run often.
+    """Compiles a training step (forward, backward, optimiser) into one program.
 
-    The first call with arguments of some shapes runs the function on symbols and writes
-    down what it asks of the backend; that graph is then planned (NumPy), or given to
-    ``torch.compile`` or ``jax.jit``. Tensors, NumPy arrays, Python floats and keys are
-    inputs: their values may differ at each call. Modules and optimisers are state, read
-    before and written after. Ints and bools (NumPy's too), strings, modes and shapes decide
-    which program it is: new ones make another one. So does what the function reads from
-    around it by name (globals, what it closes over, their attributes, lists, arrays up to
-    1 MiB), in its own code, in the user's functions that it names and in the modules'
-    methods; a larger array is refused there. A result may share memory with a tensor that
-    was given, never with an array of NumPy. At most 64 programs are kept, those in use
-    first.
+    The first call with arguments of some shapes traces the function: it runs on symbols,
+    and the operations are recorded in a graph. NumPy then runs the graph with fused
+    operations, in memory that is laid out before; the other backends pass it to
+    ``torch.compile`` or ``jax.jit``.
 
-    The environment's ``SEQLOOM_COMPILE=0`` switches it off everywhere. NumPy's plans are
-    kept in the folder of ``SEQLOOM_CACHE`` for the next process, but for
-    ``SEQLOOM_PROGRAMS=0``.
+    Tensors, NumPy arrays, Python floats and keys are inputs: their values may differ at
+    each call. Modules and optimisers are state: the program reads and writes them.
+    Integers, booleans (NumPy's too), strings, modes and shapes select the program: a new
+    value makes a new program. So do the values that the function reads by name from outside
+    (globals, closures, their attributes, lists, arrays up to 1 MiB), in its own code, in
+    the user's functions that it names and in the methods of the modules; a larger array is
+    refused there. A result may share memory with an argument tensor, but never with a NumPy
+    array. At most 64 programs are kept; the ones that were not called lately go first.
+
+    The environment variable ``SEQLOOM_COMPILE=0`` switches compiling off everywhere. On
+    NumPy, the layouts of programs are kept in the folder of ``SEQLOOM_CACHE`` for the next
+    process, unless ``SEQLOOM_PROGRAMS=0``.
 
     Args:
         function: The step. It takes and returns tensors, arrays, numbers, keys, modules,
-            optimisers, and dicts, lists and tuples of them. Within it an array, a float
-            and a key are symbols: they have a shape and no value.
-        enabled: False runs the function as it is.
+            optimisers, and dicts, lists and tuples of them. Inside it an array, a float
+            and a key are symbols: they have a shape but no value.
+        enabled: Whether to compile. False runs the function as it is.
 
     Returns:
         A function of the same arguments; its ``recompiles`` counts the programs made after
         the first. Without `function`, a decorator.
 
     Raises:
-        CaptureError: At a call, where the function asks for a value inside the step, uses
-            a module that it was not given, draws random numbers without a key, asks for the
-            time, or reads an iterator from around it.
+        CaptureError: At a call, if the function needs a value inside the step, uses a
+            module that is not among its arguments, draws random numbers without a key,
+            reads the clock, or reads an iterator from outside.
 
     Examples:
         >>> import seqloom as sl
@@ -74,8 +71,8 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
         >>> optimizer = sl.optim.AdamW()
         >>> @sl.tensor.compile
         ... def step(model, optimizer, lr, x):
-        ...     follow = sl.nn.value_and_grad(lambda model: (model(x) ** 2).mean())
-        ...     loss, grads = follow(model)
+        ...     loss_and_grads = sl.nn.value_and_grad(lambda model: (model(x) ** 2).mean())
+        ...     loss, grads = loss_and_grads(model)
         ...     return optimizer.step(lr, model, grads), loss
         >>> x = model.backend.tensor([[1.0, 2.0]])
         >>> losses = [step(model, optimizer, 0.1 / (n + 1), x)[1].item() for n in range(9)]
@@ -88,10 +85,10 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
 
 
 class Compiled:
-    """A step with the programs that were made of it.
+    """A compiled step, with the programs that were made of it.
 
     Attributes:
-        recompiles: How many programs were made after the first.
+        recompiles: Number of programs made after the first.
 
     Examples:
         >>> import seqloom as sl
@@ -107,70 +104,72 @@ class Compiled:
         self._programs: dict[Any, Program] = {}
         self._made = 0
         self._last: Any = None  # the key of the newest program
-        self._around: Around | None = None
+        self._environment: Environment | None = None
         self.renew_lock()
-        renewed.add(self)
+        renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
-        self._arity = _arity(self._parameters)
+        self._arity = _find_arity(self._parameters)
         update_wrapper(cast("Any", self), function)
 
     @property
     def recompiles(self) -> int:
-        """How many programs were made after the first."""
+        """Number of programs made after the first."""
         return max(self._made - 1, 0)
 
     def renew_lock(self) -> None:
-        """A new lock: a forked process has no thread that would free the old one."""
+        """Replaces the lock: in a forked process no thread releases the old one."""
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A method of an instance is the step with that instance first."""
-        return self if instance is None else _Bound(self, instance)
+        """Returns the compiled method of an instance."""
+        return self if instance is None else _BoundMethod(self, instance)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Runs the program of these arguments; makes it first where there is none."""
+        """Runs the program of these arguments, or makes it first."""
         if not self.enabled or os.environ.get("SEQLOOM_COMPILE") == "0":
             return self._function(*args, **options)
-        arguments = self._bound(args, options)
-        given = Signature(arguments)
-        if given.decorated:  # within another step, or another function's gradient
+        arguments = self._bind(args, options)
+        signature = Signature(arguments)
+        if signature.decorated:  # inside another step, or inside a gradient
             return self._function(*args, **options)
-        if given.backend is None:
+        if signature.backend is None:
             raise ArgumentError(
-                "none of the step's arguments is a tensor or a module, so there is no "
-                "backend to compile for; pass backend.tensor(array)"
+                "no argument of the compiled step is a tensor or a bound module, so its "
+                "backend is unknown; pass a tensor, as in backend.tensor(array)"
             )
-        around = self._around.state() if self._around is not None else None
-        program = self._programs.get((given.key, around))
-        return (program or self._make(arguments, given))(given)
+        environment = self._environment.state() if self._environment is not None else None
+        program = self._programs.get((signature.key, environment))
+        return (program or self._make(arguments, signature))(signature)
 
-    def _bound(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The arguments as one form, however they were passed."""
+    def _bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Returns the arguments in one form, by position or by name."""
         if len(args) == self._arity and not options:
             return args, options
         bound = self._parameters.bind(*args, **options)
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def _make(self, arguments: Any, given: Signature) -> Callable[[Signature], Any]:
-        """The program of arguments that were not met before."""
+    def _make(self, arguments: Any, signature: Signature) -> Callable[[Signature], Any]:
+        """Makes the program of new arguments."""
         with self._lock:
-            given = Signature(arguments)  # the thread before may have made states
-            # Functions that it names may be others now, and name other things.
-            self._around = Around(self._function, given.holders)
-            around = self._around.state()
-            if (given.key, around) in self._programs:
-                program, after = self._programs[given.key, around], given
+            signature = Signature(arguments)  # another thread may have made states
+            # The names that it reads may lead to other functions now.
+            self._environment = Environment(self._function, signature.holders)
+            state = self._environment.state()
+            if (signature.key, state) in self._programs:
+                program, after = self._programs[signature.key, state], signature
             else:
-                same = {k: each for (k, a), each in self._programs.items() if a == around}
-                before = self._around.generators()
-                program, after = traced(self._function, arguments, given, same)
+                known = {
+                    key: p for (key, other), p in self._programs.items() if other == state
+                }
+                before = self._environment.generators()
+                program, after = trace(self._function, arguments, signature, known)
                 require_undrawn(before)
-                self._keep((after.key, around), program)
+                self._keep((after.key, state), program)
         return lambda _: program(after)
 
     def _keep(self, key: Any, program: Program) -> None:
-        """Takes a program up; one that was not called lately makes room."""
+        """Keeps a program; drops one that was not called lately if there are too many."""
         if key in self._programs:
             return
         if len(self._programs) >= _MOST:
@@ -181,7 +180,7 @@ class Compiled:
             self._warn(before, key)
 
     def _drop_one(self) -> None:
-        """Drops the oldest program that was not called since this was last asked."""
+        """Drops the oldest program that was not called since the last drop."""
         for key, program in list(self._programs.items()):
             del self._programs[key]
             if not program.called:
@@ -191,35 +190,57 @@ class Compiled:
         del self._programs[next(iter(self._programs))]
 
     def _warn(self, before: Any, last: Any) -> None:
-        """Says once that the programs are many, and what made the last one differ."""
+        """Warns once about many programs, and names what made the last one."""
         name = getattr(self._function, "__name__", "a step")
         warnings.warn(
             f"{name} was compiled {_MANY} times; the last time because of "
-            f"{difference(before, last)}. Shapes, ints, bools and strings decide which "
-            "program a step is; pass what changes as a float or a tensor, and pad batches "
-            "to few shapes",
+            f"{_describe_difference(before, last)}. Each new shape, integer, boolean or "
+            "string makes a new program; pass what changes as a float or a tensor, and pad "
+            "batches to few shapes",
             RuntimeWarning,
             stacklevel=5,
         )
 
 
-class _Bound:
+class _BoundMethod:
     """A compiled method of one instance."""
 
     def __init__(self, compiled: Compiled, instance: Any) -> None:
         self._compiled, self._instance = compiled, instance
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """The step with the instance first."""
+        """Runs the step with the instance as first argument."""
         return self._compiled(self._instance, *args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        """What the compiled function has."""
+        """Returns an attribute of the compiled function."""
         return getattr(self._compiled, name)
 
 
-def _arity(signature: inspect.Signature) -> int:
-    """How many arguments make a call by position alone; -1 where there is no such form."""
-    kinds = [each.kind for each in signature.parameters.values()]
+def _find_arity(signature: inspect.Signature) -> int:
+    """Returns how many arguments a call by position has; -1 if that is not fixed."""
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return len(kinds) if all(kind in plain for kind in kinds) else -1
+
+
+def _describe_difference(before: object, after: object) -> str:
+    """Names the first part that differs: ``"(64, 4) instead of (32, 4)"``, for example."""
+    if _is_tuple(before) and _is_tuple(after):
+        pairs = list(zip(before, after, strict=False))
+        unequal = [pair for pair in pairs if pair[0] != pair[1]]
+        is_shape = all(type(part) is int for part in after)  # is shown as a whole
+        if unequal and len(before) == len(after) and not is_shape:
+            return _describe_difference(*unequal[0])
+    return f"{_shorten(after)} instead of {_shorten(before)}"
+
+
+def _shorten(value: object) -> str:
+    """Returns the text of a value, at most 80 letters."""
+    text = repr(value)
+    return text if len(text) < 80 else f"{text[:77]}..."  # noqa: PLR2004
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    """Returns True for a tuple."""
+    return isinstance(value, tuple)

@@ -1,8 +1,7 @@
-"""Copies where one array would otherwise serve two owners.
+"""Inserts copies where one array would otherwise have two owners.
 
-What a program returns belongs to the caller, what it writes belongs to a leaf: the two may
-not share memory, nor may an array be written that is read later. The functions here find
-such places in a graph, and put copies there.
+What a program returns belongs to the caller, and what it writes belongs to a leaf. The two
+must not share memory, and an array must not be overwritten before its last reader.
 """
 
 from __future__ import annotations
@@ -11,135 +10,118 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._simplify import mapped
-from seqloom.tensor._graph import Graph, Operation, Value, values_in
+from seqloom.tensor._graph import Graph, Operation, Value, map_values, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # Functions whose results may share the memory of their first argument.
-VIEWS = frozenset(
+_VIEWS = frozenset(
     {
-        *(
-            "reshape",
-            "permute_dims",
-            "broadcast_to",
-            "expand_dims",
-            "squeeze",
-            "index",
-            "flip",
-        ),
-        *("matrix_transpose", "unstack", "roll", "tile", "repeat"),
+        *("reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "index"),
+        *("flip", "matrix_transpose", "unstack", "roll", "tile", "repeat"),
         *("astype", "asarray", "stop_gradient", "positive", "to_full_precision"),
     }
 )
-# Functions that may write into some of their arguments: the places of those.
+# Functions that may overwrite the arguments in these positions.
 WRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 
 
-def separated(
-    graph: Graph, kept: set[int], written: int, new: Callable[..., Value]
+def insert_copies(
+    graph: Graph,
+    shared: set[int],  # inputs that somebody may write later: state, and NumPy arrays
+    state_count: int,  # so many outputs, the first ones, are the new state
+    new_value: Callable[..., Value],
 ) -> Graph:
-    """The graph with a copy wherever memory would be shared or written too early.
-
-    Args:
-        graph: Its first `written` outputs are the new state.
-        kept: Numbers of the inputs that somebody may write later: state, and the arrays of
-            NumPy that the call was given.
-        written: How many outputs are state.
-        new: Makes a value from a shape and an element type.
-
-    Returns:
-        A new graph.
-    """
-    apart = _outputs_apart(graph, kept, written, new)
-    return _writes_apart(apart, new)
+    """Returns the graph with a copy wherever memory would be shared or overwritten."""
+    graph = _copy_outputs(graph, shared, state_count, new_value)
+    return _copy_before_writes(graph, new_value)
 
 
-def _outputs_apart(
-    graph: Graph, kept: set[int], written: int, new: Callable[..., Value]
+def _copy_outputs(
+    graph: Graph, shared: set[int], state_count: int, new_value: Callable[..., Value]
 ) -> Graph:
-    """No output shares memory with what is kept, nor the new state with anything."""
-    roots = _roots(graph.operations)
+    """Copies results that share memory with state, and state that shares it at all."""
+    roots = _find_roots(graph.operations)
     fixed = {value.number for value in graph.inputs} | set(graph.constants)
-    taken, copies, outputs = set[int](), list[Operation](), list[Value]()
-    for place, value in enumerate(graph.outputs):
+    used, copies, outputs = set[int](), list[Operation](), list[Value]()
+    for position, value in enumerate(graph.outputs):
         root = roots.get(value.number, value.number)
-        foreign = fixed if place < written else kept
-        if root in foreign or root in taken:
-            copies.append(_copy(value, new))
+        foreign = fixed if position < state_count else shared
+        if root in foreign or root in used:
+            copies.append(_make_copy(value, new_value))
             value = copies[-1].outputs[0]  # noqa: PLW2901
-        taken.add(root)
+        used.add(root)
         outputs.append(value)
     operations = [*graph.operations, *copies]
     return Graph(graph.inputs, graph.constants, operations, outputs, graph.donated)
 
 
-def _writes_apart(graph: Graph, new: Callable[..., Value]) -> Graph:
-    """What an operation may write is read by none after it, and belongs to the program."""
-    roots = _roots(graph.operations)
-    last = _last_uses(graph, roots)
-    donated = {graph.inputs[place].number for place in graph.donated}
-    mine = donated | {v.number for op in graph.operations for v in op.outputs}
+def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
+    """Copies what an operation would overwrite, unless it is the last reader and owner."""
+    roots = _find_roots(graph.operations)
+    last = _find_last_uses(graph, roots)
+    donated = {graph.inputs[position].number for position in graph.donated}
+    own = donated | {v.number for op in graph.operations for v in op.outputs}
     operations: list[Operation] = []
-    for place, operation in enumerate(graph.operations):
+    for position, operation in enumerate(graph.operations):
         copies: dict[int, Operation] = {}
-        for value in _written_by(operation):
+        for value in _find_written(operation):
             root = roots.get(value.number, value.number)
-            free = root == value.number and root in mine and last[root] <= place
-            if not free:
-                copies[value.number] = _copy(value, new)
-        operations += [*copies.values(), _reading(operation, copies)]
+            is_free = root == value.number and root in own and last[root] <= position
+            if not is_free:
+                copies[value.number] = _make_copy(value, new_value)
+        operations += [*copies.values(), _read_copies(operation, copies)]
     return Graph(graph.inputs, graph.constants, operations, graph.outputs, graph.donated)
 
 
-def _written_by(operation: Operation) -> Iterator[Value]:
-    """The values that an operation may write into."""
-    for place in WRITES.get(operation.name, ()):
-        yield from values_in(operation.args[place])
+def _find_written(operation: Operation) -> Iterator[Value]:
+    """Yields the values that an operation may overwrite."""
+    for position in WRITES.get(operation.name, ()):
+        yield from values_in(operation.args[position])
 
 
-def _reading(operation: Operation, copies: dict[int, Operation]) -> Operation:
-    """An operation that reads copies in place of some values."""
+def _read_copies(operation: Operation, copies: dict[int, Operation]) -> Operation:
+    """Returns an operation that reads the copies instead of the values."""
     if not copies:
         return operation
 
-    def now(value: Value) -> Value:
-        made = copies.get(value.number)
-        return value if made is None else made.outputs[0]
+    def replace(value: Value) -> Value:
+        copy = copies.get(value.number)
+        return value if copy is None else copy.outputs[0]
 
-    args = mapped(operation.args, now)
+    args = map_values(operation.args, replace)
     return Operation(
         operation.name, args, operation.options, operation.outputs, operation.where
     )
 
 
-def _roots(operations: list[Operation]) -> dict[int, int]:
-    """Of each value that may be a view, whose memory it may share."""
-    found: dict[int, int] = {}
+def _find_roots(operations: list[Operation]) -> dict[int, int]:
+    """Finds for each value that may be a view the value whose memory it may share."""
+    roots: dict[int, int] = {}
     for operation in operations:
-        sources = list(values_in(operation.args[:1])) if operation.name in VIEWS else []
+        sources = list(values_in(operation.args[:1])) if operation.name in _VIEWS else []
         for value in operation.outputs if sources else ():
             number = sources[0].number
-            found[value.number] = found.get(number, number)
-    return found
+            roots[value.number] = roots.get(number, number)
+    return roots
 
 
-def _last_uses(graph: Graph, roots: dict[int, int]) -> dict[int, int]:
-    """Where each memory is read last; an output is read after everything."""
-    found: dict[int, int] = {}
-    for place, operation in enumerate(graph.operations):
+def _find_last_uses(graph: Graph, roots: dict[int, int]) -> dict[int, int]:
+    """Finds the last position where each memory is read; outputs are read at the end."""
+    last: dict[int, int] = {}
+    for position, operation in enumerate(graph.operations):
         for value in operation.inputs():
-            found[roots.get(value.number, value.number)] = place
+            last[roots.get(value.number, value.number)] = position
     for value in graph.outputs:
-        found[roots.get(value.number, value.number)] = len(graph.operations)
-    return found
+        last[roots.get(value.number, value.number)] = len(graph.operations)
+    return last
 
 
-def _copy(value: Value, new: Callable[..., Value]) -> Operation:
-    """An operation that gives the same values in memory of their own."""
+def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
+    """Returns an operation that copies a value."""
     args: tuple[Any, ...] = (value, 1)
     name = "multiply"
     if value.dtype == np.bool_:
         name, args = "logical_or", (value, value)
-    return Operation(name, args, {}, (new(value.shape, value.dtype),), "copy")
+    return Operation(name, args, {}, (new_value(value.shape, value.dtype),), "copy")

@@ -2,6 +2,7 @@
 
 While a step is captured, a profile function (`sys.setprofile`) sees each call on this
 thread. It checks the calls in the user's own code, and skips the calls inside libraries.
+Of the random generators that the step reads, the states before and after are compared.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from seqloom.errors import CaptureError
 from seqloom.tensor._memory._origin import is_machinery
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
     from types import FrameType
 
 # fmt: off
@@ -42,13 +45,8 @@ _STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platst
 
 @contextmanager
 def refuse_impure_calls() -> Generator[None]:
-    """Refuses a step that calls such a function, after the step has run.
-
-    Does nothing if this thread has another profile function, such as cProfile's.
-
-    Raises:
-        CaptureError: The user's code called one; the message names the first and its line.
-    """
+    """Refuses a step that calls such a function, after the step has run."""
+    # Does nothing if this thread has another profile function, such as cProfile's.
     if sys.getprofile() is not None:
         yield
         return
@@ -82,8 +80,8 @@ class _Watch:
             is_user = _is_user_file(caller.f_code.co_filename)
             name, frame = _name_python_call(frame) if is_user else None, caller
         if name is not None:
-            place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-            self.found.append(f"{place} {_describe(name)}")
+            line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            self.found.append(f"{line} {_describe(name)}")
 
 
 class unwatched:  # noqa: N801  # a context manager
@@ -144,3 +142,30 @@ def _is_shared(generator: Any) -> bool:
     if generator is None:
         return False
     return generator is shared or isinstance(generator, random.SystemRandom)
+
+
+def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:
+    """Returns the random generators among values, each with its state."""
+    return [(value, state) for value in values if (state := _find_state(value)) is not None]
+
+
+def require_undrawn(before: list[tuple[object, object]]) -> None:
+    """Refuses a step that has drawn from a generator since `find_generators`."""
+    for generator, state in before:
+        if _find_state(generator) != state:
+            raise CaptureError(
+                f"the compiled step draws from a {type(generator).__name__} outside of it; "
+                "the program would repeat this draw at every call. Draw before the step "
+                "and pass the numbers, or use a key (sl.Key)"
+            )
+
+
+def _find_state(value: object) -> object:
+    """Returns the state of a random generator; None for any other object."""
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state(legacy=False))
+    if isinstance(value, random.Random):  # noqa: S311  # the user's
+        return value.getstate()
+    return None

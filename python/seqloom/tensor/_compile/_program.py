@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
 from seqloom._key import Key
-from seqloom.tensor._compile._failure import failure
-from seqloom.tensor._compile._locks import lock_of
+from seqloom.tensor._compile._failure import explain_failure
 from seqloom.tensor._leaves import serve
 from seqloom.tensor._tensor import Tensor
 
@@ -20,49 +22,63 @@ if TYPE_CHECKING:
     from seqloom.tensor._leaves import Leaf
 
 
+class _Lockable(Protocol):
+    """Has a lock that a forked process must replace."""
+
+    def renew_lock(self) -> None: ...
+
+
+_leaf_locks: WeakKeyDictionary[Leaf, threading.Lock] = WeakKeyDictionary()
+renewed_at_fork: WeakSet[_Lockable] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """Replaces all locks: a thread may have held one at the fork, and is not here."""
+    _leaf_locks.clear()
+    for lockable in list(renewed_at_fork):
+        lockable.renew_lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _find_lock(leaf: Leaf) -> threading.Lock:
+    """Returns the lock of a leaf, the same as long as the leaf lives."""
+    lock = _leaf_locks.get(leaf)
+    return lock or _leaf_locks.setdefault(leaf, threading.Lock())
+
+
 class Program:
-    """What a step does with arguments of one signature.
-
-    Args:
-        graph: The step, its state first among inputs and outputs.
-        run: The graph, made to run by the backend.
-        written: Which leaves the first outputs are the new arrays of.
-        build: Puts the results together.
-        owned: The places of states among the leaves, and of the parameters they serve.
-
-    Attributes:
-        graph: The step as one program.
-        called: Whether it ran since this was last asked.
-    """
+    """Runs a graph on the state and the inputs of a call, and returns its results."""
 
     def __init__(
         self,
-        graph: Graph,
-        run: Callable[..., Any],
-        written: list[int],
+        graph: Graph,  # the state comes first among inputs and outputs
+        run: Callable[..., Any],  # the graph, made by the backend
+        written: list[int],  # the leaves whose new arrays are the first outputs
         build: Build,
-        owned: list[tuple[int, int]],
+        owned: list[tuple[int, int]],  # a state and its parameter, as indices of leaves
     ) -> None:
         self.graph = graph
         self._run = run
         self._written = written
         self._build = build
         self._owned = owned
-        self.called = False
+        self.called = False  # since the last time that a program was dropped
 
-    def __call__(self, given: Signature) -> Any:
-        """Runs it: reads the leaves, writes them, and gives the results."""
+    def __call__(self, signature: Signature) -> Any:
+        """Reads the leaves, runs the graph, writes the leaves, and returns the results."""
         self.called = True
         if not self._written:
-            return self._result(given)
-        # Two calls may not write the same leaves at a time.
-        with lock_of(given.leaves[self._written[0]]):
-            return self._result(given)
+            return self._run_step(signature)
+        # Two calls must not write the same leaves at the same time.
+        with _find_lock(signature.leaves[self._written[0]]):
+            return self._run_step(signature)
 
-    def _result(self, given: Signature) -> Any:
-        """What the call gives; the leaves that it writes are nobody else's meanwhile."""
-        backend: Any = given.backend
-        leaves = given.leaves
+    def _run_step(self, signature: Signature) -> Any:
+        """Runs the step while no other call writes its leaves."""
+        backend: Any = signature.backend
+        leaves = signature.leaves
         for state, param in self._owned:
             owner = leaves[state].owner
             if owner is None or owner() is not leaves[param]:
@@ -72,35 +88,35 @@ class Program:
                 self._prepare(leaves, backend)
                 break
         arrays = [leaf.array for leaf in leaves]
-        arrays += [as_array(each, backend) for each in given.inputs]
+        arrays += [to_array(value, backend) for value in signature.inputs]
         try:
-            made = self._run(arrays)
+            outputs = self._run(arrays)
         except Exception as error:
-            ours = failure(error, self.graph, arrays, backend)
+            ours = explain_failure(error, self.graph, arrays, backend)
             if ours is error:
                 raise
             raise ours from error
-        for place, array in zip(self._written, made, strict=False):
-            leaves[place].put(array)
-        return self._build(iter(made[len(self._written) :]), given, backend)
+        for index, array in zip(self._written, outputs, strict=False):
+            leaves[index].put(array)
+        return self._build(iter(outputs[len(self._written) :]), signature, backend)
 
     def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:
-        """Gives all leaves an array, and those that are written one of their own."""
+        """Moves all leaves to the backend; copies those that are written and shared."""
         for leaf in leaves:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)
-        for place in self._written:
-            if leaves[place].lent:
-                leaves[place].own()
+        for index in self._written:
+            if leaves[index].lent:
+                leaves[index].own()
 
 
-def as_array(value: Any, backend: Backend) -> Array:
-    """An input of the step as one of the program: numbers stay numbers."""
+def to_array(value: Any, backend: Backend) -> Array:
+    """Converts an input of the step for the program: numbers stay numbers."""
     if type(value) is Tensor:
         return value.raw
     if type(value) is float:
         return value
     if isinstance(value, Key):
         return backend.key_words(value)
-    # The caller may write its array as soon as the call is over.
+    # The caller may write its array as soon as the call has returned.
     return backend.asarray(value, copy=backend.defers or None)

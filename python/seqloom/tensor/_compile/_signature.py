@@ -1,15 +1,16 @@
-"""What a step is called with: what decides the program, the state, and the inputs."""
+"""Signature: what a call decides about its program, and its state and inputs."""
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
-from seqloom.tensor._compile._constants import kind_of
-from seqloom.tensor._compile._key import SymbolKey
+from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves, Leaf, frozen
 from seqloom.tensor._tensor import Tensor
@@ -21,46 +22,38 @@ if TYPE_CHECKING:
 
 
 class Signature:
-    """One call's arguments, taken apart.
-
-    Attributes:
-        leaves: The arrays that the step may write, each once.
-        inputs: The arrays and numbers that it only reads.
-        holders: The objects that hold the leaves.
-        backend: What computes; None where no argument says it.
-        decorated: Whether a tensor is on a backend over another one.
-    """
+    """The arguments of one call, taken apart."""
 
     __slots__ = ("_seen", "backend", "decorated", "holders", "inputs", "key", "leaves")
 
     def __init__(self, arguments: Any) -> None:
-        self.leaves: list[Leaf] = []
-        self.inputs: list[Any] = []
-        self.holders: list[Any] = []
-        self.backend: Backend | None = None
-        self.decorated = False
+        self.leaves: list[Leaf] = []  # the arrays that the step may write, each once
+        self.inputs: list[Any] = []  # the arrays and numbers that it only reads
+        self.holders: list[Any] = []  # the objects that hold the leaves
+        self.backend: Backend | None = None  # None if no argument has one
+        self.decorated = False  # whether a tensor is on a backend over another one
         self._seen: set[int] = set()  # the ids of the leaves
         static = self.take(arguments)
         # The backend itself: two of one name may differ in threads or in what they promise.
         self.key = (static, self.backend)
 
     def take(self, value: Any) -> Any:
-        """Takes one argument apart; gives what of it decides the program."""
+        """Takes one argument apart; returns what of it decides the program."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-        return (_TAKERS.get(kind) or _taker(value))(self, value)
+        return (_TAKERS.get(kind) or _find_taker(value))(self, value)
 
     def take_other(self, value: Any) -> Any:
-        """A function, or something that cannot change."""
-        if callable(value) or _is_frozen(value):
+        """Takes a function, or a value that cannot change."""
+        if callable(value) or _is_immutable(value):
             return frozen(value)
         raise ArgumentError(
-            f"a compiled step cannot take a {type(value).__name__}; it takes tensors, "
-            "arrays, numbers, names, keys, modules, optimisers, and dicts, lists and "
-            "tuples of them"
+            f"an argument of the compiled step is a {type(value).__name__}; pass tensors, "
+            "arrays, numbers, strings, keys, modules, optimisers, or dicts, lists and "
+            "tuples of these"
         )
 
     def take_derived(self, value: Any) -> Any:
-        """A dict, list, tuple or array of a class derived from those."""
+        """Takes a value of a subclass of dict, list, tuple or array."""
         kind = next(kind for kind in _KINDS if isinstance(value, kind))
         return (type(cast("Any", value)), _TAKERS[kind](self, value))
 
@@ -76,17 +69,17 @@ class Signature:
         return (np.ndarray, value.shape, value.dtype)
 
     def take_input(self, value: Any) -> Any:
-        """Only that it is one: its value is an input."""
+        """Its type: the value is an input."""
         self.inputs.append(value)
         return cast("Any", type(value))
 
-    def take_fraction(self, value: Any) -> Any:
-        """Only that it is one: NumPy's fractions are as Python's, as they are eagerly."""
+    def take_float(self, value: Any) -> Any:
+        """Its type: NumPy's floats count as Python's, as they do without compiling."""
         self.inputs.append(float(value))
         return float
 
-    def take_whole(self, value: Any) -> Any:
-        """The value itself: NumPy's whole numbers and truths are as Python's."""
+    def take_number(self, value: Any) -> Any:
+        """The value itself: NumPy's integers and booleans count as Python's."""
         return value.item()
 
     def take_static(self, value: Any) -> Any:
@@ -94,59 +87,59 @@ class Signature:
         return (type(value), value)
 
     def take_dict(self, value: dict[Any, Any]) -> Any:
-        """The keys in their order, and what is under them."""
-        return (dict, *((key, self.take(each)) for key, each in value.items()))
+        """The keys in their order, and the signatures of their values."""
+        return (dict, *((key, self.take(part)) for key, part in value.items()))
 
     def take_list(self, value: Any) -> Any:
-        """What is in it."""
+        """The signatures of the parts."""
         return (list, *map(self.take, value))
 
     def take_tuple(self, value: Any) -> Any:
-        """What is in it."""
+        """The signatures of the parts."""
         return (tuple, *map(self.take, value))
 
     def take_gradients(self, value: Gradients) -> Any:
-        """Of which parameters they are."""
+        """The parameters that they belong to, and their shapes and dtypes."""
         self._see(value.backend)
         arrays: list[Any] = [value.get(number) for number in value]
-        self.inputs += [Tensor(each, value.backend) for each in arrays]
+        self.inputs += [Tensor(array, value.backend) for array in arrays]
         return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
 
     def take_holder(self, value: HasLeaves) -> Any:
-        """What its `leaves` says, and which leaves are shared."""
+        """The static part of its `leaves`, and which leaves it shares with others."""
         static, leaves = value.leaves()
         self.holders.append(value)
         for leaf in leaves:
             if leaf.purpose == "optimiser":
-                break  # its state follows the model
+                break  # its state goes to the backend of the model
             if leaf.backend is not None:
                 self._see(leaf.backend)
                 break
         seen, before = self._seen, len(self._seen)
         seen.update(map(id, leaves))
         if len(seen) - before < len(leaves):
-            return (static, self._places(leaves))
+            return (static, self._find_indices(leaves))
         self.leaves += leaves
         return static
 
-    def _places(self, leaves: list[Leaf]) -> tuple[int, ...]:
-        """Where leaves stand among all, some of which are known; new ones at the end."""
-        places = {id(leaf): place for place, leaf in enumerate(self.leaves)}
+    def _find_indices(self, leaves: list[Leaf]) -> tuple[int, ...]:
+        """Returns the index of each leaf among all; adds the new ones at the end."""
+        indices = {id(leaf): index for index, leaf in enumerate(self.leaves)}
         for leaf in leaves:
-            if places.setdefault(id(leaf), len(self.leaves)) == len(self.leaves):
+            if indices.setdefault(id(leaf), len(self.leaves)) == len(self.leaves):
                 self.leaves.append(leaf)
-        return tuple(places[id(leaf)] for leaf in leaves)
+        return tuple(indices[id(leaf)] for leaf in leaves)
 
     def _see(self, backend: Backend | None) -> None:
-        """Notes the backend."""
+        """Notes the backend of an argument, which all others must share."""
         if backend is None or backend is self.backend:
             return
         if hasattr(backend, "inner"):
             self.decorated = True
         elif self.backend is not None and self.backend.name != backend.name:
             raise ArgumentError(
-                f"the arguments of a step are on one backend; these are on {self.backend} "
-                f"and on {backend}"
+                f"the arguments of the compiled step are on {self.backend} and on "
+                f"{backend}; move all of them to one backend"
             )
         else:
             self.backend = backend
@@ -155,10 +148,10 @@ class Signature:
 _TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
     Tensor: Signature.take_tensor,
     np.ndarray: Signature.take_array,
-    np.floating: Signature.take_fraction,
-    np.integer: Signature.take_whole,
-    np.bool_: Signature.take_whole,
-    np.complexfloating: Signature.take_whole,
+    np.floating: Signature.take_float,
+    np.integer: Signature.take_number,
+    np.bool_: Signature.take_number,
+    np.complexfloating: Signature.take_number,
     np.generic: Signature.take_array,
     float: Signature.take_input,
     Key: Signature.take_input,
@@ -172,13 +165,13 @@ _TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
     tuple: Signature.take_tuple,
     Gradients: Signature.take_gradients,
 }
-# Numbers of NumPy's that meet a tensor as Python's do: each value is another program.
-_WHOLE = (np.integer, np.bool_, np.complexfloating)
-_KINDS = (dict, list, tuple, np.ndarray, np.floating, *_WHOLE, np.generic)
+# NumPy's numbers that count as Python's: each value makes another program.
+_STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
+_KINDS = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
 
 
-def _taker(value: Any) -> Callable[[Signature, Any], Any]:
-    """How values of a class that is met for the first time are taken apart."""
+def _find_taker(value: Any) -> Callable[[Signature, Any], Any]:
+    """Finds the method for a class that is met for the first time."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder
     elif isinstance(value, _KINDS):
@@ -189,39 +182,47 @@ def _taker(value: Any) -> Callable[[Signature, Any], Any]:
     return found
 
 
-def _is_frozen(value: Any) -> bool:
-    """Whether a value cannot change: frozen dataclasses, enumerations, types, numbers."""
+def _is_immutable(value: Any) -> bool:
+    """Returns True for frozen dataclasses, bytes and complex numbers."""
     parameters = getattr(value, "__dataclass_params__", None)
     return (
         parameters.frozen if parameters is not None else isinstance(value, (bytes, complex))
     )
 
 
-def replaced(value: Any, given: Iterator[Any], backend: Backend) -> Any:
-    """The arguments with the next of `given` for each input."""
-    if isinstance(value, _WHOLE):
+def replace_inputs(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
+    """Returns the arguments with the next symbol instead of each input."""
+    if isinstance(value, _STATIC_NUMBERS):
         return cast("Any", value)
     if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
-        return next(given)
+        return next(symbols)
     if isinstance(value, Gradients):
-        arrays: dict[int, Array] = {number: next(given).raw for number in value}
+        arrays: dict[int, Array] = {number: next(symbols).raw for number in value}
         return Gradients(arrays, backend)
-    return _replaced_within(value, given, backend)
+    return _replace_parts(value, symbols, backend)
 
 
-def _replaced_within(value: Any, given: Iterator[Any], backend: Backend) -> Any:
-    """A container with replaced arguments in it; anything else as it is."""
+def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
+    """Replaces the inputs in a container; returns any other value as it is."""
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
-        made = {key: replaced(each, given, backend) for key, each in items}
-        return kind_of(cast("Any", value))(made)
+        parts = {key: replace_inputs(part, symbols, backend) for key, part in items}
+        return dict_maker(cast("dict[Any, Any]", value))(parts)
     if isinstance(value, (list, tuple)):
-        parts = [replaced(each, given, backend) for each in cast("list[Any]", value)]
-        return _like(cast("Any", value), parts)
+        items = cast("list[Any]", value)
+        return _make_like(value, [replace_inputs(part, symbols, backend) for part in items])
     return value
 
 
-def _like(value: Any, parts: list[Any]) -> Any:
-    """A list or tuple of the same class with other parts; named tuples too."""
+def _make_like(value: Any, parts: list[Any]) -> Any:
+    """Makes a list or tuple of the same class; a named tuple takes its parts one by one."""
     kind = cast("Any", type(value))
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
+def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
+    """Returns what makes a dict of the same class of the standard library from items."""
+    if isinstance(value, defaultdict):
+        make: Any = partial(cast("Any", defaultdict), value.default_factory)
+        return make
+    return OrderedDict if isinstance(value, OrderedDict) else dict

@@ -1,56 +1,13 @@
-"""Takes out of a graph what need not be computed."""
+"""Removes from a graph what does not have to be computed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from seqloom.tensor._graph import Graph, Operation, Value
+from seqloom.tensor._graph import Graph, Operation, Value, map_values
 from seqloom.tensor._leaves import frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def simplified(graph: Graph) -> Graph:
-    """The graph without doubled operations, and without those that nothing needs.
-
-    Args:
-        graph: What was captured.
-
-    Returns:
-        A new graph of the same inputs and outputs.
-    """
-    return _without_unused(_without_doubles(graph))
-
-
-def _without_doubles(graph: Graph) -> Graph:
-    """Operations that change nothing, or equal an earlier one, give way."""
-    instead: dict[int, Value] = {}
-    known: dict[Any, Operation] = {}
-    kept: list[Operation] = []
-
-    def now(value: Value) -> Value:
-        return instead.get(value.number, value)
-
-    for operation in graph.operations:
-        args = mapped(operation.args, now)
-        renamed = Operation(
-            operation.name, args, operation.options, operation.outputs, operation.where
-        )
-        if (same := _unchanged(renamed)) is not None:
-            instead[operation.outputs[0].number] = same
-            continue
-        first = known.setdefault(_identity(renamed), renamed)
-        if first is renamed:
-            kept.append(renamed)
-        else:
-            pairs = zip(operation.outputs, first.outputs, strict=True)
-            instead.update((old.number, new) for old, new in pairs)
-    outputs = [now(value) for value in graph.outputs]
-    return Graph(graph.inputs, graph.constants, kept, outputs, graph.donated)
-
-
-# Functions that give the same values wherever shape and type stay as they are.
+# Functions that change nothing if shape and dtype stay the same.
 _IDLE = frozenset(
     {
         *("reshape", "broadcast_to", "astype", "asarray"),
@@ -59,50 +16,71 @@ _IDLE = frozenset(
 )
 
 
-def _unchanged(operation: Operation) -> Value | None:
-    """The value that an operation gives back as it is."""
+def simplify(graph: Graph) -> Graph:
+    """Returns the graph without repeated operations, and without unused ones."""
+    return _remove_unused(_remove_repeated(graph))
+
+
+def _remove_repeated(graph: Graph) -> Graph:
+    """Removes operations that change nothing, or that equal an earlier one."""
+    replacements: dict[int, Value] = {}
+    known: dict[Any, Operation] = {}
+    kept: list[Operation] = []
+
+    def replace(value: Value) -> Value:
+        return replacements.get(value.number, value)
+
+    for operation in graph.operations:
+        args = map_values(operation.args, replace)
+        current = Operation(
+            operation.name, args, operation.options, operation.outputs, operation.where
+        )
+        if (same := _find_unchanged(current)) is not None:
+            replacements[operation.outputs[0].number] = same
+            continue
+        first = known.setdefault(_identify(current), current)
+        if first is current:
+            kept.append(current)
+        else:
+            pairs = zip(operation.outputs, first.outputs, strict=True)
+            replacements.update((old.number, new) for old, new in pairs)
+    outputs = [replace(value) for value in graph.outputs]
+    return Graph(graph.inputs, graph.constants, kept, outputs, graph.donated)
+
+
+def _find_unchanged(operation: Operation) -> Value | None:
+    """Returns the operand if the operation gives it back unchanged."""
     source = operation.args[0] if operation.args else None
     if not isinstance(source, Value) or source.weak:
         return None
-    made = operation.outputs[0]
-    if (source.shape, source.dtype) != (made.shape, made.dtype):
+    result = operation.outputs[0]
+    if (source.shape, source.dtype) != (result.shape, result.dtype):
         return None
-    by_one = operation.name == "multiply" and _is_one(operation.args[1])
-    return source if by_one or operation.name in _IDLE else None
+    # A copy is recorded as a product with Python's 1.
+    is_copy = operation.name == "multiply" and _is_one(operation.args[1])
+    return source if is_copy or operation.name in _IDLE else None
 
 
-def _is_one(factor: Any) -> bool:
-    """Whether a factor is Python's 1: a copy is written as a product with it."""
+def _is_one(factor: object) -> bool:
+    """Returns True for the integer 1; True and 1.0 may change the dtype."""
     return type(factor) is int and factor == 1
 
 
-def _identity(operation: Operation) -> Any:
-    """Equal for operations that compute the same; a loop is like no other."""
+def _identify(operation: Operation) -> object:
+    """Returns what is equal for equal operations; a loop equals no other."""
     if operation.name == "scan":
         return id(operation)
-    args = mapped(operation.args, lambda value: ("%", value.number))
+    args = map_values(operation.args, lambda value: ("%", value.number))
     return operation.name, frozen(args), frozen(operation.options)
 
 
-def _without_unused(graph: Graph) -> Graph:
-    """Only what the outputs depend on."""
+def _remove_unused(graph: Graph) -> Graph:
+    """Keeps only what the outputs depend on."""
     needed = {value.number for value in graph.outputs}
     kept: list[Operation] = []
     for operation in reversed(graph.operations):
         if any(value.number in needed for value in operation.outputs):
             kept.append(operation)
             needed.update(value.number for value in operation.inputs())
-    constants = {n: each for n, each in graph.constants.items() if n in needed}
+    constants = {n: array for n, array in graph.constants.items() if n in needed}
     return Graph(graph.inputs, constants, kept[::-1], graph.outputs, graph.donated)
-
-
-def mapped(tree: Any, change: Callable[[Value], Any]) -> Any:
-    """Nested lists and tuples with another thing for each value."""
-    if isinstance(tree, Value):
-        return change(tree)
-    if type(tree) in (list, tuple):
-        return type(tree)(mapped(each, change) for each in cast("list[Any]", tree))
-    return tree
-
-
-__all__ = ["mapped", "simplified"]

@@ -1,20 +1,24 @@
-"""Symbol: what stands for an array while a step is captured."""
+"""What a step computes with while it is captured, instead of arrays and random keys."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from seqloom._key import counter_of
 from seqloom.errors import CaptureError
 from seqloom.tensor._memory._origin import here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
 
+    from seqloom.tensor._backend import Backend
     from seqloom.tensor._graph import Value
 
 
 class Symbol:
-    """The array that a `Value` will be: it has a shape and a type, and no numbers yet."""
+    """The array that a `Value` will be: it has a shape and a dtype, but no elements yet."""
 
     __slots__ = ("value",)
 
@@ -51,7 +55,7 @@ class Symbol:
     def __index__(self) -> int:  # noqa: PLE0305  # it only refuses
         refuse("its value as an index")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
         del dtype, copy
         refuse("its values as a NumPy array")
 
@@ -59,10 +63,49 @@ class Symbol:
         return f"Symbol({self.value.declared()})"
 
 
-def refuse(wish: str) -> NoReturn:
-    """Says that a captured tensor has no values yet, at which line, and what to do."""
+class SymbolKey:
+    """A random key with the interface of `Key`; what is derived from it is recorded."""
+
+    __slots__ = ("capture", "symbol")
+
+    def __init__(self, symbol: Symbol, capture: Backend) -> None:
+        self.symbol = symbol  # the two words of the key
+        self.capture = capture
+
+    def fold(self, word: Any) -> SymbolKey:
+        """Derives one key."""
+        # A name is hashed to its counter here, because no backend can hash in a program.
+        counter = counter_of(word) if isinstance(word, (int, str)) else word
+        return SymbolKey(self.capture.fold_in(self.symbol, counter), self.capture)
+
+    def split(self, n: int) -> list[SymbolKey]:
+        """Derives several keys that differ from each other and from all folds."""
+        words = self.capture.split(self.symbol, n)
+        rows = (self.capture.index(words, row) for row in range(n))
+        return [SymbolKey(row, self.capture) for row in rows]
+
+    @property
+    def words(self) -> NoReturn:
+        """The words are known only when the step runs."""
+        refuse("the words of a key")
+
+    bits = uniform = each = to_json = words
+
+
+def has_symbol(tree: Iterable[object]) -> bool:
+    """Returns True if there is a symbol in arguments, or in lists and tuples of them."""
+    for part in tree:
+        if isinstance(part, (Symbol, SymbolKey)):
+            return True
+        if isinstance(part, (list, tuple)) and has_symbol(cast("list[object]", part)):
+            return True
+    return False
+
+
+def refuse(request: str) -> NoReturn:
+    """Raises an error that names the line, and says what to do."""
     raise CaptureError(
-        f"{here()} needs {wish}, but inside a compiled step a tensor has no values "
+        f"{here()} needs {request}, but inside a compiled step a tensor has no values "
         "yet. Choose with sl.tensor.where instead of `if`, return the tensor and read it "
         "after the step, pass what decides as a Python argument, or switch compiling off: "
         "sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0"

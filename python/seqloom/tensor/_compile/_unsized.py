@@ -1,4 +1,4 @@
-"""Functions whose result is as long as the values say: a program has no room for them."""
+"""Refuses functions whose result has a shape that depends on values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seqloom.tensor._memory._origin import here
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
-# Refused by their own names, though some have default bodies.
+# Refused by these names, although some have default bodies.
 UNSIZED = frozenset(
     {
         *("nonzero", "argwhere", "flatnonzero", "masked_select", "compress", "extract"),
@@ -22,69 +22,53 @@ UNSIZED = frozenset(
     }
 )
 
-# Functions whose second argument is the key of an index.
+# The second argument of these is an index.
 INDEXING = frozenset({"index", "slice_update", "slice_add", "scatter_index"})
 
 
-def check_sized(name: str, args: tuple[Any, ...]) -> None:
-    """Refuses a call whose result's shape depends on values.
-
-    Args:
-        name: The function.
-        args: Its arguments, a symbol among them.
-
-    Raises:
-        CaptureError: The shape is known only when the step runs.
-    """
+def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
+    """Refuses a call whose result has a shape that is known only when the step runs."""
     if name in UNSIZED:
         _refuse(name)
-    if name == "index" and any(_is_mask(part) for part in _parts(args[1])):
+    if name == "index" and any(_is_mask(part) for part in _parts_of(args[1])):
         _refuse("x[mask]")
     if name == "repeat" and isinstance(args[1], Symbol):
         _refuse("repeat")
 
 
 def _refuse(name: str) -> NoReturn:
-    """Names the line and the way out."""
+    """Raises an error that names the line, and says what to do."""
     raise CaptureError(
-        f"{here()}: the shape of what {name} gives depends on values, which a compiled "
+        f"{here()}: the shape of the result of {name} depends on values, which a compiled "
         "step has only when it runs; use sl.tensor.where(mask, x, other) or a fixed number "
         "of elements, or do this outside of the step"
     )
 
 
-def without_masks(target: Backend, key: Any) -> Any:
-    """An index whose masks of known values are the numbers of their places.
-
-    Args:
-        target: Whose arrays the masks are.
-        key: An index.
-
-    Returns:
-        One of the same meaning.
-    """
-    if not any(_is_known_mask(part) for part in _parts(key)):
+def replace_known_masks(target: Backend, key: Any) -> Any:
+    """Replaces each mask of known values in an index by the positions of its elements."""
+    if not any(_is_known_mask(part) for part in _parts_of(key)):
         return key
-    plain: list[Any] = []
-    for part in _parts(key):
+    parts: list[Any] = []
+    for part in _parts_of(key):
         if _is_known_mask(part) and part.ndim:
-            places = np.nonzero(np.asarray(target.to_numpy(part)))
-            plain += [target.asarray(each) for each in places]
+            positions = np.nonzero(np.asarray(target.to_numpy(part)))
+            parts += [target.asarray(along_axis) for along_axis in positions]
         else:
-            plain.append(part)
-    return tuple(plain)
+            parts.append(part)
+    return tuple(parts)
 
 
-def _parts(key: Any) -> tuple[Any, ...]:
-    """The parts of an index."""
+def _parts_of(key: object) -> tuple[Any, ...]:
+    """Returns the parts of an index."""
     return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 
 
-def _is_mask(part: Any) -> bool:
-    """Whether a part of an index is a symbol of truths."""
+def _is_mask(part: object) -> bool:
+    """Returns True for a symbol of booleans."""
     return isinstance(part, Symbol) and part.dtype == np.bool_
 
 
-def _is_known_mask(part: Any) -> bool:
-    """Whether a part of an index is an array of truths that are known."""
+def _is_known_mask(part: object) -> bool:
+    """Returns True for an array of booleans whose values are known."""
     return not isinstance(part, Symbol) and "bool" in str(getattr(part, "dtype", ""))

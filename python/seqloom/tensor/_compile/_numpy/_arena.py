@@ -103,11 +103,9 @@ def _find_free_operands(
 
 
 def place_spans(spans: dict[int, Span]) -> int:
-    """Sets the offset of each span; returns the total number of bytes.
-
-    Spans that are in use at the same time do not overlap. The largest come first, each at
-    the lowest offset that is free. Spans that reuse each other's bytes share an offset.
-    """
+    """Sets the offset of each span; returns the total number of bytes."""
+    # Spans that are in use at the same time do not overlap. The largest come first, each at
+    # the lowest offset that is free. Spans that reuse each other's bytes share an offset.
     chains: dict[int, list[Span]] = {}
     for span in spans.values():
         chains.setdefault(_find_chain_start(span, spans), []).append(span)

@@ -25,8 +25,8 @@ class Group:
     dtype: str | None = None  # in which a fused group computes; None: a single operation
     shape: tuple[int, ...] = ()  # over which a fused group iterates
     dependencies: set[int] = field(default_factory=set[int])  # groups that run before
-    # The dependencies that cannot be merged with this group, because it needs their complete
-    # result, such as that of a reduction.
+    # The dependencies that cannot be merged with this group, because it needs their
+    # complete result, such as that of a reduction.
     barriers: set[int] = field(default_factory=set[int])
     span: tuple[int, int] = (0, 0)  # positions of the first and the last operation
 
@@ -56,8 +56,8 @@ class Group:
 class Grouping:
     """Adds the operations, in the order of the graph, to groups, and merges these.
 
-    The number of a merged group stays valid: `_find` follows it to the group that took it in
-    (a union-find). So a merge does not have to update the sets of the other groups.
+    The number of a merged group stays valid: `_find` goes from it to the group that took it
+    in (a union-find). So a merge does not have to update the sets of the other groups.
     """
 
     def __init__(self, aliases: Aliases) -> None:

@@ -1,5 +1,5 @@
-"""What shape and element type each function gives, without computing it."""
+"""Which shapes and dtypes each function gives, without computing it."""
 
-from seqloom.tensor._compile._shapes._kinds import RULES, kinds
+from seqloom.tensor._compile._shapes._table import RULES, find_kinds
 
-__all__ = ["RULES", "kinds"]
+__all__ = ["RULES", "find_kinds"]

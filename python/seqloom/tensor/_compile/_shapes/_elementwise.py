@@ -1,67 +1,63 @@
-"""Element by element: shapes broadcast, and the backend promotes."""
+"""Results by element: elementwise functions broadcast, draws have the shape asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
-from seqloom.tensor._compile._shapes._trial import promoted
+from seqloom.tensor._compile._shapes._call import (
+    Call,
+    Kind,
+    Rule,
+    find_dtype,
+    to_numpy_dtype,
+)
 
-if TYPE_CHECKING:
-    from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._shapes._trial import Kind, Rule
-
-_ONE = """
+_ELEMENTWISE = """
     negative abs sign exp expm1 log log1p sqrt square reciprocal sin cos tanh floor ceil
     round isfinite isnan isinf logical_not bitwise_invert positive rsqrt erf erfc relu
     sigmoid gelu silu softplus stop_gradient to_full_precision
     tan sinh cosh acos acosh asin asinh atan atanh log2 log10 trunc signbit conj real imag
-"""
-_SEVERAL = """
     add subtract multiply divide floor_divide remainder pow maximum minimum atan2
     logaddexp equal not_equal less less_equal greater greater_equal logical_and logical_or
     logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
     hypot copysign nextafter
     where clip relu_grad sigmoid_grad gelu_grad silu_grad softplus_grad erf_grad
 """
+_KEY_DTYPE = np.dtype(np.uint32)
+_KEY_WORDS = 2
 
 
-def _broadcast(
-    target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
+def _broadcast(call: Call) -> Kind:
     """The shape that all arguments fit."""
-    shapes = [arg.shape for arg in args if hasattr(arg, "shape")]
-    return np.broadcast_shapes(*shapes), promoted(target, name, args, options)
+    shapes = [arg.shape for arg in call.args if hasattr(arg, "shape")]
+    return np.broadcast_shapes(*shapes), find_dtype(call)
 
 
-def _as(
-    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
-    """The first argument's shape, the type that is asked for."""
-    wanted = options["dtype"] if "dtype" in options else args[1]
-    return args[0].shape, promoted_to(_target, wanted)
+def _cast(call: Call) -> Kind:
+    """The shape of the first argument, and the dtype that is asked for."""
+    options = call.options
+    dtype = options["dtype"] if "dtype" in options else call.args[1]
+    return call.args[0].shape, to_numpy_dtype(call.target, dtype)
 
 
-def promoted_to(target: Backend, wanted: Any) -> np.dtype[Any]:
-    """An element type as NumPy's, however it was named."""
-    if wanted in {float, int}:  # which a backend takes in its own way
-        return target.dtype(target.zeros((), dtype=wanted))
-    try:
-        return np.dtype(wanted)
-    except TypeError:  # the library's own name for it
-        return target.dtype(target.zeros((), dtype=wanted))
+def _draw_shape(position: int, default: str) -> Rule:
+    """Makes the rule of a draw whose shape is the argument at a position."""
 
+    def rule(call: Call) -> Kind:
+        dtype = to_numpy_dtype(call.target, call.options.get("dtype", default))
+        return tuple(call.get(position, "shape")), dtype
 
-def like_first(
-    _target: Backend, _name: str, args: tuple[Any, ...], _options: dict[str, Any]
-) -> Kind:
-    """Shape and type of the first argument."""
-    return args[0].shape, args[0].dtype
+    return rule
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys((_ONE + _SEVERAL).split(), _broadcast),
-    "astype": _as,
-    "asarray": _as,
+    **dict.fromkeys(_ELEMENTWISE.split(), _broadcast),
+    **dict.fromkeys(("astype", "asarray"), _cast),
+    "random_bits": _draw_shape(1, "uint32"),
+    "uniform": _draw_shape(1, "float32"),
+    "normal": _draw_shape(1, "float32"),
+    "truncated_normal": _draw_shape(3, "float32"),
+    "bernoulli": _draw_shape(2, "bool"),
+    "fold_in": lambda _: ((_KEY_WORDS,), _KEY_DTYPE),
+    "split": lambda call: ((call.args[1], _KEY_WORDS), _KEY_DTYPE),
 }

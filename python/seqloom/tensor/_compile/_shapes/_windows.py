@@ -9,8 +9,7 @@ import numpy as np
 from seqloom.tensor._defaults import fitting
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._shapes._trial import Kind, Rule, Shape
+    from seqloom.tensor._compile._shapes._call import Call, Kind, Rule, Shape
 
 _PLACES = np.dtype(np.int64)
 
@@ -33,93 +32,76 @@ def _windows(lengths: Shape, kernel: Shape, options: dict[str, Any]) -> list[int
     return [fitting(*each, ceil=ceil) for each in sizes]
 
 
-def _convolved(
-    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
+def _convolved(call: Call) -> Kind:
     """A window for each place of the output."""
-    x, weight = args[:2]
-    steps = {"stride": 1} | options
+    x, weight = call.args[:2]
+    steps = {"stride": 1} | call.options
     return (
         *(x.shape[0], weight.shape[0]),
         *_windows(x.shape[2:], weight.shape[2:], steps),
     ), x.dtype
 
 
-def _transposed(
-    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
+def _transposed(call: Call) -> Kind:
     """As long as the input of a convolution that gives this one."""
-    x, weight = args[:2]
+    x, weight = call.args[:2]
     axes = len(x.shape) - 2
-    names = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1} | options
+    names = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1} | call.options
     given = (_spread(names[name], axes) for name in names if name != "groups")
     sizes = zip(x.shape[2:], weight.shape[2:], *given, strict=True)
     lengths = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in sizes]
-    return (x.shape[0], weight.shape[1] * options.get("groups", 1), *lengths), x.dtype
+    return (x.shape[0], weight.shape[1] * call.options.get("groups", 1), *lengths), x.dtype
 
 
-def _input_grad(
-    _target: Backend, _name: str, args: tuple[Any, ...], _options: dict[str, Any]
-) -> Kind:
+def _input_grad(call: Call) -> Kind:
     """The input's shape, which is the third argument."""
-    return tuple(args[2]), args[0].dtype
+    return tuple(call.args[2]), call.args[0].dtype
 
 
-def _weight_grad(
-    _target: Backend, _name: str, args: tuple[Any, ...], _options: dict[str, Any]
-) -> list[Kind]:
+def _weight_grad(call: Call) -> list[Kind]:
     """The weight's shape, which is the third argument, and the bias's."""
-    return [(tuple(args[2]), args[0].dtype), ((args[2][0],), args[0].dtype)]
+    return [
+        (tuple(call.args[2]), call.args[0].dtype),
+        ((call.args[2][0],), call.args[0].dtype),
+    ]
 
 
-def _pooled(
-    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
+def _pooled(call: Call) -> Kind:
     """A window for each place of the output."""
-    x = args[0]
-    axes = int(_name[-2])
-    kernel = _spread(options["kernel"], axes)
-    return (*x.shape[:2], *_windows(x.shape[2:], kernel, options)), x.dtype
+    x = call.args[0]
+    axes = int(call.name[-2])
+    kernel = _spread(call.options["kernel"], axes)
+    return (*x.shape[:2], *_windows(x.shape[2:], kernel, call.options)), x.dtype
 
 
-def _pooled_max(
-    target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> list[Kind]:
+def _pooled_max(call: Call) -> list[Kind]:
     """The largest values and their places."""
-    shape, dtype = _pooled(target, name, args, options)
+    shape, dtype = _pooled(call)
     return [(shape, dtype), (shape, _PLACES)]
 
 
-def _pool_max_grad(
-    _target: Backend, _name: str, args: tuple[Any, ...], _options: dict[str, Any]
-) -> Kind:
+def _pool_max_grad(call: Call) -> Kind:
     """The input's shape, which is the third argument."""
-    return tuple(args[2]), args[0].dtype
+    return tuple(call.args[2]), call.args[0].dtype
 
 
-def _pool_avg_grad(
-    _target: Backend, _name: str, args: tuple[Any, ...], _options: dict[str, Any]
-) -> Kind:
+def _pool_avg_grad(call: Call) -> Kind:
     """The input's shape, which is the second argument."""
-    return tuple(args[1]), args[0].dtype
+    return tuple(call.args[1]), call.args[0].dtype
 
 
-def _unfolded(
-    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
+def _unfolded(call: Call) -> Kind:
     """A column of channels by kernel for each window."""
-    x = args[0]
-    kernel = _spread(options["kernel"], len(x.shape) - 2)
-    count = int(np.prod(_windows(x.shape[2:], kernel, {"stride": 1} | options)))
+    x = call.args[0]
+    kernel = _spread(call.options["kernel"], len(x.shape) - 2)
+    count = int(np.prod(_windows(x.shape[2:], kernel, {"stride": 1} | call.options)))
     return (x.shape[0], x.shape[1] * int(np.prod(kernel)), count), x.dtype
 
 
-def _folded(
-    _target: Backend, _name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> Kind:
+def _folded(call: Call) -> Kind:
     """The plane that was unfolded."""
-    x, shape = args[0], tuple(options["shape"])
-    channels = x.shape[1] // int(np.prod(_spread(options["kernel"], len(shape[-2:]))))
+    x, shape = call.args[0], tuple(call.options["shape"])
+    channels = x.shape[1] // int(np.prod(_spread(call.options["kernel"], len(shape[-2:]))))
     return (x.shape[0], channels, *shape[-2:]), x.dtype
 
 

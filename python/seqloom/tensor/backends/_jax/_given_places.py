@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._simplify import mapped
-from seqloom.tensor._graph import Value, values_in
+from seqloom.tensor._graph import Value, map_values, values_in
 from seqloom.tensor._registry import backend
 from seqloom.tensor.backends._jax._places import Places, places_in, require_bounds
 
@@ -113,7 +112,7 @@ class GivenPlaces:
             operation = self._made[number]
             for each in values_in(operation.args):
                 self._values(each, known, arrays)
-            args = mapped(operation.args, lambda each: known[each.number])
+            args = map_values(operation.args, lambda value: known[value.number])
             step: Any = getattr(backend("numpy"), operation.name)
             known[number] = step(*args, **operation.options)
         return known[number]

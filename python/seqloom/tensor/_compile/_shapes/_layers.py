@@ -1,0 +1,174 @@
+"""Matrix products, and the functions of layers, losses and optimisers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from seqloom.tensor._compile._shapes._call import (
+    Call,
+    Kind,
+    Rule,
+    Shape,
+    find_dtype,
+    kind_of,
+    like_first,
+    make_bare,
+    promote,
+)
+from seqloom.tensor._graph import Value, values_in
+
+_FULL = np.dtype(np.float32)
+
+
+def _matmul(call: Call) -> Kind:
+    """Rows of the left, columns of the right; the axes before them broadcast."""
+    left, right = call.args[0].shape, call.args[1].shape
+    dtype = find_dtype(call._replace(args=call.args[:2]))
+    if len(left) == 1 or len(right) == 1:
+        return np.matmul(make_bare(left), make_bare(right)).shape, dtype
+    _require_fit(left[-1] == right[-2], left, right)
+    return (*np.broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1]), dtype
+
+
+def _linear(call: Call) -> Kind:
+    """The rows of the weight instead of the last axis."""
+    x, weight = call.args[:2]
+    _require_fit(x.shape[-1] == weight.shape[1], x.shape, weight.shape)
+    dtype = find_dtype(Call(call.target, "add", (x, weight), {}))
+    return (*x.shape[:-1], weight.shape[0]), dtype
+
+
+def _require_fit(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
+    """Refuses factors that do not fit, as the product itself does."""
+    if not fits:
+        raise ValueError(f"the shapes {left} and {right} do not fit together")
+
+
+def _tensordot(call: Call) -> Kind:
+    """The axes that are not summed over, those of the left first."""
+    x, y = call.args[:2]
+    axes = call.options.get("axes", call.get(2, "axes", 2))
+    if isinstance(axes, int):
+        axes = list(range(-axes, 0)), list(range(axes))
+    left, right = (_drop(v.shape, gone) for v, gone in zip((x, y), axes, strict=True))
+    return (*left, *right), promote(call.target, x, y)
+
+
+def _drop(shape: Shape, axes: Any) -> list[int]:
+    """A shape without some axes."""
+    gone = {axis % len(shape) for axis in axes}
+    return [size for axis, size in enumerate(shape) if axis not in gone]
+
+
+def _einsum(call: Call) -> Kind:
+    """The axes that the equation names after its arrow."""
+    equation, *operands = call.args
+    shape = np.einsum(equation, *(make_bare(value.shape) for value in operands)).shape
+    if len(operands) == 1:
+        return shape, operands[0].dtype
+    return shape, promote(call.target, *operands[:2])
+
+
+def _statistic(x: Value) -> np.dtype[Any]:
+    """The dtype of a statistic: at least float32."""
+    return x.dtype if x.dtype.itemsize >= _FULL.itemsize else _FULL
+
+
+def _row_norm(call: Call) -> list[Kind]:
+    """The output, and one or two statistics of each row."""
+    x: Value = call.args[0]
+    row = (x.shape[:-1], _statistic(x))
+    return [kind_of(x), row, row] if call.name == "layer_norm" else [kind_of(x), row]
+
+
+def _row_norm_grad(call: Call) -> list[Kind]:
+    """By the input, the weight and, for a layer norm, the bias."""
+    grad, x = call.args[:2]
+    row = (x.shape[-1:], grad.dtype)
+    return [kind_of(x), row, row] if call.name == "layer_norm_grad" else [kind_of(x), row]
+
+
+def _batch_norm(call: Call) -> list[Kind]:
+    """The output, the means and the variances; or the three derivatives."""
+    x: Value = call.args[0]
+    channel = ((x.shape[1],), x.dtype)
+    return [kind_of(x), channel, channel]
+
+
+def _attention(call: Call) -> list[Kind]:
+    """The output, and the logsumexp of each row of scores."""
+    q, _, v = call.args[:3]
+    rows = q.shape[:-1]
+    if call.name == "attention_varlen":  # sequences end to end: (total, heads, width)
+        rows = (q.shape[1], q.shape[0])
+    return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, _statistic(q))]
+
+
+def _recurrent(call: Call) -> list[Kind]:
+    """The states at each position, and the last ones."""
+    x, state = call.args[:2]
+    output = ((*x.shape[:2], state.shape[-1]), x.dtype)
+    return [output, *[kind_of(state)] * (1 if call.name == "gru" else 2)]
+
+
+def _cross_entropy(call: Call) -> list[Kind]:
+    """A loss for each row, and the derivatives by the logits."""
+    logits: Value = call.args[0]
+    return [(logits.shape[:1], logits.dtype), kind_of(logits)]
+
+
+def _embedding(call: Call) -> Kind:
+    """A row of the table for each id."""
+    weight, ids = call.args
+    return (*ids.shape, weight.shape[1]), weight.dtype
+
+
+def _embedding_grad(call: Call) -> Kind:
+    """As many rows as the table has."""
+    grad = call.args[0]
+    return (call.options["rows"], grad.shape[-1]), grad.dtype
+
+
+def _adamw(call: Call) -> list[Kind]:
+    """The parameters and both averages."""
+    params, _, first, second = call.args[:4]
+    return [kind_of(value) for value in (*params, *first, *second)]
+
+
+def _sgd(call: Call) -> list[Kind]:
+    """The parameters and their momenta."""
+    params, _, momenta = call.args[:3]
+    return [kind_of(value) for value in values_in([params, momenta])]
+
+
+def _clip(call: Call) -> list[Kind]:
+    """The gradients, and their norm."""
+    grads: list[Value] = call.args[0]
+    return [*map(kind_of, grads), ((), _statistic(grads[0]))]
+
+
+RULES: dict[str, Rule] = {
+    "matmul": _matmul,
+    "linear": _linear,
+    "tensordot": _tensordot,
+    "einsum": _einsum,
+    **dict.fromkeys(("dropout", "scale_shift"), like_first),
+    **dict.fromkeys(("layer_norm", "rms_norm"), _row_norm),
+    **dict.fromkeys(("layer_norm_grad", "rms_norm_grad"), _row_norm_grad),
+    **dict.fromkeys(("batch_norm", "batch_norm_grad"), _batch_norm),
+    **dict.fromkeys(("attention", "attention_varlen"), _attention),
+    **dict.fromkeys(
+        ("attention_grad", "attention_varlen_grad"),
+        lambda call: [kind_of(value) for value in call.args[1:4]],
+    ),
+    **dict.fromkeys(("gru", "lstm"), _recurrent),
+    "cross_entropy": _cross_entropy,
+    "cross_entropy_grad": lambda call: kind_of(call.args[1]),
+    "embedding": _embedding,
+    "embedding_grad": _embedding_grad,
+    "adamw": _adamw,
+    "sgd": _sgd,
+    "clip_by_global_norm": _clip,
+}
