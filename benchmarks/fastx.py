@@ -149,7 +149,7 @@ def _time(path: Path, floors: Path) -> Seconds:
 def build_floors() -> Path:
     """Builds the program that measures the floors."""
     command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
-    subprocess.run([*command, "--package", "seqloom-formats"], check=True, cwd=HOME)
+    subprocess.run([*command, "--package", "seqloom-index"], check=True, cwd=HOME)
     target = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
     return target / "release/examples/floors"
 

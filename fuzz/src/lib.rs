@@ -6,9 +6,9 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use seqloom_core::Result;
-use seqloom_formats::input::Input;
-use seqloom_formats::options::{Format, OnError};
-use seqloom_formats::{Batch, Options, Reader};
+use seqloom_compression::input::Input;
+use seqloom_sequences::options::{Format, OnError};
+use seqloom_sequences::{Batch, Options, Reader};
 
 /// Reads `bytes` at once and in small pieces; both must end alike.
 pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {

@@ -5,7 +5,9 @@
 pub mod alphabet;
 pub mod crew;
 pub mod error;
+pub mod interrupt;
 pub mod key;
+pub mod number;
 pub mod ragged;
 pub mod shelf;
 pub mod simd;

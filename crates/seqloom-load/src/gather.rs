@@ -162,7 +162,7 @@ impl<'a> Columns<'a> {
 }
 
 /// The first word of a header, its id.
-pub use seqloom_formats::pairs::id as first_word;
+pub use seqloom_sequences::pairs::id as first_word;
 
 #[cfg(test)]
 mod tests {

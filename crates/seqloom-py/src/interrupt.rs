@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use pyo3::prelude::*;
-use seqloom_formats::patience::ask_while_waiting;
+use seqloom_core::interrupt::ask_while_waiting;
 
 thread_local! {
     /// What Python's handler of a signal has raised on this thread.

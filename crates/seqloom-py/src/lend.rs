@@ -9,12 +9,12 @@ use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use seqloom_core::{Error, Result, Shelf};
 use seqloom_encode::Word;
+use seqloom_macros::native;
 
 use crate::error;
 
 /// What owns the memory of an array, and outlives every view of it.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct Loan {
     #[expect(dead_code, reason = "its drop is what it is for")]
     lent: Box<dyn Any + Send + Sync>,
@@ -103,14 +103,12 @@ impl Memory {
 ///
 /// A piece is lent anew only when the array it was lent as, and every view of
 /// it, has died: who keeps all batches gets a ring of that many pieces.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct Ring {
     shelf: Shelf<Line>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl Ring {
     #[new]
     fn new() -> Self {

@@ -4,6 +4,10 @@
     clippy::needless_pass_by_value,
     reason = "PyO3 hands arguments over by value"
 )]
+#![expect(
+    clippy::too_many_arguments,
+    reason = "a function for Python names every argument"
+)]
 
 use pyo3::prelude::*;
 

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use seqloom_core::interrupt::{Stop, ask};
 use seqloom_core::{Error, Result};
-use seqloom_formats::patience::{Stop, ask};
+use seqloom_macros::native;
 
 use crate::{error, interrupt};
 
@@ -105,11 +106,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 /// Builds rayon's global pool, and says whether nobody had built it before: it
 /// has no owner and breaks in a forked child. The tests ask this last of all.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn claim_global_pool() -> bool {
     ThreadPoolBuilder::new()
         .num_threads(1)

@@ -2,6 +2,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use seqloom_formats::options::Format;
+use seqloom_sequences::options::Format;
 
 fuzz_target!(|text: &[u8]| seqloom_fuzz::read_in_all_ways(text, Some(Format::Fastq)));

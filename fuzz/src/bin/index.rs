@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use seqloom_formats::index::{parse_fai, parse_gzi, parse_side};
+use seqloom_index::{parse_fai, parse_gzi, parse_side};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = parse_fai(bytes);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use seqloom_formats::plink::table::{COLUMNS, Sheet, Table, lines};
+use seqloom_plink::table::{COLUMNS, Sheet, Table, lines};
 
 fuzz_target!(|text: &[u8]| {
     for sheet in [Sheet::Fam, Sheet::Bim] {

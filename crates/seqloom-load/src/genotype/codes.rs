@@ -6,7 +6,7 @@ use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{self, Mask, count_places};
 use seqloom_encode::genotype::each::{self, Choice, Tables};
 use seqloom_encode::genotype::{Genotype, row};
-use seqloom_formats::plink::{Bed, Layout};
+use seqloom_plink::{Bed, Layout};
 
 use super::shares::{self, Bytes};
 use super::sink::summed;

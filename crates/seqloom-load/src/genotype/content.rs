@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use seqloom_core::Result;
-use seqloom_formats::plink::Bed;
+use seqloom_plink::Bed;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::watch::Watch;

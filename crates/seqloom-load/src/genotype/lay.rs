@@ -2,7 +2,7 @@
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::repack::repack;
-use seqloom_formats::plink::{Bed, Layout, Major, tail};
+use seqloom_plink::{Bed, Layout, Major, tail};
 
 use super::shares::{self, Bytes};
 use super::sink::Sink;

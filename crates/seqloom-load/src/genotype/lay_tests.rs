@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use seqloom_formats::plink::{Bed, Layout, Major};
+use seqloom_plink::{Bed, Layout, Major};
 
 use super::codes::Codes;
 use super::lay::Plan;

@@ -1,10 +1,10 @@
 //! Genotypes of some individuals and variants, as numbers.
 
+use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::{Genotype, Table};
-use seqloom_formats::patience::Stop;
-use seqloom_formats::plink::tail::Tail;
-use seqloom_formats::plink::{Bed, Layout, Major};
+use seqloom_plink::tail::Tail;
+use seqloom_plink::{Bed, Layout, Major};
 
 use super::source::{Checked, Held, Source};
 use super::{Picks, across, along};
@@ -34,7 +34,7 @@ pub struct Request<T> {
 ///
 /// The file's length is compared with the layout before and after; with `check`, so are the
 /// bits that fill lines up, and the last places of a whole file (see
-/// [`seqloom_formats::plink::tail`]).
+/// [`seqloom_plink::tail`]).
 pub fn read<T: Genotype>(
     (bed, layout): (&Bed, Layout),
     (individuals, variants): (Picks, Picks),

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
+use seqloom_core::interrupt::Stop;
 use seqloom_core::shelf::Shelf;
 use seqloom_core::{Error, Result};
-use seqloom_formats::patience::Stop;
 
 /// Memory for the lines of one share, used again by the next one.
 static LINES: LazyLock<Shelf<u8>> = LazyLock::new(Shelf::default);

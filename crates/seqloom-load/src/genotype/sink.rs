@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use seqloom_core::{Error, Result};
-use seqloom_formats::plink::layout::{HEADER, MAGIC};
-use seqloom_formats::plink::{Layout, Major};
+use seqloom_plink::layout::{HEADER, MAGIC};
+use seqloom_plink::{Layout, Major};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::shares;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
-use seqloom_formats::patience::Stop;
-use seqloom_formats::plink::tail::Tail;
-use seqloom_formats::plink::{Bed, Layout};
+use seqloom_plink::tail::Tail;
+use seqloom_plink::{Bed, Layout};
 
 /// Lines that can be fetched by number, by many threads.
 pub trait Source: Sync {

@@ -11,8 +11,9 @@ use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{Counts, Mask};
-use seqloom_formats::plink::tail::{self, Tail};
-use seqloom_formats::plink::{Bed, Layout, Major};
+use seqloom_plink::tail;
+use seqloom_plink::tail::Tail;
+use seqloom_plink::{Bed, Layout, Major};
 
 /// How many codes there are.
 pub const CODES: usize = 4;

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::transpose::transpose;
-use seqloom_formats::plink::{Bed, Layout};
+use seqloom_plink::{Bed, Layout};
 
 use super::shares;
 use super::sink::{PIECE, Sink};

@@ -3,25 +3,18 @@
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
 use seqloom_core::Key;
+use seqloom_macros::native;
 
 use crate::pool;
 
 /// The two words of Threefry-2x32-20 for a key and a counter.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn threefry(key0: u32, key1: u32, count0: u32, count1: u32) -> (u32, u32) {
     Key([key0, key1]).words([count0, count1]).into()
 }
 
 /// Fills `out` with random words, in the order of jax's `threefry_2x32`.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn random_bits(
     py: Python<'_>,
     key0: u32,
@@ -33,11 +26,7 @@ pub(crate) fn random_bits(
 }
 
 /// Fills `out` (n, 2) with the key folded by each of the words.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn fold_each(
     py: Python<'_>,
     key0: u32,

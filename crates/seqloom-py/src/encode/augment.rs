@@ -10,12 +10,12 @@ use seqloom_encode::augment::{
     Augmentation, Augmented, Chance, Crop, Mask, Mutate, QualityNoise, Replacement,
     ReverseComplement, Row, Sequences, Shift, ShuffleKmers,
 };
+use seqloom_macros::native;
 
 use crate::{error, lend, pool};
 
 /// What an augmentation does, checked once.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct Augmenter {
     augmentation: Augmentation,
     bytes: Shelf<u8>,
@@ -39,8 +39,7 @@ impl Augmenter {
     }
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl Augmenter {
     /// The other strand.
     #[staticmethod]
@@ -128,7 +127,6 @@ impl Augmenter {
     }
 
     /// Changes every sequence of a batch by its own key.
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn batch<'py>(
         &self,
         py: Python<'py>,

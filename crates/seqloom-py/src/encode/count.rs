@@ -6,15 +6,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
 use seqloom_encode::count;
+use seqloom_macros::native;
 
 use crate::pool;
 
 /// How often each of the 256 bytes occurs.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn count_letters<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -25,11 +22,7 @@ pub(crate) fn count_letters<'py>(
 }
 
 /// How many letters of each record are among `letters`, whatever their case.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn count_letters_per_record<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,

@@ -8,18 +8,14 @@ use numpy::{
 use pyo3::prelude::*;
 use seqloom_encode::genotype::Genotype;
 use seqloom_encode::genotype::pack::{Matrix, pack};
+use seqloom_macros::native;
 
 use crate::pool;
 
 /// Packs int8, float32 or float64 in C or Fortran order into `out`, an array `(lines, bytes)`:
 /// a line is a row, or with `transposed` a column.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 #[pyo3(signature = (values, out, *, transposed, count_a1, threads))]
-#[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub(crate) fn pack_codes(
     py: Python<'_>,
     values: &Bound<'_, PyUntypedArray>,

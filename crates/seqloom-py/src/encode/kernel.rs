@@ -10,6 +10,7 @@ use seqloom_core::{Ragged, Result};
 use seqloom_encode::{
     Counts, Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill,
 };
+use seqloom_macros::native;
 
 use super::letters::Letters;
 use crate::lend::Memory;
@@ -55,15 +56,13 @@ macro_rules! typed {
 }
 
 /// Turns sequences into numbers.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct SequenceKernel {
     letters: Py<Letters>,
     typed: Typed,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl SequenceKernel {
     /// A channel for each member; `rows` says what each of the 256 bytes puts into them.
     #[staticmethod]
@@ -99,7 +98,6 @@ impl SequenceKernel {
 
     /// A token for each word of k letters; `like` is any array of the tokens' type.
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     #[pyo3(signature = (letters, like, *, k, stride, canonical, first, specials))]
     fn kmers(
         py: Python<'_>,
@@ -124,7 +122,6 @@ impl SequenceKernel {
 
     /// How often each word occurs; `like` is any array of the counts' type.
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     #[pyo3(signature = (letters, like, *, k, stride, canonical, is_float))]
     fn kmer_counts(
         py: Python<'_>,
@@ -159,7 +156,6 @@ impl SequenceKernel {
     /// Says how many letters were met that are not plain: ambiguous, lower case, rare,
     /// symbols, stops taken as absent, U read as T, outside (always 0).
     #[pyo3(signature = (data, offsets, out, starts, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn fill<'py>(
         &self,
         py: Python<'py>,

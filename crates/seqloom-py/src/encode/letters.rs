@@ -6,23 +6,21 @@ use pyo3::types::PyBytes;
 use seqloom_core::Ragged;
 use seqloom_encode::one_hot::{self, Layout};
 use seqloom_encode::{self as encode, Policy};
+use seqloom_macros::native;
 
 use crate::{error, pool};
 
 /// What each of the 256 bytes means under a declared policy.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct Letters {
     pub(super) inner: encode::Letters,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl Letters {
     /// The letters of an alphabet; `codes` says whether ambiguity codes are taken.
     #[new]
     #[pyo3(signature = (alphabet, *, codes, case, rna_as_dna, rare, symbols))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
         alphabet: &str,

@@ -3,15 +3,12 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use seqloom_encode::pack;
+use seqloom_macros::native;
 
 use crate::pool;
 
 /// Which sequences make up the next row of at most `room` places, in order.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn best_fit<'py>(
     py: Python<'py>,
     lengths: PyReadonlyArray1<'py, i64>,
@@ -23,11 +20,7 @@ pub(crate) fn best_fit<'py>(
 }
 
 /// Fills `out` with each place's number within its sequence.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn packed_positions(
     py: Python<'_>,
     offsets: PyReadonlyArray1<'_, i64>,

@@ -3,7 +3,8 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
-use seqloom_formats::{pairs, profile, rows};
+use seqloom_macros::native;
+use seqloom_sequences::{pairs, profile, rows};
 
 use crate::pool;
 
@@ -11,11 +12,7 @@ use crate::pool;
 type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
 /// Copies some rows, in the order asked for.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn take_rows<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -28,11 +25,7 @@ pub(crate) fn take_rows<'py>(
 }
 
 /// The first row whose headers are not those of two mates; None where all are.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn first_mismatch<'py>(
     py: Python<'py>,
     first: PyReadonlyArray1<'py, u8>,
@@ -49,11 +42,7 @@ pub(crate) fn first_mismatch<'py>(
 }
 
 /// A number for the id in each header: the same for the same id.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn hash_ids<'py>(
     py: Python<'py>,
     headers: PyReadonlyArray1<'py, u8>,
@@ -67,15 +56,11 @@ pub(crate) fn hash_ids<'py>(
 }
 
 /// The mean score of each row of quality letters, by a table of 256 scores.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
+#[native]
 #[expect(
     clippy::large_types_passed_by_value,
     reason = "PyO3 hands arguments over by value"
 )]
-#[pyfunction]
 pub(crate) fn mean_scores<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,

@@ -9,7 +9,8 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::Error;
-use seqloom_formats::index::{Building, Index, State, build, build_in_memory};
+use seqloom_index::{Building, Index, State, build, build_in_memory};
+use seqloom_macros::native;
 
 use crate::pool;
 
@@ -26,16 +27,14 @@ type Columns<'py> = (
 type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
 /// How far the making of an index has come; another thread may ask, and stop it.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(module = "seqloom._rust._native", frozen)]
+#[native(frozen)]
 #[derive(Default)]
 pub(crate) struct IndexProgress {
     bytes: Arc<AtomicU64>,
     stopped: Arc<AtomicBool>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl IndexProgress {
     #[new]
     fn new() -> Self {
@@ -55,11 +54,7 @@ impl IndexProgress {
 }
 
 /// Makes the index of a file: written to `side`, or given back as bytes.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn build_index<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -80,15 +75,13 @@ pub(crate) fn build_index<'py>(
 }
 
 /// An index, open together with its file; threads share it.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(module = "seqloom._rust._native", frozen)]
+#[native(frozen)]
 pub(crate) struct SequenceIndex {
     index: Index,
     state: State,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl SequenceIndex {
     /// Opens an index that was written to a file.
     #[staticmethod]
@@ -212,7 +205,6 @@ impl SequenceIndex {
 
     /// Letters from `starts` up to `stops` of records by number, end to end,
     /// and where each begins.
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn fetch_intervals<'py>(
         &self,
         py: Python<'py>,

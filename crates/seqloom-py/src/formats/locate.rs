@@ -3,21 +3,18 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use seqloom_macros::native;
 
 use crate::pool;
 
 /// The line (from 1) and the byte (from 0) of a letter, by reading the file again.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn locate(
     py: Python<'_>,
     path: PathBuf,
     record: u64,
     position: u64,
 ) -> PyResult<(u64, u64)> {
-    let place = pool::run(py, 1, || seqloom_formats::locate(&path, record, position))?;
+    let place = pool::run(py, 1, || seqloom_sequences::locate(&path, record, position))?;
     Ok((place.line, place.byte))
 }

@@ -6,21 +6,20 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyUntypedArra
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
-use seqloom_formats::plink::table::render::{Values, render};
-use seqloom_formats::plink::table::{COLUMNS, Sheet, Table, lines};
+use seqloom_macros::native;
+use seqloom_plink::table::render::{Values, render};
+use seqloom_plink::table::{COLUMNS, Sheet, Table, lines};
 
 use crate::pool;
 
 /// A `.fam` or `.bim` whose lines have been checked, and some of its columns. `name` is for
 /// errors.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct PlinkTable {
     table: Table<PyBackedBytes>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl PlinkTable {
     #[new]
     fn new(
@@ -56,7 +55,6 @@ impl PlinkTable {
 
     /// Fills `out` with the code points of a column, `width` of them for each field, from row
     /// `first` on.
-    #[expect(clippy::too_many_arguments, reason = "they mirror the pure crate's")]
     fn write_points(
         &self,
         py: Python<'_>,
@@ -93,21 +91,13 @@ impl PlinkTable {
 }
 
 /// How many lines a table's file has; blank lines at its end are none.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn count_lines_in(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
     pool::run(py, 1, || lines::count_in(&path))
 }
 
 /// How many lines a text has; blank lines at its end are none.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<usize> {
     pool::run(py, 1, || Ok(lines::count(&text)))
 }
@@ -143,11 +133,7 @@ impl Cells<'_> {
 }
 
 /// The lines of some rows of a table; the first of them is row `first`.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn render_table<'py>(
     py: Python<'py>,
     suffix: &str,

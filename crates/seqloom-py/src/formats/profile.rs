@@ -3,19 +3,18 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
-use seqloom_formats::profile::{LETTERS, Profile, QUALITIES};
+use seqloom_macros::native;
+use seqloom_sequences::profile::{LETTERS, Profile, QUALITIES};
 
 use crate::pool;
 
 /// Counts letters and qualities by position, in bins that widen as sequences grow.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(module = "seqloom._rust._native")]
+#[native]
 pub(crate) struct SequenceProfile {
     profile: Profile,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl SequenceProfile {
     #[new]
     fn new() -> Self {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use seqloom_compression::input::Input;
 use seqloom_core::{Error, Shelf};
-use seqloom_formats::index::{open_reader, open_reader_at};
-use seqloom_formats::input::Input;
-use seqloom_formats::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
-use seqloom_formats::{Batch, Options, Reader};
+use seqloom_index::{open_reader, open_reader_at};
+use seqloom_macros::native;
+use seqloom_sequences::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
+use seqloom_sequences::{Batch, Options, Reader};
 
 use super::source::{Failure, Source};
 use crate::{error, lend, pool};
@@ -38,8 +39,7 @@ type FaultRow = (
 type ReportRow = (u64, BTreeMap<String, u64>, Vec<FaultRow>);
 
 /// Reads a file of FASTA or FASTQ, however it is packed: told from its content.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(module = "seqloom._rust._native")]
+#[native]
 pub(crate) struct SequenceReader {
     /// Nothing once it is closed.
     reader: Option<Reader>,
@@ -48,8 +48,7 @@ pub(crate) struct SequenceReader {
     shelves: Shelves,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl SequenceReader {
     /// Opens `path`, or reads from `file`, a binary file object that errors
     /// call `path`. With `start`, a gzip file is read from that record on, by
@@ -58,7 +57,6 @@ impl SequenceReader {
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
         comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,
         with_qualities=true, threads=1, start=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
         path: PathBuf,

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use seqloom_compression::{Compression, Trouble};
 use seqloom_core::{Error, Ragged};
-use seqloom_formats::compression::{Compression, Trouble};
-use seqloom_formats::options::Format;
-use seqloom_formats::render::{Columns, check_columns};
-use seqloom_formats::write::{Options, Target, Writer};
+use seqloom_macros::native;
+use seqloom_sequences::options::Format;
+use seqloom_sequences::render::{Columns, check_columns};
+use seqloom_sequences::write::{Options, Target, Writer};
 
 use super::source::Failure;
 use crate::{error, pool};
 
 /// Writes FASTA or FASTQ, plain or packed; a file is whole only once it is finished.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(module = "seqloom._rust._native")]
+#[native]
 pub(crate) struct SequenceWriter {
     /// Nothing once it is finished.
     writer: Option<Writer>,
@@ -27,13 +27,11 @@ pub(crate) struct SequenceWriter {
     failure: Failure,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl SequenceWriter {
     /// Writes to `path`, or to `file`, a binary file object; errors speak of `name`.
     #[new]
     #[pyo3(signature = (path, file=None, *, name, format, compression, line_width, level, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -74,7 +72,6 @@ impl SequenceWriter {
 
     /// Writes records; of one that would not read back, none of the call is written.
     #[pyo3(signature = (headers, header_offsets, data, offsets, qualities=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn write(
         &mut self,
         py: Python<'_>,

@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
 use seqloom_fuse::{Description, Fold, Op, Operand, Output, Program, Source, Target, run};
+use seqloom_macros::native;
 
 use super::arrays::{Reading, Writing, start};
 use crate::{error, kernels::pool};
@@ -14,8 +15,7 @@ use crate::{error, kernels::pool};
 /// Values are numbered: first the inputs, then the constants, then what each step makes.
 /// A step is an operation and its values. An output is a value, how it is folded (or
 /// `None`), and the axes along which it is.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct ElementwiseProgram {
     program: Program,
     double: bool,
@@ -30,14 +30,9 @@ enum Given<'py> {
     Output(usize, Vec<usize>),
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl ElementwiseProgram {
     #[new]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a border function names every part"
-    )]
     fn new(
         py: Python<'_>,
         double: bool,

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use seqloom_kernels::activation;
+use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
@@ -10,8 +11,7 @@ use super::pool;
 macro_rules! unary {
     ($name:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
-        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
-        #[pyfunction]
+        #[native]
         pub(crate) fn $name(
             py: Python<'_>,
             x: Floats<'_>,
@@ -32,8 +32,7 @@ macro_rules! unary {
 macro_rules! binary {
     ($name:ident, $other:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
-        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
-        #[pyfunction]
+        #[native]
         pub(crate) fn $name(
             py: Python<'_>,
             grad: Floats<'_>,

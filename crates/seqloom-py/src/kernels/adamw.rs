@@ -5,20 +5,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::Float;
 use seqloom_kernels::adamw::{self as kernel, Step, Tensor};
+use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 #[expect(
     clippy::needless_pass_by_value,
     reason = "PyO3 hands lists over by value"

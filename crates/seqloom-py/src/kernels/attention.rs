@@ -9,6 +9,7 @@ use seqloom_kernels::attention::{
     self as kernel, Answers, HeadsMut, Inputs, Mask, Rule, Stretched, varlen,
 };
 use seqloom_kernels::dropout::Dropout;
+use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::truths::Truths;
@@ -16,15 +17,7 @@ use super::{pool, strided};
 
 /// Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
 /// The mask is stretched over (n, h, l, s).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn attention(
     py: Python<'_>,
     q: Floats<'_>,
@@ -53,15 +46,7 @@ pub(crate) fn attention(
 
 /// Fills the gradients of `attention` by its queries, keys and values: three arrays, or
 /// one (n, 3 h, l, d) that holds their heads side by side.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn attention_grad(
     py: Python<'_>,
     grad: Floats<'_>,
@@ -93,15 +78,7 @@ pub(crate) fn attention_grad(
 
 /// Fills the answers (1, h, total, e) and the logarithms of the sums (h, total) of
 /// sequences that lie end to end and begin and end at `bounds`.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn attention_varlen(
     py: Python<'_>,
     q: Floats<'_>,
@@ -128,15 +105,7 @@ pub(crate) fn attention_varlen(
 }
 
 /// Fills the gradients of `attention_varlen` by its queries, keys and values.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn attention_varlen_grad(
     py: Python<'_>,
     grad: Floats<'_>,

@@ -2,21 +2,14 @@
 
 use pyo3::prelude::*;
 use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Places};
+use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
 /// fills, over the places where `mask` (n, l) is above zero; the others become zero.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn batch_norm(
     py: Python<'_>,
     x: Floats<'_>,
@@ -48,15 +41,7 @@ pub(crate) fn batch_norm(
 }
 
 /// Fills the gradients of a batch normalisation's input, weight and bias.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn batch_norm_grad(
     py: Python<'_>,
     x: Floats<'_>,
@@ -98,15 +83,7 @@ pub(crate) fn batch_norm_grad(
 
 /// Fills `out` with `x * scale + shift` by channel, zero where `mask` (n, l) is not above
 /// zero: a batch normalisation whose statistics are known.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn scale_shift(
     py: Python<'_>,
     x: Floats<'_>,

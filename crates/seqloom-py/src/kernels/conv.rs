@@ -3,21 +3,14 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::conv::{self as kernel, Shape};
+use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` (n, o, ...) with x (n, c, h, w) convolved by `weight` (o, c / groups, kh, kw),
 /// plus `bias` (o); sizes are pairs (height, width).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn conv2d(
     py: Python<'_>,
     x: Floats<'_>,
@@ -42,15 +35,7 @@ pub(crate) fn conv2d(
 }
 
 /// Fills `out` (n, c, h, w) with the gradient of a convolution's input.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn conv2d_input_grad(
     py: Python<'_>,
     grad: Floats<'_>,
@@ -72,15 +57,7 @@ pub(crate) fn conv2d_input_grad(
 }
 
 /// Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of a convolution's weights.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn conv2d_weight_grad(
     py: Python<'_>,
     x: Floats<'_>,

@@ -4,20 +4,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_core::key::Key;
 use seqloom_kernels::dropout::Dropout;
+use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn dropout(
     py: Python<'_>,
     x: Floats<'_>,

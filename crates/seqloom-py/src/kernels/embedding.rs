@@ -3,16 +3,13 @@
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` (rows, d) with the sums of the rows of grad (n, d) whose numbers are ids (n,).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn add_rows(
     py: Python<'_>,
     grad: Floats<'_>,

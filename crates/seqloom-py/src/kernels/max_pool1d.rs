@@ -4,20 +4,13 @@ use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::max_pool1d::{self as kernel, Window};
+use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Fills the greatest number under every window of x (n, c, l) and its place in its row.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn max_pool1d(
     py: Python<'_>,
     x: Floats<'_>,
@@ -62,11 +55,7 @@ fn out_length(window: &Window) -> PyResult<usize> {
 }
 
 /// Fills `out` (n, c, l) with the gradient of the input of a max pool.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn max_pool1d_grad(
     py: Python<'_>,
     grad: Floats<'_>,

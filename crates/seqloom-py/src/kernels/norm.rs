@@ -3,21 +3,14 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::norm::{Given, Rule};
+use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Fills the normalised rows of x (n, k), their means and the inverses of their deviations
 /// (n,). Without a bias the means are left in: RMS norm.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn normalise_rows(
     py: Python<'_>,
     x: Floats<'_>,
@@ -44,15 +37,7 @@ pub(crate) fn normalise_rows(
 }
 
 /// Fills the gradients by the input, the weight and the bias; without means, of RMS norm.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn normalise_rows_grad(
     py: Python<'_>,
     grad: Floats<'_>,

@@ -4,17 +4,14 @@ use numpy::Element;
 use pyo3::prelude::*;
 use seqloom_kernels::Float;
 use seqloom_kernels::product::{self as kernel, Matrix};
+use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
 /// which may be given turned: (b, k, m) and (b, n, k).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn products(
     py: Python<'_>,
     left: (Floats<'_>, bool),
@@ -48,11 +45,7 @@ pub(crate) fn products(
 
 /// Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
 /// does nothing, where one of them lies in memory with gaps or askew.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn product(
     py: Python<'_>,
     factors: (Floats<'_>, Floats<'_>),

@@ -4,17 +4,14 @@ use numpy::PyReadwriteArray1;
 use pyo3::prelude::*;
 use seqloom_core::Key;
 use seqloom_kernels::random::{self, Truncation};
+use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::pool;
 use super::truths::Truths;
 
 /// Fills `out` with words of 32 random bits, each by its place.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn place_bits(
     py: Python<'_>,
     key0: u32,
@@ -30,11 +27,7 @@ pub(crate) fn place_bits(
 }
 
 /// Fills `out` with numbers from 0 (included) to 1 (excluded).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn uniform(
     py: Python<'_>,
     key0: u32,
@@ -52,15 +45,7 @@ pub(crate) fn uniform(
 
 /// Fills `out` with normal numbers from `least` to `most`: those whose values of the error
 /// function are uniform from `low` to `high`.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn truncated_normal(
     py: Python<'_>,
     key0: u32,
@@ -83,15 +68,7 @@ pub(crate) fn truncated_normal(
 }
 
 /// Fills `out` with coins that fall on 1 with this probability.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn bernoulli(
     py: Python<'_>,
     key0: u32,
@@ -109,15 +86,7 @@ pub(crate) fn bernoulli(
 }
 
 /// Fills `out` with whole numbers from `low` (included) to `high` (excluded).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn randint(
     py: Python<'_>,
     key0: u32,
@@ -135,11 +104,7 @@ pub(crate) fn randint(
 }
 
 /// Fills `out` with the numbers from 0 on in random order.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn shuffled(
     py: Python<'_>,
     key0: u32,

@@ -4,6 +4,7 @@ use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::cross_entropy::Problem;
+use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
@@ -11,8 +12,7 @@ use super::pool;
 macro_rules! by_row {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
-        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
-        #[pyfunction]
+        #[native]
         pub(crate) fn $name(
             py: Python<'_>,
             x: Floats<'_>,
@@ -43,8 +43,7 @@ by_row!(
 macro_rules! by_row_pair {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
-        #[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native"))]
-        #[pyfunction]
+        #[native]
         pub(crate) fn $name(
             py: Python<'_>,
             grad: Floats<'_>,
@@ -74,11 +73,7 @@ by_row_pair!(
 );
 
 /// Fills `out` (n,) with the logarithms of the sums of the exponentials of rows (n, k).
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn logsumexp(
     py: Python<'_>,
     x: Floats<'_>,
@@ -96,15 +91,7 @@ pub(crate) fn logsumexp(
 
 /// Fills the rows' losses, each times its class's weight, and their gradients by the
 /// logits.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a border function names every array"
-)]
+#[native]
 pub(crate) fn cross_entropy(
     py: Python<'_>,
     logits: Floats<'_>,

@@ -9,6 +9,7 @@ use seqloom_core::crew::{Crew, Job};
 use seqloom_core::{Error, Result};
 use seqloom_encode::Counts;
 use seqloom_load::gather::Rows;
+use seqloom_macros::native;
 
 use super::store::{Columns, RecordStore, raised, text};
 use crate::encode::kernel::SequenceKernel;
@@ -35,14 +36,12 @@ struct Batch {
 type Made = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
 
 /// Ids that are made into texts when somebody asks for them.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct Names {
     names: Rows,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl Names {
     /// All of them.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyString>>> {
@@ -103,15 +102,13 @@ impl Batch {
 /// Makes batches of records that are held as columns.
 ///
 /// Its threads end when it dies, and never wait for the interpreter.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct BatchMaker {
     ring: Py<Ring>,
     crew: Crew<Batch>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl BatchMaker {
     /// Batches' memory comes from `ring`.
     #[new]
@@ -124,7 +121,6 @@ impl BatchMaker {
 
     /// Asks for a batch: `size` bytes, into which the kernel writes some rows.
     #[pyo3(signature = (kernel, store, rows, size, with_names))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn push(
         &self,
         py: Python<'_>,
@@ -153,7 +149,6 @@ impl BatchMaker {
 
     /// A batch made at once, its rows shared out among so many threads.
     #[pyo3(signature = (kernel, store, rows, size, with_names, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn make(
         &self,
         py: Python<'_>,

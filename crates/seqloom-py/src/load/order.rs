@@ -4,15 +4,12 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use seqloom_core::Key;
 use seqloom_load::Permutation;
+use seqloom_macros::native;
 
 use crate::pool;
 
 /// Fills `out` with the permutation of `range(n)` that belongs to the key.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn permutation(
     py: Python<'_>,
     n: u64,
@@ -25,21 +22,13 @@ pub(crate) fn permutation(
 }
 
 /// One number of the same permutation.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
 }
 
 /// Fills `out` with the numbers of the same permutation at some indices.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn permuted_at(
     py: Python<'_>,
     n: u64,

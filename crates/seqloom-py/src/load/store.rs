@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyString};
 use seqloom_core::{Ragged, Result};
 use seqloom_load::gather::{self, Rows, first_word};
 use seqloom_load::strand;
+use seqloom_macros::native;
 
 use crate::lend::Shared;
 use crate::{error, pool};
@@ -27,18 +28,13 @@ type Record<'py> = (
 );
 
 /// Sequence records as columns, which stay where they are.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, sequence, module = "seqloom._rust._native")]
+#[native(frozen, sequence)]
 pub(crate) struct RecordStore {
     pub(super) columns: Arc<Columns>,
 }
 
 /// Headers up to their first blanks.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn first_words<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -50,11 +46,7 @@ pub(crate) fn first_words<'py>(
 }
 
 /// The same as a list of texts.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn header_ids<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -68,11 +60,7 @@ pub(crate) fn header_ids<'py>(
 
 /// Turns marked rows to the other strand, in place; `other` has a letter for
 /// each byte.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn turn_rows<'py>(
     py: Python<'py>,
     mut data: PyReadwriteArray1<'py, u8>,
@@ -86,15 +74,13 @@ pub(crate) fn turn_rows<'py>(
 }
 
 /// A column that grows, batch by batch.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(module = "seqloom._rust._native")]
+#[native]
 #[derive(Default)]
 pub(crate) struct ColumnBuilder {
     rows: Rows,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl ColumnBuilder {
     #[new]
     fn new() -> Self {
@@ -135,8 +121,7 @@ struct Held {
     offsets: Shared<i64>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl RecordStore {
     /// Names are headers, or their first words.
     #[new]

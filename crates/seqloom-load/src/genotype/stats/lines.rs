@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::count::{count, count_places};
-use seqloom_formats::plink::Bed;
+use seqloom_plink::Bed;
 
 use super::{BLOCK, CODES, LINES, Survey, by_code};
 use crate::genotype::shares::{Bytes, chunks};

@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::Genotype;
-use seqloom_formats::plink::{Bed, Major, tail};
 use seqloom_load::genotype::read::decode_held;
 use seqloom_load::genotype::source::Held;
 use seqloom_load::genotype::{Order, Picks, read};
+use seqloom_macros::native;
+use seqloom_plink::{Bed, Major, tail};
 
 use crate::{error, pool};
 
 /// A `.bed` that stays open.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct BedFile {
     pub(crate) bed: Bed,
 }
@@ -30,8 +30,7 @@ type Shape = (usize, usize);
 /// Positions on an axis; None: all.
 type Positions<'py> = Option<PyReadonlyArray1<'py, i64>>;
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl BedFile {
     /// Opens a file, and checks its header now, or before the first read.
     #[new]
@@ -52,7 +51,6 @@ impl BedFile {
 
     /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order;
     #[pyo3(signature = (shape, iid, sid, out, *, count_a1, check, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn read(
         &self,
         py: Python<'_>,
@@ -165,13 +163,8 @@ fn negative() -> Error {
 
 /// Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
 /// places)` with `along`, else `(places, lines)`, in C order.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 #[pyo3(signature = (lines, places, out, *, along, count_a1, threads))]
-#[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub(crate) fn decode_lines(
     py: Python<'_>,
     lines: PyReadonlyArray2<'_, u8>,

@@ -10,12 +10,13 @@ use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::Genotype;
 use seqloom_encode::genotype::each::Choice;
-use seqloom_formats::plink::{Bed, Major};
 use seqloom_load::genotype::codes::{Codes, KINDS};
 use seqloom_load::genotype::content::content;
 use seqloom_load::genotype::lay::Plan;
 use seqloom_load::genotype::sink::{Memory, Written};
 use seqloom_load::genotype::watch::Watch;
+use seqloom_macros::native;
+use seqloom_plink::{Bed, Major};
 
 use super::bed_file::{BedFile, warn};
 use crate::{error, pool};
@@ -26,15 +27,13 @@ type Positions<'py> = PyReadonlyArray1<'py, i64>;
 const BRIEF: usize = 1 << 15;
 
 /// How far a work has come; another thread may ask, and stop it.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 #[derive(Default)]
 pub(crate) struct GenotypeWatch {
     watch: Watch,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl GenotypeWatch {
     #[new]
     fn new() -> Self {
@@ -54,11 +53,7 @@ impl GenotypeWatch {
 }
 
 /// Names the content of a `.bed` by 32 hexadecimal digits.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn hash_bed(
     py: Python<'_>,
     bed: &BedFile,
@@ -70,8 +65,7 @@ pub(crate) fn hash_bed(
 }
 
 /// A `.bed` to be laid down so that a line is what an item is.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct GenotypeLayer {
     bed: Py<BedFile>,
     shape: (usize, usize),
@@ -79,8 +73,7 @@ pub(crate) struct GenotypeLayer {
     variants: Option<Vec<usize>>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl GenotypeLayer {
     /// Lines shall be individuals, of some variants or all; or all variants.
     #[new]
@@ -105,7 +98,6 @@ impl GenotypeLayer {
 
     /// Lays lines down in memory.
     #[pyo3(signature = (watch, *, room, check, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn hold(
         &self,
         py: Python<'_>,
@@ -126,7 +118,6 @@ impl GenotypeLayer {
 
     /// Lays lines down in a file, and gives the sum of each.
     #[pyo3(signature = (path, watch, *, room, check, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn write<'py>(
         &self,
         py: Python<'py>,
@@ -162,14 +153,12 @@ impl GenotypeLayer {
 }
 
 /// Lines of codes by number, in memory or in a file that stays open.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct GenotypeCodes {
     codes: Codes,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl GenotypeCodes {
     /// Opens a file of this shape whose lines are what items are, with the sum of each line
     /// where sums were kept.
@@ -200,7 +189,6 @@ impl GenotypeCodes {
     /// Numbers of some lines: `tables` has the value of each code, `(codes, places)`, or with
     /// `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
     #[pyo3(signature = (lines, tables, out, *, by_line, threads))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn decode(
         &self,
         py: Python<'_>,

@@ -7,20 +7,19 @@ use pyo3::prelude::*;
 use seqloom_core::Error;
 use seqloom_encode::genotype::hardy;
 use seqloom_load::genotype::stats::Survey;
+use seqloom_macros::native;
 
 use super::bed_file::{BedFile, warn};
 use crate::{error, pool};
 
 /// A pass over a `.bed` that counts genotypes, made in steps.
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pyclass)]
-#[pyclass(frozen, module = "seqloom._rust._native")]
+#[native(frozen)]
 pub(crate) struct GenotypeSurvey {
     bed: Py<BedFile>,
     survey: Mutex<Survey>,
 }
 
-#[cfg_attr(feature = "stubs", pyo3_stub_gen::derive::gen_stub_pymethods)]
-#[pymethods]
+#[native]
 impl GenotypeSurvey {
     /// A pass over a file of this shape; `group` says in which of so many groups each
     /// individual is counted: beyond them, in none.
@@ -47,7 +46,6 @@ impl GenotypeSurvey {
 
     /// Counts the next variants into `counts`, an array `(variants, groups, codes)`, and adds
     /// to `missing` how often each individual is missing in them.
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn advance(
         &self,
         py: Python<'_>,
@@ -69,11 +67,7 @@ impl GenotypeSurvey {
 
 /// Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium for rows of
 /// homozygous A1, heterozygous, homozygous A2.
-#[cfg_attr(
-    feature = "stubs",
-    pyo3_stub_gen::derive::gen_stub_pyfunction(module = "seqloom._rust._native")
-)]
-#[pyfunction]
+#[native]
 pub(crate) fn hardy_p(
     py: Python<'_>,
     genotypes: PyReadonlyArray2<'_, u32>,

@@ -1,0 +1,260 @@
+//! A file, read piece by piece.
+//!
+//! A file is read, never mapped: a mapped file that shrinks kills the process.
+//! Its size and time are looked at before the first piece and after the last,
+//! so that a file that was written meanwhile is an error, never a mixture.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process;
+use std::time::SystemTime;
+
+use seqloom_core::number::as_u64;
+
+use crate::pipe::{has_bytes, open, wait_for_bytes};
+use crate::places::Identity;
+
+/// How much is asked of the operating system at once.
+pub(crate) const PIECE: usize = 256 << 10;
+
+/// The path that stands for the standard input.
+const STDIN: &str = "-";
+
+/// Bytes of a file that are waiting to be used, and how many were used before.
+pub struct Input {
+    source: Source,
+    buffer: Vec<u8>,
+    start: usize,
+    stop: usize,
+    used: u64,
+    at_end: bool,
+    /// The process that opened the file: a forked one would share its position.
+    owner: u32,
+}
+
+enum Source {
+    /// A regular file, and what was known of it before it was read.
+    File(File, Stamp),
+    /// A named pipe, a terminal, a device.
+    Pipe(File),
+    Stream(Box<dyn Read + Send + Sync>),
+}
+
+/// What changes when a file is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+    /// Where reading began: the standard input may stand within its file.
+    from: u64,
+}
+
+impl Input {
+    /// Opens a file, a named pipe, or the standard input (`-`).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if path == Path::new(STDIN) {
+            let file = io::stdin().as_fd().try_clone_to_owned()?;
+            return Self::of_file(File::from(file));
+        }
+        Self::of_file(open(path)?)
+    }
+
+    /// Reads from an open file.
+    pub fn of_file(file: File) -> io::Result<Self> {
+        let facts = file.metadata()?;
+        if facts.is_dir() {
+            return Err(io::Error::new(
+                ErrorKind::IsADirectory,
+                "is a folder, expected a file",
+            ));
+        }
+        if !facts.is_file() {
+            return Ok(Self::from_source(Source::Pipe(file)));
+        }
+        let stamp = Stamp::of(&file)?;
+        Ok(Self::from_source(Source::File(file, stamp)))
+    }
+
+    /// Reads from anything.
+    pub fn new(stream: Box<dyn Read + Send + Sync>) -> Self {
+        Self::from_source(Source::Stream(stream))
+    }
+
+    fn from_source(source: Source) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            stop: 0,
+            used: 0,
+            at_end: false,
+            owner: process::id(),
+        }
+    }
+
+    /// How many bytes were used before [`waiting`](Self::waiting).
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// How long the file is, once its end was met; until then what is known.
+    pub fn seen(&self) -> u64 {
+        self.used + as_u64(self.stop - self.start)
+    }
+
+    /// Whether the file ends with [`waiting`](Self::waiting).
+    pub fn at_end(&self) -> bool {
+        self.at_end
+    }
+
+    /// Whether reading cannot wait for somebody who writes.
+    pub(crate) fn is_regular(&self) -> bool {
+        matches!(self.source, Source::File(..))
+    }
+
+    /// Which file it is, if it is one that is read from its beginning.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match &self.source {
+            Source::File(file, stamp) if stamp.from == 0 => {
+                file.metadata().ok().map(|facts| Identity::of(&facts))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the next bytes can be had without waiting for somebody who writes.
+    pub(crate) fn is_ready(&self) -> bool {
+        match &self.source {
+            _ if self.start < self.stop => true,
+            Source::Pipe(file) => has_bytes(file),
+            Source::File(..) | Source::Stream(_) => true,
+        }
+    }
+
+    /// The bytes that were read and not used.
+    pub fn waiting(&self) -> &[u8] {
+        &self.buffer[self.start..self.stop]
+    }
+
+    /// Uses the first `count` of the bytes that wait.
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.used += as_u64(count);
+    }
+
+    /// Reads until at least `count` bytes wait, or the file ends.
+    pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
+        while self.waiting().len() < count && !self.at_end {
+            self.make_room(count)?;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let read = self.read(&mut buffer[self.stop..]);
+            self.buffer = buffer;
+            self.stop += read?;
+        }
+        Ok(self.waiting())
+    }
+
+    /// Moves bytes out: those that wait, or else what one reading gives.
+    /// Nothing only at the end.
+    pub(crate) fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.waiting().len().min(out.len());
+        if count > 0 {
+            out[..count].copy_from_slice(&self.waiting()[..count]);
+            self.consume(count);
+            return Ok(count);
+        }
+        let count = if self.at_end { 0 } else { self.read(out)? };
+        self.used += as_u64(count);
+        Ok(count)
+    }
+
+    /// Reads once; notes the end, and checks there that nothing has changed.
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if process::id() != self.owner {
+            return Err(forked());
+        }
+        let count = loop {
+            let read = match &mut self.source {
+                Source::File(file, _) => file.read(out),
+                Source::Pipe(file) => wait_for_bytes(file).and_then(|()| file.read(out)),
+                Source::Stream(stream) => stream.read(out),
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        if count == 0 && !out.is_empty() {
+            self.at_end = true;
+            self.check_unchanged()?;
+        }
+        Ok(count)
+    }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        let Source::File(file, before) = &self.source else {
+            return Ok(());
+        };
+        let after = Stamp {
+            from: before.from,
+            ..Stamp::of(file)?
+        };
+        let is_whole = before.from + self.seen() >= before.size;
+        if after == *before && is_whole {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "changed while it was being read: it had {} bytes, now it has {}; \
+             read it again when nothing writes to it",
+            before.size, after.size
+        )))
+    }
+
+    /// Moves what waits to the front, so that `count` bytes fit in all.
+    fn make_room(&mut self, count: usize) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.stop, 0);
+        self.stop -= self.start;
+        self.start = 0;
+        let size = count.max(PIECE);
+        if self.buffer.len() < size {
+            let mut larger = zeroed(size)?;
+            larger[..self.stop].copy_from_slice(&self.buffer[..self.stop]);
+            self.buffer = larger;
+        }
+        Ok(())
+    }
+}
+
+impl Stamp {
+    fn of(file: &File) -> io::Result<Self> {
+        let facts = file.metadata()?;
+        Ok(Self {
+            size: facts.len(),
+            modified: facts.modified().ok(),
+            from: io::Seek::stream_position(&mut &*file)?,
+        })
+    }
+}
+
+/// A buffer whose pages are not touched yet; no memory is an error, not the end.
+pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
+    let mut trial: Vec<u8> = Vec::new();
+    trial
+        .try_reserve_exact(size)
+        .map_err(|_| io::Error::from(ErrorKind::OutOfMemory))?;
+    drop(trial);
+    Ok(vec![0; size])
+}
+
+/// What a forked process is told that uses what its parent opened.
+pub(crate) fn forked() -> io::Error {
+    io::Error::other(
+        "was opened before this process was forked: the two would share its position; \
+         open it again in this process",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! A piece of a packed file, and the text of the blocks that begin in it.
+
+use std::sync::Arc;
+
+use seqloom_core::crew::Job;
+
+use super::File;
+use super::chain::Joint;
+use crate::Trouble;
+use crate::disk::room;
+use crate::inflate::{Inflater, MemberEnd, PADDING, Stop, Stopped, find, resolve, tail};
+use crate::parallel::reader::Part;
+use crate::seekable::{Members, Sum, changed};
+use seqloom_core::number::as_u64;
+
+/// How much is read at once of what stands behind a piece.
+const BEHIND: usize = 128 << 10;
+/// How much of that is read at most: longer blocks are unusual.
+const MOST_BEHIND: usize = 8 << 20;
+/// How much text there is room for at first, and at most: few files are packed better.
+const ROOM: usize = 2 << 20;
+const MOST_ROOM: usize = 16 << 20;
+
+/// A piece and its text.
+pub(in crate::parallel) struct Piece {
+    of: Arc<File>,
+    number: u64,
+    /// The piece, some of what stands behind it, and padding.
+    packed: Vec<u8>,
+    text: Vec<u8>,
+    /// How much of the text was used.
+    used: usize,
+    /// Whether the block was not found that the piece before had stopped at.
+    pub(super) is_miss: bool,
+    /// What its members came to, nothing where no block begins in it; or why the
+    /// file must be unpacked in another way.
+    pub(super) outcome: Result<Option<Members>, Trouble>,
+}
+
+impl Piece {
+    pub(super) fn new(of: &Arc<File>) -> Self {
+        Self {
+            of: Arc::clone(of),
+            number: 0,
+            packed: Vec::new(),
+            text: Vec::new(),
+            used: 0,
+            is_miss: false,
+            outcome: Ok(None),
+        }
+    }
+
+    /// Makes it this piece, of which nothing is unpacked yet.
+    pub(super) fn set(&mut self, number: u64) {
+        (self.number, self.used, self.is_miss) = (number, 0, false);
+        self.text.clear();
+    }
+
+    fn unpack(&mut self, inflater: &mut Inflater) -> Result<Option<Members>, Trouble> {
+        self.packed.clear();
+        self.read(self.size() + BEHIND)?;
+        let guess = self.guess(inflater)?;
+        let joint = self.of.chain.wait(self.number);
+        let (bit, window) = match joint {
+            Joint::Before(bit, window) if self.place(bit) < self.size() * 8 => (bit, window),
+            Joint::Lost => return Err(odd()),
+            other => {
+                self.of.chain.tell(self.number, other);
+                return Ok(None);
+            }
+        };
+        let bit = self.place(bit);
+        let stopped = match guess {
+            Some((start, stopped)) if start == bit => stopped,
+            _ => {
+                self.is_miss = self.number > 0;
+                inflater.begin_behind(&window, ROOM);
+                self.inflate(inflater, bit)?.ok_or_else(odd)?
+            }
+        };
+        self.tell(inflater, stopped, &window);
+        if !resolve(inflater.text(), &window, &mut self.text) {
+            return Err(odd());
+        }
+        members(&self.text, inflater.ends(), stopped).map(Some)
+    }
+
+    /// Looks for a block and inflates from there. The first piece's is known.
+    fn guess(&mut self, inflater: &mut Inflater) -> Result<Option<(usize, Stopped)>, Trouble> {
+        let all = 0..self.size() * 8;
+        let found = (self.number > 0).then(|| find(&self.packed, all)).flatten();
+        let Some(start) = found else {
+            return Ok(None);
+        };
+        inflater.begin_anywhere(ROOM);
+        let stopped = self.inflate(inflater, start)?;
+        Ok(stopped.map(|stopped| (start, stopped)))
+    }
+
+    /// Inflates from a block up to one of the next piece, if that can be done.
+    fn inflate(
+        &mut self,
+        inflater: &mut Inflater,
+        start: usize,
+    ) -> Result<Option<Stopped>, Trouble> {
+        let mut bit = start;
+        let stop = self.size() * 8;
+        loop {
+            let room = inflater.room();
+            match inflater.inflate(&self.packed, &mut bit, stop, self.is_last()) {
+                Ok(stopped) => return Ok(Some(stopped)),
+                Err(Stop::Full) if room < MOST_ROOM => inflater.grow(2 * room),
+                Err(Stop::Cut) if self.may_read() => self.read(self.held() + BEHIND)?,
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Tells the next piece where this one stopped.
+    fn tell(&self, inflater: &Inflater, stopped: Stopped, window: &[u8]) {
+        let joint = match stopped {
+            Stopped::AtEnd => Joint::AtEnd,
+            Stopped::Before(bit) => {
+                let end = inflater.ends().last().map(|end| end.at);
+                let own = &inflater.text()[end.unwrap_or(0)..];
+                let window = tail(own, window, end.is_some());
+                Joint::Before(self.start() * 8 + as_u64(bit), window)
+            }
+        };
+        self.of.chain.tell(self.number, joint);
+    }
+
+    /// Where in the file it begins.
+    fn start(&self) -> u64 {
+        self.number * self.of.piece
+    }
+
+    /// How many bytes of the file it has.
+    fn size(&self) -> usize {
+        let left = self.of.disk.size().saturating_sub(self.start());
+        usize::try_from(left.min(self.of.piece)).unwrap_or(usize::MAX)
+    }
+
+    /// A bit of the file as one of the piece.
+    fn place(&self, bit: u64) -> usize {
+        usize::try_from(bit.saturating_sub(self.start() * 8)).unwrap_or(usize::MAX)
+    }
+
+    /// How many bytes of the file this piece holds, from its own start on.
+    fn held(&self) -> usize {
+        self.packed.len().saturating_sub(PADDING)
+    }
+
+    /// Whether the bytes that were read reach the end of the file.
+    fn is_last(&self) -> bool {
+        self.start() + as_u64(self.held()) >= self.of.disk.size()
+    }
+
+    fn may_read(&self) -> bool {
+        !self.is_last() && self.held() < self.size() + MOST_BEHIND
+    }
+
+    /// Reads on until it has so many bytes, or the file ends.
+    fn read(&mut self, size: usize) -> Result<(), Trouble> {
+        let held = self.held();
+        let left = self.of.disk.size().saturating_sub(self.start());
+        let size = usize::try_from(left).unwrap_or(usize::MAX).min(size);
+        self.packed.truncate(held);
+        room(&mut self.packed, size.saturating_add(PADDING))?;
+        let at = self.start() + as_u64(held);
+        self.of.disk.read(at, &mut self.packed[held..size])?;
+        Ok(())
+    }
+}
+
+fn odd() -> Trouble {
+    changed("it cannot be unpacked so")
+}
+
+/// What the members of a text came to; those that lie in it as a whole are checked.
+fn members(text: &[u8], ends: &[MemberEnd], stopped: Stopped) -> Result<Members, Trouble> {
+    let first = ends.first();
+    let mut members = Members {
+        head: Sum::of(&text[..first.map_or(text.len(), |end| end.at)]),
+        end: first.map(|end| end.tail),
+        tail: None,
+    };
+    for pair in ends.windows(2) {
+        if Sum::of(&text[pair[0].at..pair[1].at]).end() != pair[1].tail {
+            return Err(odd());
+        }
+    }
+    if let (Some(last), Stopped::Before(_)) = (ends.last(), stopped) {
+        members.tail = Some(Sum::of(&text[last.at..]));
+    }
+    Ok(members)
+}
+
+impl Part for Piece {
+    fn waiting(&self) -> &[u8] {
+        &self.text[self.used..]
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.used += count;
+    }
+}
+
+impl Job for Piece {
+    type Tool = Inflater;
+
+    fn tool(&self) -> Inflater {
+        Inflater::new()
+    }
+
+    fn work(&mut self, inflater: &mut Inflater) {
+        self.outcome = self.unpack(inflater);
+        if self.outcome.is_err() {
+            self.fail();
+        }
+    }
+
+    fn fail(&mut self) {
+        self.of.chain.tell(self.number, Joint::Lost);
+        self.outcome = Err(odd());
+        self.text.clear();
+    }
+}

@@ -1,0 +1,162 @@
+//! Stretches by the places that were put aside when the file was read before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use seqloom_core::crew::Job;
+
+use super::reader::{Member, Part, Plan};
+use super::{ENOUGH, MOST};
+use crate::Trouble;
+use crate::disk::{Disk, room};
+use crate::places::{Place, Places, places_of};
+use crate::seekable::{Members, SLACK, Sum, changed, inflate, packed_bytes};
+
+/// The places of a file that is as it was when they were put aside.
+pub(super) struct Remembered {
+    file: Arc<File>,
+    /// The first place that nobody was given.
+    next: usize,
+    member: Member,
+}
+
+struct File {
+    disk: Disk,
+    places: Arc<Places>,
+}
+
+impl Remembered {
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        let disk = Disk::open(path).ok()?;
+        let places = places_of(&disk.identity()?)?;
+        Some(Self {
+            file: Arc::new(File { disk, places }),
+            next: 0,
+            member: Member::Begun(Sum::default()),
+        })
+    }
+
+    /// How many stretches there may be at once; nothing where it would be one.
+    pub(super) fn ahead(&self, threads: usize) -> Option<usize> {
+        let sizes = (0..self.file.places.list.len()).map(|number| self.file.text_of(number));
+        let most = MOST / sizes.max().unwrap_or(0).max(ENOUGH);
+        let ahead = usize::try_from(most).unwrap_or(usize::MAX).min(2 * threads);
+        (ahead > 1).then_some(ahead)
+    }
+}
+
+impl File {
+    fn place(&self, number: usize) -> Option<&Place> {
+        self.places.list.get(number)
+    }
+
+    /// How much text there is from a place to the next.
+    fn text_of(&self, number: usize) -> u64 {
+        let start = |number| self.place(number).map(|place| place.text);
+        let end = start(number + 1).unwrap_or(self.places.text);
+        end.saturating_sub(start(number).unwrap_or(end))
+    }
+}
+
+impl Plan for Remembered {
+    type Part = Passage;
+
+    fn next(&mut self, spare: Option<Passage>) -> Option<Passage> {
+        self.file.place(self.next)?;
+        let mut passage = spare.unwrap_or_else(|| Passage::new(&self.file));
+        passage.number = self.next;
+        self.next += 1;
+        Some(passage)
+    }
+
+    fn accept(&mut self, passage: &Passage) -> bool {
+        let members = passage.outcome.as_ref();
+        members.is_ok_and(|members| self.member.go_on(members))
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(self.member, Member::Between) && self.file.disk.is_unchanged()
+    }
+}
+
+/// The text from a place to the next.
+pub(super) struct Passage {
+    of: Arc<File>,
+    number: usize,
+    packed: Vec<u8>,
+    /// The text before the place, and the text.
+    out: Vec<u8>,
+    start: usize,
+    stop: usize,
+    outcome: Result<Members, Trouble>,
+}
+
+impl Passage {
+    fn new(of: &Arc<File>) -> Self {
+        Self {
+            of: Arc::clone(of),
+            number: 0,
+            packed: Vec::new(),
+            out: Vec::new(),
+            start: 0,
+            stop: 0,
+            outcome: Ok(Members::default()),
+        }
+    }
+
+    fn unpack(&mut self) -> Result<Members, Trouble> {
+        let of = Arc::clone(&self.of);
+        let place = of.place(self.number);
+        let place = place.ok_or_else(|| changed("it is shorter"))?;
+        let next = of.place(self.number + 1);
+        let end = next.map_or(of.disk.size(), |next| next.packed);
+        packed_bytes(&of.disk, place.packed..end, &mut self.packed)?;
+        let size = usize::try_from(of.text_of(self.number)).unwrap_or(usize::MAX);
+        self.start = place.history.len();
+        self.stop = self.start.saturating_add(size);
+        // A decoder that was put aside had filled its buffer: the last bits that it
+        // used may be of text that it had no room for.
+        let slack = if next.is_some() { 0 } else { SLACK };
+        room(&mut self.out, self.stop.saturating_add(slack))?;
+        self.out[..self.start].copy_from_slice(&place.history);
+        let mut decoder = place.decoder.clone();
+        let (stop, members) = inflate(&mut decoder, &self.packed, &mut self.out, self.start)?;
+        if stop == self.stop && next.is_none_or(|next| self.leads_to(next)) {
+            return Ok(members);
+        }
+        Err(changed("its text differs"))
+    }
+
+    /// Whether the next place's text before it is the end of this.
+    fn leads_to(&self, next: &Place) -> bool {
+        self.out[..self.stop].ends_with(&next.history)
+    }
+}
+
+impl Part for Passage {
+    fn waiting(&self) -> &[u8] {
+        &self.out[self.start..self.stop]
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start += count;
+    }
+}
+
+impl Job for Passage {
+    type Tool = ();
+
+    fn tool(&self) -> Self::Tool {}
+
+    fn work(&mut self, (): &mut Self::Tool) {
+        self.outcome = self.unpack();
+        if self.outcome.is_err() {
+            (self.start, self.stop) = (0, 0);
+        }
+    }
+
+    fn fail(&mut self) {
+        (self.start, self.stop) = (0, 0);
+        self.outcome = Err(changed("it could not be unpacked"));
+    }
+}

@@ -1,0 +1,72 @@
+//! The text from places that were put aside is the text from the beginning.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::super::text_again;
+use super::samples::{Packed, drain, from_the_beginning, large_file, read_by_threads, threads_of};
+use crate::disk::Disk;
+use crate::places::{mistake, places_of};
+
+fn again(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
+    text_again(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
+}
+
+#[test]
+fn a_file_that_was_read_gives_its_text_from_its_places() {
+    for borders in [
+        &[][..],
+        &[5, 5, 7_000_000, 7_000_000, 7_000_100, 16_000_000],
+    ] {
+        let (text, packed) = large_file(borders);
+        let file = Packed::new(&packed);
+        assert!(again(&file.0, 2).is_none());
+        assert!(read_by_threads(&file.0) == (text.clone(), None));
+        for threads in [2, 5] {
+            assert!(again(&file.0, threads) == Some((text.clone(), None)));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_written_since_has_no_places() {
+    let (_, mut packed) = large_file(&[]);
+    let file = Packed::new(&packed);
+    drop(read_by_threads(&file.0));
+    packed[4_000_000] ^= 1;
+    file.change(&packed);
+    assert!(again(&file.0, 2).is_none());
+}
+
+#[test]
+fn a_file_that_was_wrong_has_no_places() {
+    let (_, mut packed) = large_file(&[]);
+    packed.truncate(packed.len() - 200);
+    let file = Packed::new(&packed);
+    assert!(read_by_threads(&file.0).1.is_some());
+    assert!(again(&file.0, 2).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn a_changed_byte_is_found_and_named_as_from_the_beginning(
+        border in 0..16_000_000_usize,
+        place in 0..8_000_000_usize,
+        bit in 0..8_u32,
+        threads in 2..6_usize,
+    ) {
+        let (_, mut packed) = large_file(&[border]);
+        let file = Packed::new(&packed);
+        drop(read_by_threads(&file.0));
+        let before = Disk::open(&file.0).unwrap().identity().unwrap();
+        prop_assert!(places_of(&before).is_some());
+        packed[place] ^= 1 << bit;
+        file.change(&packed);
+        let after = Disk::open(&file.0).unwrap().identity().unwrap();
+        mistake(&before, &after);
+        prop_assert!(again(&file.0, threads) == Some(from_the_beginning(&file.0)));
+    }
+}

@@ -1,0 +1,131 @@
+//! Packed files for tests, and what one thread reads in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sirocco::Format;
+
+use super::{Input, SMALLEST, Text, Trouble, Unpacking, unpack};
+
+/// A packed file in a folder that is removed when the test ends.
+pub(super) struct Packed(pub(super) PathBuf);
+
+impl Packed {
+    pub(super) fn new(packed: &[u8]) -> Self {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("seqloom-whole-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).unwrap();
+        let path = folder.join("a.fa.gz");
+        fs::write(&path, packed).unwrap();
+        Self(path)
+    }
+
+    /// Writes other bytes and leaves the file's time as it was.
+    pub(super) fn change(&self, packed: &[u8]) {
+        let time = fs::metadata(&self.0).unwrap().modified().unwrap();
+        fs::write(&self.0, packed).unwrap();
+        let file = fs::File::options().write(true).open(&self.0).unwrap();
+        file.set_modified(time).unwrap();
+    }
+}
+
+impl Drop for Packed {
+    fn drop(&mut self) {
+        fs::remove_dir_all(self.0.parent().unwrap()).unwrap();
+    }
+}
+
+/// Letters in lines, packed neither too well nor too badly.
+pub(super) fn fasta(letters: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut text = b">a\n".to_vec();
+    for place in 1..=letters {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        text.push(b"ACGT"[usize::try_from(state >> 62).unwrap()]);
+        if place % 70 == 0 {
+            text.push(b'\n');
+        }
+    }
+    text.push(b'\n');
+    text
+}
+
+pub(super) fn gzip(text: &[u8]) -> Vec<u8> {
+    sirocco::compress(Format::Gzip, sirocco::deflate::Level::DEFAULT, text)
+}
+
+pub(super) fn members(text: &[u8], borders: &[usize]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    let mut at = 0;
+    for border in borders.iter().chain([&text.len()]) {
+        let end = (*border).clamp(at, text.len());
+        packed.extend(gzip(&text[at..end]));
+        at = end;
+    }
+    packed
+}
+
+pub(super) fn threads_of(threads: usize) -> Unpacking {
+    Unpacking {
+        threads,
+        ..Unpacking::default()
+    }
+}
+
+pub(super) fn from_the_beginning(path: &Path) -> (Vec<u8>, Option<String>) {
+    let options = Unpacking::default();
+    let (_, mut text) = unpack(Input::open(path).unwrap(), &options).unwrap();
+    drain(&mut *text)
+}
+
+pub(super) fn drain(text: &mut dyn Text) -> (Vec<u8>, Option<String>) {
+    let mut found = Vec::new();
+    loop {
+        match text.fill() {
+            Ok([]) => return (found, None),
+            Ok(piece) => {
+                found.extend_from_slice(piece);
+                let count = piece.len();
+                text.consume(count);
+            }
+            Err(Trouble::Damage(fault)) => return (found, Some(fault.to_string())),
+            Err(Trouble::Io(error)) => return (found, Some(error.to_string())),
+        }
+    }
+}
+
+/// A FASTA file that gzip packs to more than half.
+pub(super) fn proteins(letters: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let letter = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        b"LAGVESIKRDTPNQFYMHCW"[usize::try_from(state % 20).unwrap()]
+    };
+    b">a\n"
+        .iter()
+        .copied()
+        .chain((0..letters).map(letter))
+        .collect()
+}
+
+/// Reads a file as whoever has several threads does; gives what it has.
+pub(super) fn read_by_threads(path: &Path) -> (Vec<u8>, Option<String>) {
+    let input = Input::open(path).unwrap();
+    let (_, mut text) = unpack(input, &threads_of(2)).unwrap();
+    drain(&mut *text)
+}
+
+/// A packed file that is large enough, with members that end here and there.
+pub(super) fn large_file(borders: &[usize]) -> (Vec<u8>, Vec<u8>) {
+    let text = proteins(16_000_000);
+    let mut packed = members(&text, borders);
+    packed.extend([0; 99]);
+    assert!(packed.len() > usize::try_from(SMALLEST).unwrap());
+    (text, packed)
+}

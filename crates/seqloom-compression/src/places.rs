@@ -1,0 +1,183 @@
+//! Places of gzip files that were read, where unpacking can go on.
+//!
+//! Whoever unpacks a file on one thread puts its decoder aside now and then, as
+//! it stands, with the 32 KiB of text before. When all was read, and was right,
+//! the process keeps them: the next epoch, or one that is resumed, unpacks from
+//! all of these places at once (`index::whole`). They are forgotten with the
+//! process, and of no use to a file that was written since.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex};
+
+use sirocco::Format;
+use sirocco::inflate::Decoder;
+
+use super::Options;
+use crate::input::Input;
+use seqloom_core::number::as_u64;
+
+/// How much of a file there must be for several threads to unpack it sooner than
+/// one, in packed bytes. On two cores (AMD EPYC, Zen 3, others at work on them)
+/// threads and their buffers cost 1 to 6 ms: FASTQ gained from 1.5 MB on, proteins,
+/// which are packed least and unpacked slowest, lost at 4.0 MB and gained at 8.1 MB.
+pub const SMALLEST: u64 = 8 << 20;
+/// How far apart places are in the text at first; twice as far whenever there are
+/// too many of them.
+const SPACING: u64 = 1 << 20;
+/// How many places of a file are kept, and of all files; each takes some 50 KB.
+const MOST: usize = 128;
+const MOST_OF_ALL: usize = 1024;
+/// How far back text is copied from.
+const HISTORY: usize = 32 << 10;
+
+/// The places of the files that were read last, the newest behind.
+static KEPT: Mutex<Vec<Arc<Places>>> = Mutex::new(Vec::new());
+
+/// Which file it is, as it was when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    pub(crate) size: u64,
+    /// When its content was written, and when anything of it was changed.
+    times: [i64; 4],
+}
+
+impl Identity {
+    pub(crate) fn of(facts: &Metadata) -> Self {
+        Self {
+            device: facts.dev(),
+            inode: facts.ino(),
+            size: facts.size(),
+            times: [
+                facts.mtime(),
+                facts.mtime_nsec(),
+                facts.ctime(),
+                facts.ctime_nsec(),
+            ],
+        }
+    }
+}
+
+/// A place where unpacking can go on.
+pub(crate) struct Place {
+    /// How much of the file was used.
+    pub(crate) packed: u64,
+    /// How much text there was.
+    pub(crate) text: u64,
+    pub(crate) decoder: Box<Decoder>,
+    /// The end of that text, which the decoder expects at the front of its buffer.
+    pub(crate) history: Vec<u8>,
+}
+
+/// All places of a file that was read to its end.
+pub(crate) struct Places {
+    identity: Identity,
+    pub(crate) list: Vec<Place>,
+    /// How much text there is.
+    pub(crate) text: u64,
+}
+
+/// The places of a file that was read before and is as it was.
+pub(crate) fn places_of(identity: &Identity) -> Option<Arc<Places>> {
+    // A process that was forked while another thread held the lock must not wait for it.
+    let kept = KEPT.try_lock().ok()?;
+    let found = kept.iter().find(|places| places.identity == *identity);
+    found.cloned()
+}
+
+fn keep(places: Places) {
+    let Ok(mut kept) = KEPT.try_lock() else {
+        return;
+    };
+    let (device, inode) = (places.identity.device, places.identity.inode);
+    kept.retain(|other| (other.identity.device, other.identity.inode) != (device, inode));
+    kept.push(Arc::new(places));
+    while kept.iter().map(|places| places.list.len()).sum::<usize>() > MOST_OF_ALL {
+        kept.remove(0);
+    }
+}
+
+/// Files the places of one file under the identity of another, as if they were its own.
+#[cfg(test)]
+pub(crate) fn mistake(old: &Identity, new: &Identity) {
+    let mut kept = KEPT.lock().unwrap();
+    let place = kept.iter().position(|places| places.identity == *old);
+    let mut places = Arc::into_inner(kept.remove(place.unwrap())).unwrap();
+    places.identity = new.clone();
+    kept.push(Arc::new(places));
+}
+
+/// Puts places aside while a file is read.
+pub(super) struct Recorder {
+    places: Places,
+    spacing: u64,
+}
+
+impl Recorder {
+    /// A recorder, where it is of use: the file is large, can be read at any
+    /// place, and is read by several threads.
+    pub(super) fn of(input: &Input, options: &Options) -> Option<Self> {
+        let identity = input.identity()?;
+        let is_of_use = options.threads > 1 && identity.size >= SMALLEST;
+        is_of_use.then(|| Self::new(identity))
+    }
+
+    fn new(identity: Identity) -> Self {
+        let beginning = Place {
+            packed: 0,
+            text: 0,
+            decoder: Box::new(Decoder::new(Format::Gzip)),
+            history: Vec::new(),
+        };
+        let list = vec![beginning];
+        let text = 0;
+        Self {
+            places: Places {
+                identity,
+                list,
+                text,
+            },
+            spacing: SPACING,
+        }
+    }
+
+    /// Counts text.
+    pub(super) fn advance(&mut self, count: usize) {
+        self.places.text += as_u64(count);
+    }
+
+    /// Puts a place aside, inside a member, unless the last one is near.
+    pub(super) fn note(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
+        let last = self.places.list.last().map_or(0, |place| place.text);
+        if self.places.text < last + self.spacing || history.len() < HISTORY {
+            return;
+        }
+        self.places.list.push(Place {
+            packed,
+            text: self.places.text,
+            decoder: Box::new(decoder.clone()),
+            history: history.to_vec(),
+        });
+        if self.places.list.len() > MOST {
+            self.thin_out();
+        }
+    }
+
+    fn thin_out(&mut self) {
+        self.spacing *= 2;
+        let mut last = None;
+        let spacing = self.spacing;
+        self.places.list.retain(|place| {
+            let is_far = last.is_none_or(|last| place.text >= last + spacing);
+            last = if is_far { Some(place.text) } else { last };
+            is_far
+        });
+    }
+
+    /// Keeps the places: the file was read to its end, and was right.
+    pub(super) fn keep(self) {
+        keep(self.places);
+    }
+}

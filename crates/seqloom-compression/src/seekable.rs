@@ -1,0 +1,226 @@
+//! Text at any place, whatever it is packed in.
+
+mod block;
+mod piece;
+mod span;
+mod stretch;
+
+use std::ops::Range;
+
+use seqloom_core::error::Fault;
+
+pub use self::block::{Block, blocks};
+use self::piece::Kept;
+pub use self::span::{Span, encode, window_size};
+pub use self::stretch::Stretch;
+pub(crate) use self::stretch::{Members, SLACK, Sum, inflate};
+use super::disk::{Disk, room};
+use super::image::Image;
+use crate::Trouble;
+use seqloom_core::number::as_u64;
+
+/// What is known of a container, so that its text can be had from any place.
+#[derive(Clone, Debug)]
+pub enum Container {
+    /// Nothing: the file is text.
+    Plain,
+    /// Bgzip's blocks.
+    Bgzip(Vec<Block>),
+    /// Places in gzip where inflating can start.
+    Gzip(Vec<Span>),
+}
+
+/// A file's text.
+#[derive(Debug)]
+pub struct Seekable {
+    /// The file.
+    pub disk: Disk,
+    /// How its text is packed.
+    pub container: Container,
+    /// How long the text is.
+    pub size: u64,
+    /// Where the windows of gzip are kept.
+    pub image: Image,
+}
+
+/// What a thread keeps between reads.
+#[derive(Default)]
+pub struct Cache {
+    kept: Kept,
+    packed: Vec<u8>,
+}
+
+impl Seekable {
+    /// Adds the text of a range to `out`.
+    pub fn read(
+        &self,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+        cache: &mut Cache,
+    ) -> Result<(), Trouble> {
+        self.read_for(range, out, cache, false)
+    }
+
+    /// Adds the text of a range to `out`. Where it `is_sealed`, the caller knows
+    /// a checksum of it: then no more is unpacked than what is asked for, and the
+    /// container's own checksum, which is of more, is not looked at.
+    pub fn read_for(
+        &self,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+        cache: &mut Cache,
+        is_sealed: bool,
+    ) -> Result<(), Trouble> {
+        if range.start > range.end || range.end > self.size {
+            return Err(changed("the index leads beyond its end"));
+        }
+        let size = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let before = out.len();
+        match self.container {
+            Container::Plain => {
+                room(out, before.saturating_add(size))?;
+                self.disk
+                    .read(range.start, &mut out[before..])
+                    .map_err(shorter)
+            }
+            _ => self.unpack(range, out, cache, is_sealed),
+        }
+    }
+
+    fn unpack(
+        &self,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+        cache: &mut Cache,
+        is_sealed: bool,
+    ) -> Result<(), Trouble> {
+        let mut at = range.start;
+        let mut number = self.piece_at(at);
+        while at < range.end {
+            let bounds = self.bounds(number);
+            let end = range.end.min(bounds.end);
+            let place = |place: u64| usize::try_from(place - bounds.start).unwrap_or(usize::MAX);
+            let (size, whole) = (place(end), place(bounds.end));
+            let needed = if is_sealed { size } else { whole };
+            let text = if let Some(kept) = cache.kept.find(number, needed) {
+                cache.kept.text(kept)
+            } else {
+                let is_new = !cache.kept.forget(number);
+                let size = if is_new { needed } else { whole };
+                let text = self.piece(number, size, &mut cache.packed)?;
+                cache.kept.put(number, text)
+            };
+            let found = text.get(place(at)..place(end));
+            out.extend_from_slice(found.ok_or_else(|| changed("a block is shorter"))?);
+            at = end;
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// The piece that holds the letter at `at`.
+    fn piece_at(&self, at: u64) -> usize {
+        let after = match &self.container {
+            Container::Plain => 1,
+            Container::Bgzip(blocks) => blocks.partition_point(|block| block.text <= at),
+            Container::Gzip(spans) => spans.partition_point(|span| span.text <= at),
+        };
+        after.saturating_sub(1)
+    }
+
+    /// The places in gzip where inflating starts.
+    pub fn spans(&self) -> &[Span] {
+        match &self.container {
+            Container::Gzip(spans) => spans,
+            _ => &[],
+        }
+    }
+
+    /// The span that holds the letter at `at`, and where its text begins.
+    pub fn span_at(&self, at: u64) -> (usize, u64) {
+        let number = self.piece_at(at);
+        (number, self.bounds(number).start)
+    }
+
+    /// Which text a piece holds.
+    fn bounds(&self, number: usize) -> Range<u64> {
+        let start = |number: usize| match &self.container {
+            Container::Plain => None,
+            Container::Bgzip(blocks) => blocks.get(number).map(|block| block.text),
+            Container::Gzip(spans) => spans.get(number).map(|span| span.text),
+        };
+        start(number).unwrap_or(self.size)..start(number + 1).unwrap_or(self.size)
+    }
+
+    /// Unpacks the first `size` bytes of a piece; all of it is checked.
+    fn piece(&self, number: usize, size: usize, packed: &mut Vec<u8>) -> Result<Vec<u8>, Trouble> {
+        let bounds = self.bounds(number);
+        let is_whole = as_u64(size) == bounds.end - bounds.start;
+        match &self.container {
+            Container::Plain => Ok(Vec::new()),
+            Container::Bgzip(blocks) => {
+                block::unpack(&self.disk, blocks, number, (size, is_whole), packed)
+            }
+            Container::Gzip(spans) => span::unpack(self, spans, number, (size, is_whole), packed),
+        }
+    }
+}
+
+/// The file is not the one that was indexed.
+pub fn changed(how: &str) -> Trouble {
+    Trouble::Damage(Fault::whole(format!(
+        "the file is not what its index says ({how}): it has changed since, or the index belongs \
+         to another file; make a new one (seqloom index --overwrite)"
+    )))
+}
+
+fn shorter(error: std::io::Error) -> Trouble {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => changed("it is shorter"),
+        _ => Trouble::Io(error),
+    }
+}
+
+/// Reads a range of the file itself into `out`, replacing what it held.
+pub fn packed_bytes(disk: &Disk, range: Range<u64>, out: &mut Vec<u8>) -> Result<(), Trouble> {
+    out.clear();
+    if range.start > range.end || range.end > disk.size() {
+        return Err(changed("it is shorter"));
+    }
+    room(
+        out,
+        usize::try_from(range.end - range.start).unwrap_or(usize::MAX),
+    )?;
+    disk.read(range.start, out).map_err(shorter)
+}
+
+/// How much text all blocks hold, at most.
+pub const MOST_TEXT: u64 = 1 << 62;
+
+/// Whether places rise, and stay below the ends.
+pub fn check_places(
+    places: impl Iterator<Item = (u64, u64)>,
+    ends: (u64, u64),
+) -> Result<(), Fault> {
+    let mut last = None;
+    for (at, text) in places {
+        let rises = last.is_none_or(|(before, said)| at > before && text >= said);
+        if !rises || at >= ends.0 || text > ends.1 {
+            return Err(Fault::whole(format!(
+                "places in the compressed file do not rise, or lead beyond its end (byte {at})"
+            )));
+        }
+        last = Some((at, text));
+    }
+    Ok(())
+}
+
+/// A place in bits as one in bytes, and the rest.
+pub fn split_bits(bit: u64) -> (u64, u32) {
+    (bit / 8, u32::try_from(bit % 8).unwrap_or(0))
+}
+
+/// The size of a slice as a number of 64 bits.
+pub fn size_of(bytes: &[u8]) -> u64 {
+    as_u64(bytes.len())
+}

@@ -1,0 +1,231 @@
+//! Places in gzip where inflating starts again.
+//!
+//! A block's first bit may stand anywhere in a byte, and what it refers to
+//! stands up to 32 KiB before it. The decoder knows neither; it is given a
+//! stream that begins with blocks of our own: a stored one that holds the text
+//! before, and empty ones of 10 bits each (and, for an odd place, one of 35)
+//! that end at the right bit.
+
+use sirocco::deflate::Level;
+use sirocco::inflate::{Decoder, Error};
+use sirocco::{Format, compress, decompress};
+
+use super::{Seekable, changed, packed_bytes, split_bits};
+use crate::Trouble;
+use crate::checksum::sum;
+use crate::disk::room;
+use crate::walk::WINDOW;
+use seqloom_core::number::as_u64;
+
+/// The text of an odd bit's block is repeated from so far before.
+const REPEATED: usize = 3;
+
+/// A place where inflating starts, and what is kept of the text from there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The first bit of a block.
+    pub bit: u64,
+    /// Where in the text it begins.
+    pub text: u64,
+    /// Where in the index the text before it is kept.
+    pub window: u64,
+    /// How many bytes that takes.
+    pub window_size: u32,
+    /// Their checksum.
+    pub window_sum: u32,
+    /// The checksum of the text up to the next place.
+    pub sum: u32,
+}
+
+/// Packs the text before a span.
+pub fn encode(window: &[u8]) -> Vec<u8> {
+    compress(Format::Deflate, Level::DEFAULT, window)
+}
+
+/// Unpacks the first `size` bytes of a span; as a whole it must be the text that
+/// was indexed.
+pub(super) fn unpack(
+    text: &Seekable,
+    spans: &[Span],
+    number: usize,
+    (size, is_whole): (usize, bool),
+    packed: &mut Vec<u8>,
+) -> Result<Vec<u8>, Trouble> {
+    let span = spans.get(number).copied().unwrap_or_default();
+    let (start, odd) = split_bits(span.bit);
+    let next = spans
+        .get(number + 1)
+        .map_or(u64::MAX, |next| next.bit / 8 + 1);
+    packed_bytes(&text.disk, start..next.min(text.disk.size()), packed)?;
+    let window = window(text, &span)?;
+    let lead = Lead::new(&window, odd);
+    let mut out = Vec::new();
+    room(&mut out, size.saturating_add(lead.text))?;
+    if let Some(first) = packed.first_mut() {
+        *first = *first & (0xFF << odd) | lead.last;
+    }
+    inflate(&lead.bytes, packed, &mut out)?;
+    out.drain(..lead.text);
+    if !is_whole || sum(&out) == span.sum {
+        return Ok(out);
+    }
+    Err(changed("its text differs"))
+}
+
+/// The text before a span: 32 KiB, unless it is the beginning.
+pub(super) fn window(text: &Seekable, span: &Span) -> Result<Vec<u8>, Trouble> {
+    if span.window_size == 0 {
+        return Ok(Vec::new());
+    }
+    let mut packed = Vec::new();
+    let end = span.window.checked_add(u64::from(span.window_size));
+    if end.is_none_or(|end| end > text.image.size()) {
+        return Err(damaged());
+    }
+    room(&mut packed, span.window_size as usize)?;
+    text.image.read(span.window, &mut packed)?;
+    if sum(&packed) != span.window_sum {
+        return Err(damaged());
+    }
+    decompress(Format::Deflate, &packed, WINDOW).map_err(|_| damaged())
+}
+
+fn damaged() -> Trouble {
+    changed("the index is damaged")
+}
+
+/// Our own blocks.
+#[derive(Default)]
+pub(super) struct Lead {
+    pub(super) bytes: Vec<u8>,
+    /// The bits that stand before the span's in its first byte.
+    pub(super) last: u8,
+    /// How much text they make.
+    pub(super) text: usize,
+}
+
+impl Lead {
+    pub(super) fn new(window: &[u8], odd: u32) -> Self {
+        if window.is_empty() && odd == 0 {
+            return Self::default();
+        }
+        let mut before = vec![0; WINDOW - window.len().min(WINDOW)];
+        before.extend_from_slice(window);
+        let repeated = if odd % 2 == 1 { REPEATED } else { 0 };
+        // The block of 35 bits repeats the last letters, which are put in front.
+        before.rotate_right(repeated);
+        let mut bits = Bits::default();
+        bits.store(&before);
+        if repeated > 0 {
+            bits.repeat();
+        }
+        while bits.count != odd {
+            bits.put(0b010, 3);
+            bits.put(0, 7);
+        }
+        Self {
+            bytes: bits.bytes,
+            last: bits.last,
+            text: WINDOW + repeated,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    last: u8,
+    count: u32,
+}
+
+impl Bits {
+    /// Puts bits behind the others, the lowest first.
+    fn put(&mut self, value: u32, count: u32) {
+        for place in 0..count {
+            self.last |= u8::from(value >> place & 1 == 1) << self.count;
+            self.count += 1;
+            if self.count == 8 {
+                self.align();
+            }
+        }
+    }
+
+    fn align(&mut self) {
+        if self.count > 0 {
+            self.bytes.push(std::mem::take(&mut self.last));
+        }
+        self.count = 0;
+    }
+
+    /// A stored block of 32 KiB.
+    fn store(&mut self, text: &[u8]) {
+        self.put(0, 3);
+        self.align();
+        self.put(0x8000, 16);
+        self.put(0x7FFF, 16);
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// A block of fixed codes that repeats 3 letters from 32 KiB before: length
+    /// symbol 257, distance symbol 29 with 13 more bits, end.
+    fn repeat(&mut self) {
+        self.put(0b010, 3);
+        self.put(0b100_0000, 7);
+        self.put(0b10111, 5);
+        self.put(0x1FFF, 13);
+        self.put(0, 7);
+    }
+}
+
+/// Inflates our own blocks and what follows, until `out` is full.
+fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
+    let mut decoder = Box::new(Decoder::new(Format::Deflate));
+    let mut done = 0;
+    if !head.is_empty() {
+        let progress = decoder.decompress(head, out, false).map_err(differs)?;
+        done = progress.output.len();
+    }
+    let (size, mut rest) = (out.len(), packed);
+    let mut is_member = false;
+    loop {
+        let target = if is_member {
+            &mut out[done..]
+        } else {
+            &mut *out
+        };
+        let progress = match decoder.decompress(rest, target, false) {
+            Ok(progress) => progress,
+            Err(Error::BufferFull) if done == size => return Ok(()),
+            Err(error) => return Err(differs(error)),
+        };
+        let (used, count, is_done) = (progress.consumed, progress.output.len(), progress.done);
+        done += count;
+        rest = &rest[used..];
+        if done >= size {
+            return Ok(());
+        }
+        if !is_done {
+            return Err(changed("it is shorter"));
+        }
+        // Behind the first member, whose checksum is not ours to check, others may begin.
+        rest = if is_member {
+            rest
+        } else {
+            rest.get(8..).unwrap_or_default()
+        };
+        if rest.is_empty() {
+            return Err(changed("it is shorter"));
+        }
+        is_member = true;
+        *decoder = Decoder::new(Format::Gzip);
+    }
+}
+
+pub(super) fn differs(_: Error) -> Trouble {
+    changed("what follows is no deflate data")
+}
+
+/// The number of bytes that an encoded window takes.
+pub fn window_size(packed: &[u8]) -> u32 {
+    u32::try_from(as_u64(packed.len())).unwrap_or(u32::MAX)
+}

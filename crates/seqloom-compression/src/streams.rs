@@ -1,0 +1,245 @@
+//! Files of packed streams, one after the other: what gzip, bzip2, zstd and xz
+//! have in common.
+//!
+//! ```text
+//! stream  stream  ...  zeros    tapes and object stores fill up with zeros
+//! ```
+//!
+//! Anything else behind a stream is an error, and so is an end within one.
+
+use seqloom_core::error::Fault;
+
+use super::piece::Piece;
+use seqloom_core::number::as_u64;
+
+/// Unpacks one stream after the other.
+pub(super) trait Codec: Send + Sync {
+    /// What the container is called.
+    const NAME: &'static str;
+    /// What it calls one of its streams.
+    const PART: &'static str = "stream";
+    /// Zeros between two streams come in multiples of this; 0: nothing follows zeros.
+    const PADDING: u64 = 0;
+
+    /// Whether a stream can begin with this byte.
+    fn begins(byte: u8) -> bool;
+
+    /// Gets ready for a stream.
+    fn begin(&mut self, piece: &Piece) -> Result<(), String>;
+
+    /// Unpacks into the piece until the input is used up, the piece is full or
+    /// the stream ends.
+    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken>;
+
+    /// Goes on in another piece: takes along what later text is copied from.
+    fn turn(&mut self, _: &Piece, fresh: &mut Piece) {
+        fresh.clear();
+    }
+
+    /// The file ended, and all was right.
+    fn finish(&mut self) {}
+}
+
+/// What one step did.
+pub(super) struct Step {
+    /// How much of the input was used.
+    pub(super) used: usize,
+    pub(super) then: Then,
+}
+
+/// Why a step stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// More input is needed.
+    Hungry,
+    /// The piece is full.
+    Full,
+    /// The stream, or all of the file, is complete.
+    Done,
+}
+
+/// A stream that cannot be unpacked any further.
+pub(super) struct Broken {
+    /// How much of the input was right.
+    pub(super) used: usize,
+    pub(super) why: Why,
+}
+
+/// Why a stream cannot be unpacked.
+pub(super) enum Why {
+    /// It is damaged; more may be known.
+    Damaged(Option<String>),
+    /// It would need more memory than it gets.
+    TooLarge(String),
+}
+
+/// Unpacks a whole file, whose bytes come in any pieces.
+pub(super) trait Unpack: Send + Sync {
+    /// Unpacks until the input is used up, the piece is full or the file ends.
+    /// `at_end` says that nothing follows this input.
+    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut Piece) -> Result<Step, Fault>;
+
+    /// Goes on in another piece.
+    fn turn(&mut self, full: &Piece, fresh: &mut Piece);
+}
+
+/// A file of streams.
+pub(super) struct Streams<C> {
+    codec: C,
+    stage: Stage,
+    /// How many bytes of the file were used.
+    used: u64,
+    /// Where the current stream began, or the zeros behind it.
+    begun: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A stream begins, or the file ends.
+    Border,
+    Within,
+    Padding,
+}
+
+impl<C: Codec> Streams<C> {
+    pub(super) fn new(codec: C) -> Self {
+        Self {
+            codec,
+            stage: Stage::Border,
+            used: 0,
+            begun: 0,
+        }
+    }
+
+    /// Decides by its first byte what stands at a border.
+    fn cross(&mut self, first: u8, piece: &Piece) -> Result<(), Fault> {
+        let is_first = self.used == 0;
+        self.begun = self.used;
+        self.stage = match first {
+            _ if C::begins(first) => Stage::Within,
+            0 if !is_first => Stage::Padding,
+            _ => return Err(garbage::<C>(self.used)),
+        };
+        if self.stage == Stage::Within {
+            self.codec.begin(piece).map_err(|why| self.damage(&why))?;
+        }
+        Ok(())
+    }
+
+    /// Counts zeros; says how many.
+    fn skip(&mut self, packed: &[u8]) -> Result<usize, Fault> {
+        let Some(zeros) = packed.iter().position(|byte| *byte != 0) else {
+            return Ok(packed.len());
+        };
+        let other = self.used + as_u64(zeros);
+        if C::PADDING == 0 || !(other - self.begun).is_multiple_of(C::PADDING) {
+            return Err(garbage::<C>(other));
+        }
+        self.stage = Stage::Border;
+        Ok(zeros)
+    }
+
+    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Fault> {
+        let step = self.codec.step(packed, piece);
+        let step = step.map_err(|broken| self.blame(&broken))?;
+        if step.then == Then::Done {
+            self.stage = Stage::Border;
+        }
+        Ok(step)
+    }
+
+    /// What to say at the end of the file.
+    fn finish(&self) -> Result<(), Fault> {
+        let is_padded = self.stage == Stage::Padding && C::PADDING != 0;
+        let is_odd = is_padded && !(self.used - self.begun).is_multiple_of(C::PADDING);
+        match self.stage {
+            Stage::Within => Err(self.cut()),
+            _ if is_odd => Err(garbage::<C>(self.begun)),
+            _ => Ok(()),
+        }
+    }
+
+    fn blame(&self, broken: &Broken) -> Fault {
+        let at = self.used + as_u64(broken.used);
+        let (what, why) = match &broken.why {
+            Why::TooLarge(why) => ("cannot be unpacked", Some(why)),
+            Why::Damaged(_) if self.begun > 0 && at < self.begun + 4 => {
+                return garbage::<C>(self.begun);
+            }
+            Why::Damaged(why) => ("is damaged", why.as_ref()),
+        };
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Fault::compressed(
+            at,
+            format!(
+                "the {} data {what} near byte {at} of the file{why}",
+                C::NAME
+            ),
+        )
+    }
+
+    fn damage(&self, why: &str) -> Fault {
+        Fault::compressed(
+            self.used,
+            format!("the {} data cannot be unpacked: {why}", C::NAME),
+        )
+    }
+
+    fn cut(&self) -> Fault {
+        let (name, end, part) = (C::NAME, self.used, C::PART);
+        Fault::compressed(
+            end,
+            format!("the {name} data is cut: the file ends at byte {end}, inside a {part}"),
+        )
+    }
+}
+
+fn garbage<C: Codec>(at: u64) -> Fault {
+    let message = format!(
+        "the {} data ends at byte {at}, and something else follows",
+        C::NAME
+    );
+    Fault::compressed(at, message)
+}
+
+impl<C: Codec> Unpack for Streams<C> {
+    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut Piece) -> Result<Step, Fault> {
+        let mut rest = packed;
+        let then = loop {
+            let step = match (self.stage, rest) {
+                (Stage::Within, _) => self.step(rest, piece)?,
+                (_, []) => Step::hungry(0),
+                (Stage::Padding, _) => Step::hungry(self.skip(rest)?),
+                (Stage::Border, [first, ..]) => {
+                    self.cross(*first, piece)?;
+                    continue;
+                }
+            };
+            self.used += as_u64(step.used);
+            rest = &rest[step.used..];
+            match step.then {
+                Then::Full => break Then::Full,
+                Then::Hungry if rest.is_empty() && at_end => {
+                    self.finish()?;
+                    self.codec.finish();
+                    break Then::Done;
+                }
+                Then::Hungry if rest.is_empty() => break Then::Hungry,
+                Then::Hungry | Then::Done => {}
+            }
+        };
+        let used = packed.len() - rest.len();
+        Ok(Step { used, then })
+    }
+
+    fn turn(&mut self, full: &Piece, fresh: &mut Piece) {
+        self.codec.turn(full, fresh);
+    }
+}
+
+impl Step {
+    fn hungry(used: usize) -> Self {
+        let then = Then::Hungry;
+        Self { used, then }
+    }
+}

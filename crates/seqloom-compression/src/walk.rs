@@ -1,0 +1,284 @@
+//! Inflate that knows where its blocks begin.
+//!
+//! A decoder can start again at a block's first bit, given the 32 KiB of text
+//! before it. Decoders that are made for speed do not say where that is; this
+//! one does, and is used once, to build an index. Whatever it gets wrong the
+//! member's checksum tells.
+
+mod bits;
+mod codes;
+
+use seqloom_core::error::Fault;
+
+use self::bits::Bits;
+use self::codes::Code;
+pub(crate) use self::codes::{DISTANCES, LENGTHS};
+use crate::Trouble;
+use crate::input::Input;
+use seqloom_core::number::as_u64;
+
+/// How far back a match reaches.
+pub(crate) const WINDOW: usize = 32 << 10;
+/// How much text is kept together before it is handed over.
+const PIECE: usize = 1 << 20;
+const LONGEST_MATCH: usize = 258;
+/// The order in which a header gives the lengths of its own code.
+pub(crate) const ORDER: [usize; 19] = [
+    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
+];
+
+/// A place where inflating can start.
+pub struct Border<'a> {
+    /// The first bit of a block, counted from the beginning of the file.
+    pub bit: u64,
+    /// How much text stands before it.
+    pub text: u64,
+    /// The end of that text: what matches refer to.
+    pub window: &'a [u8],
+}
+
+/// Who is told what the walk meets.
+pub trait Visitor {
+    /// Whether a border behind so much text is of use.
+    fn wants(&self, text: u64) -> bool;
+    /// A block begins; all text before it was told.
+    fn border(&mut self, border: &Border<'_>) -> Result<(), Trouble>;
+    /// The next text.
+    fn text(&mut self, text: &[u8]) -> Result<(), Trouble>;
+}
+
+/// Walks through all members of a gzip file.
+pub fn walk(input: Input, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+    let mut walk = Walk {
+        bits: Bits::new(input),
+        out: Vec::with_capacity(WINDOW + 2 * PIECE),
+        told: 0,
+        dropped: 0,
+        member: 0,
+        sum: crc32fast::Hasher::new(),
+    };
+    while walk.member(visitor)? {}
+    Ok(())
+}
+
+struct Walk {
+    bits: Bits,
+    /// Text: what was told and may still be referred to, and what was not told.
+    out: Vec<u8>,
+    /// How much of `out` was told.
+    told: usize,
+    /// How much text came before `out`.
+    dropped: u64,
+    /// Where in the text this member begins.
+    member: u64,
+    sum: crc32fast::Hasher,
+}
+
+impl Walk {
+    /// Walks through one member; says whether there was one.
+    fn member(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
+        if !self.header()? {
+            return Ok(false);
+        }
+        self.member = self.text();
+        self.sum.reset();
+        while self.block(visitor)? {}
+        self.tell(visitor)?;
+        self.bits.align();
+        let sum = self.bits.number(32)?;
+        let size = self.bits.number(32)?;
+        let wanted = u64::from(self.sum.clone().finalize());
+        if sum != wanted || size != (self.text() - self.member) & 0xFFFF_FFFF {
+            return Err(self.damage("checksum or length do not match"));
+        }
+        Ok(true)
+    }
+
+    /// How much text there was.
+    fn text(&self) -> u64 {
+        self.dropped + as_u64(self.out.len())
+    }
+
+    /// Reads a gzip header (RFC 1952); zeros may stand in its place, to the end.
+    fn header(&mut self) -> Result<bool, Trouble> {
+        if self.bits.at_end()? {
+            return Ok(false);
+        }
+        let (first, second) = (self.bits.number(8)?, self.bits.number(8)?);
+        if (first, second) == (0, 0) {
+            return self.bits.rest_is_zero().map(|()| false);
+        }
+        if (first, second, self.bits.number(8)?) != (0x1F, 0x8B, 8) {
+            return Err(self.damage("no member begins there"));
+        }
+        let flags = self.bits.number(8)?;
+        self.bits.number(48)?;
+        if flags & 4 != 0 {
+            let size = self.bits.number(16)?;
+            (0..size).try_for_each(|_| self.bits.number(8).map(drop))?;
+        }
+        for flag in [8, 16] {
+            while flags & flag != 0 && self.bits.number(8)? != 0 {}
+        }
+        if flags & 2 != 0 {
+            self.bits.number(16)?;
+        }
+        Ok(true)
+    }
+
+    /// Unpacks a block; says whether another follows.
+    fn block(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
+        self.announce(visitor)?;
+        let is_last = self.bits.number(1)? == 1;
+        match self.bits.number(2)? {
+            0 => self.stored(visitor)?,
+            1 => self.symbols(&Code::fixed_lengths(), &Code::fixed_distances(), visitor)?,
+            2 => {
+                let (lengths, distances) = self.codes()?;
+                self.symbols(&lengths, &distances, visitor)?;
+            }
+            _ => return Err(self.damage("a block of no known kind")),
+        }
+        Ok(!is_last)
+    }
+
+    fn announce(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+        if !visitor.wants(self.text()) {
+            return Ok(());
+        }
+        self.tell(visitor)?;
+        let here = usize::try_from(self.text() - self.member).unwrap_or(usize::MAX);
+        let window = &self.out[self.out.len() - here.min(WINDOW).min(self.out.len())..];
+        visitor.border(&Border {
+            bit: self.bits.place(),
+            text: self.text(),
+            window,
+        })
+    }
+
+    fn stored(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+        self.bits.align();
+        let (size, check) = (self.bits.number(16)?, self.bits.number(16)?);
+        if size != check ^ 0xFFFF {
+            return Err(self.damage("a stored block lies about its size"));
+        }
+        for _ in 0..size {
+            let byte = self.bits.number(8)?;
+            self.out.push(byte.to_le_bytes()[0]);
+        }
+        self.hand_over(visitor)
+    }
+
+    /// Reads the two codes of a block (RFC 1951, section 3.2.7).
+    fn codes(&mut self) -> Result<(Code, Code), Trouble> {
+        let lengths = self.bits.size(5)? + 257;
+        let distances = self.bits.size(5)? + 1;
+        let count = self.bits.size(4)? + 4;
+        let mut sizes = [0; 19];
+        for place in &ORDER[..count] {
+            sizes[*place] = self.bits.number(3)?.to_le_bytes()[0];
+        }
+        let code = Code::new(&sizes).ok_or_else(|| self.damage("an impossible code"))?;
+        let mut all = [0; 320];
+        self.sizes(&code, &mut all[..lengths + distances])?;
+        let (first, second) = all[..lengths + distances].split_at(lengths);
+        let both = Code::new(first).zip(Code::new(second));
+        both.ok_or_else(|| self.damage("an impossible code"))
+    }
+
+    fn sizes(&mut self, code: &Code, all: &mut [u8]) -> Result<(), Trouble> {
+        let mut at = 0;
+        while at < all.len() {
+            let symbol = self.bits.symbol(code)?;
+            let (value, count) = match symbol {
+                0..=15 => (symbol.to_le_bytes()[0], 1),
+                16 if at > 0 => (all[at - 1], 3 + self.bits.size(2)?),
+                17 => (0, 3 + self.bits.size(3)?),
+                18 => (0, 11 + self.bits.size(7)?),
+                _ => return Err(self.damage("an impossible code")),
+            };
+            let Some(run) = all.get_mut(at..at + count) else {
+                return Err(self.damage("an impossible code"));
+            };
+            run.fill(value);
+            at += count;
+        }
+        Ok(())
+    }
+
+    fn symbols(
+        &mut self,
+        lengths: &Code,
+        distances: &Code,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), Trouble> {
+        loop {
+            match self.bits.symbol(lengths)? {
+                symbol @ 0..=255 => self.out.push(symbol.to_le_bytes()[0]),
+                256 => return self.hand_over(visitor),
+                symbol => self.repeat(usize::from(symbol) - 257, distances)?,
+            }
+            if self.out.len() >= WINDOW + PIECE + self.told {
+                self.hand_over(visitor)?;
+            }
+        }
+    }
+
+    /// Copies what stood before.
+    fn repeat(&mut self, symbol: usize, distances: &Code) -> Result<(), Trouble> {
+        let length = self.extended(LENGTHS.get(symbol))?;
+        let symbol = self.bits.symbol(distances)?;
+        let distance = self.extended(DISTANCES.get(usize::from(symbol)))?;
+        let known = self.text() - self.member;
+        let start = self.out.len().checked_sub(distance);
+        let Some(start) = start.filter(|_| as_u64(distance) <= known) else {
+            return Err(self.damage("a match refers to before the beginning"));
+        };
+        if distance >= length {
+            self.out.extend_from_within(start..start + length);
+            return Ok(());
+        }
+        debug_assert!(length <= LONGEST_MATCH);
+        for place in start..start + length {
+            self.out.push(self.out[place]);
+        }
+        Ok(())
+    }
+
+    fn extended(&mut self, entry: Option<&(u16, u8)>) -> Result<usize, Trouble> {
+        let Some((base, extra)) = entry else {
+            return Err(self.damage("an impossible symbol"));
+        };
+        Ok(usize::from(*base) + self.bits.size(u32::from(*extra))?)
+    }
+
+    /// Tells the text, if there is enough of it.
+    fn hand_over(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+        if self.out.len() - self.told < PIECE {
+            return Ok(());
+        }
+        self.tell(visitor)
+    }
+
+    fn tell(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+        let text = &self.out[self.told..];
+        self.sum.update(text);
+        visitor.text(text)?;
+        let drop = self.out.len().saturating_sub(WINDOW);
+        self.out.drain(..drop);
+        self.dropped += as_u64(drop);
+        self.told = self.out.len();
+        Ok(())
+    }
+
+    fn damage(&self, why: &str) -> Trouble {
+        let at = self.bits.place() / 8;
+        Trouble::Damage(Fault::compressed(
+            at,
+            format!("the gzip data is damaged near byte {at} of the file: {why}"),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! How fast a file can be read at best: the floors under `make bench SUITE=fastx`.
+//!
+//! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON:
+//! reading in blocks, counting line ends in those blocks, unpacking in one
+//! thread, unpacking with as many threads as the reader would have, and that
+//! again from the places in gzip that the file's index knows, if it has one.
+
+#![expect(clippy::print_stdout, reason = "a program's output")]
+
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Instant;
+
+use seqloom_compression::input::Input;
+use seqloom_compression::{Options, Text, Trouble, unpack};
+use seqloom_index::text_by_index;
+
+const BLOCK: usize = 256 << 10;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [rounds, threads, path] = arguments.as_slice() else {
+        return Err("expected ROUNDS THREADS FILE".into());
+    };
+    let (rounds, threads, path) = (rounds.parse::<usize>()?, threads.parse()?, Path::new(path));
+    let mut all = Vec::new();
+    for _ in 0..rounds {
+        all.push(round(path, threads)?);
+    }
+    let column = |index: usize| all.iter().map(|row| row[index]).collect::<Vec<f64>>();
+    println!(
+        "{{\"read\": {:?}, \"lines\": {:?}, \"unpack\": {:?}, \"ahead\": {:?}, \"places\": {:?}}}",
+        column(0),
+        column(1),
+        column(2),
+        column(3),
+        column(4)
+    );
+    Ok(())
+}
+
+/// The seconds of reading, counting lines, unpacking, and unpacking with threads
+/// from the beginning and from places that are known.
+fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
+    Ok([
+        clock(|| blocks(path, |_| 0))?,
+        clock(|| blocks(path, count_lines))?,
+        clock(|| drain(path, 1))?,
+        clock(|| drain(path, threads))?,
+        clock(|| drain_places(path, threads))?,
+    ])
+}
+
+fn clock<T>(work: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
+    let start = Instant::now();
+    std::hint::black_box(work()?);
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn blocks(path: &Path, look: impl Fn(&[u8]) -> usize) -> Result<usize, Box<dyn Error>> {
+    let (mut file, mut block, mut found) = (File::open(path)?, vec![0; BLOCK], 0);
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(found),
+            count => found += look(&block[..count]),
+        }
+    }
+}
+
+fn count_lines(block: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', block).count()
+}
+
+fn drain(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
+    let (_, mut text) = unpack(Input::open(path)?, &options(threads)).map_err(explain)?;
+    count(&mut *text)
+}
+
+fn drain_places(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
+    text_by_index(path, &options(threads)).map_or(Ok(0), |mut text| count(&mut *text))
+}
+
+fn options(threads: usize) -> Options {
+    Options {
+        threads,
+        ..Options::default()
+    }
+}
+
+fn count(text: &mut dyn Text) -> Result<usize, Box<dyn Error>> {
+    let mut size = 0;
+    loop {
+        let count = text.fill().map_err(explain)?.len();
+        if count == 0 {
+            return Ok(size);
+        }
+        size += count;
+        text.consume(count);
+    }
+}
+
+fn explain(trouble: Trouble) -> Box<dyn Error> {
+    match trouble {
+        Trouble::Io(error) => error.into(),
+        Trouble::Damage(fault) => fault.to_string().into(),
+    }
+}

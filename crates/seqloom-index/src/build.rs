@@ -1,0 +1,194 @@
+//! Looking through a file once, to know where its records are.
+
+mod gzip;
+mod judge;
+mod segments;
+
+use std::io::{self, BufWriter, Cursor, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+
+use self::gzip::look_through_gzip;
+use self::segments::look_through;
+use super::part::Part;
+use super::row::Row;
+use super::stamp::{chunks, stamp};
+use super::translate;
+use super::write::{Whole, Writer};
+use seqloom_compression::disk::Disk;
+use seqloom_compression::image::Image;
+use seqloom_compression::seekable::{Container, Seekable, blocks};
+use seqloom_compression::{Compression, Trouble};
+use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::reader::Reader;
+
+/// How an index is made.
+#[derive(Clone, Debug, Default)]
+pub struct Building {
+    /// How many threads of the current pool may take part.
+    pub threads: usize,
+    /// How many bytes of text were looked through so far.
+    pub progress: Arc<AtomicU64>,
+    /// Set by whoever wants the index no more.
+    pub stopped: Arc<AtomicBool>,
+}
+
+impl Building {
+    fn advance(&self, bytes: u64) -> io::Result<()> {
+        self.progress.fetch_add(bytes, Ordering::Relaxed);
+        self.go_on()
+    }
+
+    /// An error once nobody wants the index.
+    pub(super) fn go_on(&self) -> io::Result<()> {
+        if !self.is_stopped() {
+            return Ok(());
+        }
+        Err(io::Error::other("was not indexed: that was stopped"))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// Makes the index of a file and writes it to `side`: whole, or not at all.
+pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
+    let io = |error: io::Error| Error::io(side, &error);
+    let part = Part::create(side).map_err(io)?;
+    let out = BufWriter::with_capacity(1 << 20, part.file().map_err(io)?);
+    drop(put_together(path, out, building)?);
+    part.commit(side).map_err(io)
+}
+
+/// Makes the index of a file in memory.
+pub fn build_in_memory(path: &Path, building: &Building) -> Result<Vec<u8>> {
+    put_together(path, Cursor::new(Vec::new()), building).map(Cursor::into_inner)
+}
+
+fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building) -> Result<W> {
+    let (format, compression) = kind(path)?;
+    let trouble = |trouble| translate(path, trouble);
+    let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
+    let io = |error: io::Error| trouble(Trouble::Io(error));
+    let chunks = chunks(&disk, building).map_err(io)?;
+    let source = stamp(&disk, &chunks);
+    let mut rows = Rows {
+        writer: Writer::new(out, true).map_err(io)?,
+    };
+    let found = match compression {
+        Compression::Gzip => look_through_gzip(path, format, &mut rows, building),
+        _ => text_of(disk, compression)
+            .and_then(|text| look_through(text, format, &mut rows, building)),
+    };
+    let found = found.map_err(|found| {
+        if building.is_stopped() {
+            translate(path, found)
+        } else {
+            accuse(path, found)
+        }
+    })?;
+    check_unchanged(path, &source)?;
+    let whole = Whole {
+        format,
+        compression,
+        source,
+        text: found.text,
+        container: found.container,
+        windows: found.windows,
+        chunks,
+    };
+    rows.writer.finish(whole).map_err(io)
+}
+
+/// What a look through a file finds besides rows.
+struct Found {
+    text: u64,
+    container: Container,
+    windows: Vec<Vec<u8>>,
+}
+
+/// Takes rows, and the hashes of their ids.
+trait Take {
+    fn take(&mut self, row: Row, name: u64) -> io::Result<()>;
+}
+
+struct Rows<W> {
+    writer: Writer<W>,
+}
+
+impl<W: Write + Seek> Take for Rows<W> {
+    fn take(&mut self, row: Row, name: u64) -> io::Result<()> {
+        self.writer.put(row, name)
+    }
+}
+
+/// What a file holds; one that cannot be read at any place is an error.
+fn kind(path: &Path) -> Result<(Format, Compression)> {
+    Disk::open(path).map_err(|error| Error::io(path, &error))?;
+    let reader = Reader::open(path, &Options::default())?;
+    match reader.compression() {
+        Compression::None | Compression::Gzip | Compression::Bgzip => {
+            Ok((reader.format(), reader.compression()))
+        }
+        other => Err(Error::format(
+            path,
+            Fault::whole(format!(
+                "{other} can be read from its beginning only: for random access convert it to \
+                 bgzip (seqloom convert)"
+            )),
+        )),
+    }
+}
+
+/// The text of a plain or bgzip file.
+pub(super) fn text_of(
+    disk: Disk,
+    compression: Compression,
+) -> std::result::Result<Seekable, Trouble> {
+    let (container, size) = match compression {
+        Compression::Bgzip => {
+            let (blocks, size) = blocks(&disk)?;
+            (Container::Bgzip(blocks), size)
+        }
+        _ => (Container::Plain, disk.size()),
+    };
+    let image = Image::Memory(Arc::new(Vec::new()));
+    Ok(Seekable {
+        disk,
+        container,
+        size,
+        image,
+    })
+}
+
+/// The error of a file that could not be looked through: what reading it from
+/// its beginning says, which knows record and line.
+fn accuse(path: &Path, found: Trouble) -> Error {
+    let mut reader = match Reader::open(path, &Options::default()) {
+        Ok(reader) => reader,
+        Err(error) => return error,
+    };
+    loop {
+        match reader.read(1 << 16, 1 << 24) {
+            Ok(Some(_)) => {}
+            Ok(None) => return translate(path, found),
+            Err(error) => return error,
+        }
+    }
+}
+
+fn check_unchanged(path: &Path, before: &super::head::Stamp) -> Result<()> {
+    let now = Disk::open(path).map_err(|error| Error::io(path, &error))?;
+    if (now.size(), now.changed()) == (before.size, before.changed) {
+        return Ok(());
+    }
+    Err(Error::format(
+        path,
+        Fault::whole("the file was changed while it was being indexed; try again"),
+    ))
+}

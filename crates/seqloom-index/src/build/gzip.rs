@@ -1,0 +1,106 @@
+//! Ordinary gzip: looked through from its beginning, once.
+
+use std::path::Path;
+
+use super::judge::Judge;
+use super::{Building, Found, Take};
+use seqloom_compression::Trouble;
+use seqloom_compression::checksum::low;
+use seqloom_compression::input::Input;
+use seqloom_compression::seekable::{Container, Span, encode};
+use seqloom_compression::walk::{Border, Visitor, walk};
+use seqloom_core::number::as_u64;
+use seqloom_sequences::options::Format;
+use xxhash_rust::xxh3::Xxh3;
+
+/// How much text lies between two places where inflating starts, at least.
+const SPAN: u64 = 256 << 10;
+/// How many such places there are, at most, unless blocks are very long.
+const PLACES: u64 = 8192;
+/// Text is hardly ever packed better than this.
+const RATIO: u64 = 4;
+
+/// Looks through a gzip file.
+pub(super) fn look_through_gzip(
+    path: &Path,
+    format: Format,
+    rows: &mut impl Take,
+    building: &Building,
+) -> Result<Found, Trouble> {
+    let size = std::fs::metadata(path)?.len();
+    let mut look = Look {
+        judge: Judge::new(format, 0),
+        rows,
+        building,
+        span: SPAN.max(size.saturating_mul(RATIO) / PLACES),
+        text: 0,
+        sum: Box::default(),
+        spans: Vec::new(),
+        windows: Vec::new(),
+    };
+    walk(Input::open(path)?, &mut look)?;
+    look.judge.finish(true)?;
+    look.judge.deliver(look.rows)?;
+    look.end_span();
+    Ok(Found {
+        text: look.text,
+        container: Container::Gzip(look.spans),
+        windows: look.windows,
+    })
+}
+
+struct Look<'a, T> {
+    judge: Judge,
+    rows: &'a mut T,
+    building: &'a Building,
+    /// How much text a span has, at least.
+    span: u64,
+    /// How much text there was.
+    text: u64,
+    /// The checksum of the current span.
+    sum: Box<Xxh3>,
+    spans: Vec<Span>,
+    windows: Vec<Vec<u8>>,
+}
+
+impl<T> Look<'_, T> {
+    fn end_span(&mut self) {
+        if let Some(last) = self.spans.last_mut() {
+            last.sum = low(self.sum.digest());
+        }
+        self.sum.reset();
+    }
+}
+
+impl<T: Take> Visitor for Look<'_, T> {
+    fn wants(&self, text: u64) -> bool {
+        self.spans
+            .last()
+            .is_none_or(|last| text >= last.text + self.span)
+    }
+
+    fn border(&mut self, border: &Border<'_>) -> Result<(), Trouble> {
+        self.end_span();
+        let is_first = self.spans.is_empty();
+        self.spans.push(Span {
+            bit: border.bit,
+            text: border.text,
+            ..Span::default()
+        });
+        let window = if is_first || border.window.is_empty() {
+            Vec::new()
+        } else {
+            encode(border.window)
+        };
+        self.windows.push(window);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
+        self.sum.update(text);
+        self.text += as_u64(text.len());
+        self.building.advance(as_u64(text.len()))?;
+        self.judge.feed(text, u64::MAX)?;
+        self.judge.deliver(self.rows)
+    }
+}

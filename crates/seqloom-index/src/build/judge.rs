@@ -1,0 +1,118 @@
+//! The parser beside the scan: what one finds the other must find too.
+
+use seqloom_core::error::Fault;
+
+use super::Take;
+use crate::row::{Row, id_of};
+use crate::scan::Scan;
+use seqloom_compression::Trouble;
+use seqloom_compression::checksum::hash;
+use seqloom_core::number::as_u64;
+use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::parser::Parser;
+use seqloom_sequences::sink::{Place, Sink};
+
+/// Scans and parses the same text.
+pub(super) struct Judge {
+    scan: Scan,
+    parser: Parser,
+    notes: Notes,
+}
+
+/// What the parser found.
+#[derive(Default)]
+struct Notes {
+    name: u64,
+    length: u64,
+    /// Hash of the id and length of each whole record.
+    records: Vec<(u64, u64)>,
+}
+
+impl Sink for Notes {
+    fn begin(&mut self, header: &[u8]) {
+        self.name = hash(id_of(header));
+        self.length = 0;
+    }
+
+    #[inline]
+    fn letters(&mut self, letters: &[u8], _: Place) {
+        self.length += as_u64(letters.len());
+    }
+
+    fn end(&mut self) {
+        self.records.push((self.name, self.length));
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+impl Judge {
+    /// Judges text whose first byte stands at `at`, where a record begins.
+    pub(super) fn new(format: Format, at: u64) -> Self {
+        Self {
+            scan: Scan::new(format, at),
+            parser: Parser::new(format, &Options::default()),
+            notes: Notes::default(),
+        }
+    }
+
+    /// Takes the next piece, but no record that begins at `stop` or behind;
+    /// says how much was used.
+    pub(super) fn feed(&mut self, piece: &[u8], stop: u64) -> Result<usize, Trouble> {
+        let used = self.scan.feed(piece, stop);
+        let parsed = self.parser.feed(&piece[..used], &mut self.notes);
+        match parsed.map_err(Trouble::Damage)? {
+            parsed if parsed == used => Ok(used),
+            _ => Err(disagreement()),
+        }
+    }
+
+    /// Says that no text follows.
+    pub(super) fn finish(&mut self, is_all: bool) -> Result<(), Trouble> {
+        self.scan.finish();
+        let is_nothing = self.scan.rows.is_empty() && self.notes.records.is_empty() && !is_all;
+        if !is_nothing {
+            self.parser
+                .finish(&mut self.notes)
+                .map_err(Trouble::Damage)?;
+        }
+        if self.scan.rows.len() == self.notes.records.len() {
+            return Ok(());
+        }
+        Err(disagreement())
+    }
+
+    /// Where the next record begins.
+    pub(super) fn at(&self) -> u64 {
+        self.scan.at()
+    }
+
+    /// Hands over the records that both know.
+    pub(super) fn deliver(&mut self, take: &mut impl Take) -> Result<(), Trouble> {
+        let count = self.scan.rows.len().min(self.notes.records.len());
+        let records = self.notes.records.drain(..count);
+        for (row, (name, length)) in self.scan.rows.drain(..count).zip(records) {
+            if row.length != length {
+                return Err(disagreement());
+            }
+            take.take(row, name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows that are kept until those before them are known to be right.
+impl Take for Vec<(Row, u64)> {
+    fn take(&mut self, row: Row, name: u64) -> std::io::Result<()> {
+        self.push((row, name));
+        Ok(())
+    }
+}
+
+pub(super) fn disagreement() -> Trouble {
+    Trouble::Damage(Fault::whole(
+        "its records could not be told apart for an index: please report it",
+    ))
+}

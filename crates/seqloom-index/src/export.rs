@@ -1,0 +1,92 @@
+//! A `.fai` file of an index, for other programs.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+
+use super::fai::{FaiRow, write_row};
+use super::fetch::Cache;
+use super::open::Index;
+use super::row::{Row, id_of};
+use seqloom_compression::checksum::hash;
+use seqloom_sequences::options::Format;
+
+impl Index {
+    /// The lines of a `.fai` file for a range of records, one after the other.
+    /// Ids must differ, from those in `names` too, and lines be alike.
+    pub fn fai(&self, range: Range<u64>, names: &mut HashSet<u64>) -> Result<Vec<u8>> {
+        let mut cache = self.borrow();
+        let mut lines = Vec::new();
+        for number in range.start..range.end.min(self.len()) {
+            let row = self.row(number, &mut cache)?;
+            let line = self.line(&row, &mut cache)?;
+            let line = line.ok_or_else(|| self.objection(number, "has lines of unequal length"))?;
+            if !names.insert(hash(&line.name)) {
+                return Err(self.objection(number, "has an id that stands before"));
+            }
+            lines.extend(write_row(&line));
+        }
+        self.give_back(cache);
+        Ok(lines)
+    }
+
+    fn objection(&self, number: u64, what: &str) -> Error {
+        let message = format!("record {number} {what}, which a .fai file cannot say");
+        Error::format(&self.path, Fault::whole(message))
+    }
+
+    fn line(&self, row: &Row, cache: &mut Cache) -> Result<Option<FaiRow>> {
+        let header = self
+            .header(row, cache)
+            .map_err(|trouble| self.error(trouble))?;
+        if row.length > 0 && row.line_letters == 0 {
+            return Ok(None);
+        }
+        let mut line = FaiRow {
+            name: id_of(&header).to_vec(),
+            length: row.length,
+            letters: row.begin + u64::from(row.header),
+            line_letters: row.line_letters.into(),
+            line_bytes: row.line_bytes.into(),
+            qualities: None,
+        };
+        if self.format() == Format::Fastq {
+            line.qualities = self.qualities(row, cache)?;
+            return Ok(line.qualities.is_some().then_some(line));
+        }
+        Ok(Some(line))
+    }
+
+    /// Where a record's qualities begin, if they are laid out like its letters.
+    fn qualities(&self, row: &Row, cache: &mut Cache) -> Result<Option<u64>> {
+        let mut record = Vec::new();
+        let read = self.text.read(
+            row.begin..row.begin + row.size,
+            &mut record,
+            &mut cache.text,
+        );
+        read.map_err(|trouble| self.error(trouble))?;
+        let last = row.length.checked_sub(1).and_then(|last| row.place(last));
+        let letters = last.map_or(u64::from(row.header), |place| place + 1 - row.begin);
+        let start = usize::try_from(letters).unwrap_or(usize::MAX);
+        // From there: a line end (or a blank line), and the line of '+'.
+        let plus = record.get(start..).and_then(|rest| {
+            let plus = rest.iter().position(|byte| *byte == b'+')?;
+            Some(start + plus + memchr::memchr(b'\n', &rest[plus..])? + 1)
+        });
+        let Some(plus) = plus else {
+            return Ok(None);
+        };
+        let extent = letters - u64::from(row.header);
+        let found = &record[plus..];
+        let lines = usize::try_from(extent).unwrap_or(usize::MAX);
+        let is_alike = found.len() >= lines && found[lines..].trim_ascii().is_empty() && {
+            let width = (row.line_bytes as usize).max(1);
+            let ends = |place: &usize| place % width >= row.line_letters as usize;
+            (0..lines).all(|place| ends(&place) == found[place].is_ascii_whitespace())
+        };
+        Ok(is_alike.then(|| row.begin + plus as u64))
+    }
+}

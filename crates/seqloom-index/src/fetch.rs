@@ -1,0 +1,411 @@
+//! Many records at once.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+
+use super::open::Index;
+use super::row::{Row, id_of};
+use super::{names, translate};
+use seqloom_compression::Trouble;
+use seqloom_compression::checksum::{hash, low, sum};
+use seqloom_compression::seekable::{self, changed};
+use seqloom_core::number::as_u64;
+use seqloom_sequences::batch::{Batch, Collect};
+use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::parser::Parser;
+
+/// Neighbours so close are read together with what lies between.
+const NEAR: u64 = 4 << 10;
+/// So much is read together, at most.
+const TOGETHER: u64 = 1 << 20;
+/// A thread is worth its wake-up for so many records.
+const WORTH_SHARING: usize = 64;
+
+/// What a thread keeps between calls.
+#[derive(Default)]
+pub(crate) struct Cache {
+    pub(super) text: seekable::Cache,
+    page: Vec<u8>,
+    /// Which rows the page holds.
+    held: Range<u64>,
+    /// Text that was read together.
+    near: Vec<u8>,
+    /// Rows whose headers were seen to stand where they should.
+    pub(super) seen: HashSet<u64>,
+}
+
+impl Index {
+    /// Reads records by number, in the order that is asked for.
+    pub fn fetch_many(&self, wanted: &[i64], threads: usize) -> Result<Batch> {
+        let numbers = self.numbers(wanted)?;
+        let order = sorted(&numbers);
+        let sorted: Vec<u64> = order.iter().map(|place| numbers[*place]).collect();
+        let mut parts = self.shared(&sorted, threads, |part, cache| self.records(part, cache))?;
+        let is_in_order = order.iter().enumerate().all(|(place, from)| place == *from);
+        match parts.len() {
+            1 if is_in_order => Ok(parts.remove(0)),
+            _ => Ok(merge(&parts, &order)),
+        }
+    }
+
+    /// Reads headers by number, in the order that is asked for: end to end,
+    /// and where each begins.
+    pub fn headers(&self, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
+        let numbers = self.numbers(wanted)?;
+        let order = sorted(&numbers);
+        let mut found = vec![Vec::new(); numbers.len()];
+        let mut cache = self.borrow();
+        let rows: Vec<(usize, Row)> = order
+            .iter()
+            .map(|place| Ok((*place, self.row(numbers[*place], &mut cache)?)))
+            .collect::<Result<_>>()?;
+        for (place, row) in rows {
+            found[place] = self
+                .header(&row, &mut cache)
+                .map_err(|trouble| self.error(trouble))?;
+        }
+        self.give_back(cache);
+        let mut offsets = vec![0];
+        offsets.extend(found.iter().scan(0, |end, header| {
+            *end += header.len();
+            Some(offset(*end))
+        }));
+        Ok((found.concat(), offsets))
+    }
+
+    /// How many letters each record of a range has.
+    pub fn lengths(&self, range: Range<u64>) -> Result<Vec<i64>> {
+        let mut cache = Cache::default();
+        let end = range.end.min(self.len());
+        (range.start..end)
+            .map(|number| self.row(number, &mut cache).map(|row| as_i64(row.length)))
+            .collect()
+    }
+
+    /// The numbers of the records with an id.
+    pub fn find(&self, id: &[u8]) -> Result<Vec<u64>> {
+        let mut cache = self.borrow();
+        let found = names::find(self.side.names(), &self.side.image, hash(id));
+        let mut rows = Vec::new();
+        for number in found.map_err(|fault| Error::format(&self.path, fault))? {
+            let row = self.row(number, &mut cache)?;
+            let header = self
+                .header(&row, &mut cache)
+                .map_err(|trouble| self.error(trouble))?;
+            if id_of(&header) == id {
+                rows.push(number);
+            }
+        }
+        self.give_back(cache);
+        Ok(rows)
+    }
+
+    /// Numbers that may be negative, counted from the end, as they are.
+    pub(super) fn numbers(&self, wanted: &[i64]) -> Result<Vec<u64>> {
+        let count = as_i64(self.len());
+        let number = |wanted: &i64| {
+            let from_start = if *wanted < 0 {
+                wanted.checked_add(count)?
+            } else {
+                *wanted
+            };
+            u64::try_from(from_start)
+                .ok()
+                .filter(|number| *number < self.len())
+        };
+        let outside = |wanted: &i64| Error::OutOfRange {
+            message: format!("{}: record {wanted} of {count}", self.path.display()),
+        };
+        wanted
+            .iter()
+            .map(|wanted| number(wanted).ok_or_else(|| outside(wanted)))
+            .collect()
+    }
+
+    /// Does sorted work in parts, each in a thread of the current pool.
+    pub(super) fn shared<W: Sync, T: Send>(
+        &self,
+        work: &[W],
+        threads: usize,
+        task: impl Fn(&[W], &mut Cache) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let one = |part: &[W]| {
+            let mut cache = self.borrow();
+            let outcome = task(part, &mut cache);
+            self.give_back(cache);
+            outcome
+        };
+        let size = work.len().div_ceil(threads.max(1)).max(WORTH_SHARING);
+        if work.len() <= size || rayon::current_thread_index().is_none() {
+            return one(work).map(|part| vec![part]);
+        }
+        work.par_chunks(size).map(one).collect()
+    }
+
+    /// A cache that nobody uses. It is never waited for: in a forked process
+    /// who holds the lock may not exist.
+    pub(super) fn borrow(&self) -> Cache {
+        let kept = self.shelf.try_lock().ok().and_then(|mut shelf| shelf.pop());
+        kept.unwrap_or_default()
+    }
+
+    pub(super) fn give_back(&self, cache: Cache) {
+        if let Ok(mut shelf) = self.shelf.try_lock() {
+            shelf.push(cache);
+        }
+    }
+
+    /// Where a record stands.
+    pub(super) fn row(&self, number: u64, cache: &mut Cache) -> Result<Row> {
+        let row = match self.side.rows().entry(&self.side.image, number) {
+            Some(bytes) => Row::from_bytes(bytes),
+            None => self
+                .row_of_page(number, cache)
+                .map_err(|fault| Error::format(&self.path, fault))?,
+        };
+        let fits = row.check(self.text.size);
+        fits.map_err(|fault| Error::format(&self.path, fault))
+            .map(|()| row)
+    }
+
+    fn row_of_page(&self, number: u64, cache: &mut Cache) -> std::result::Result<Row, Fault> {
+        let column = self.side.rows();
+        if !cache.held.contains(&number) {
+            cache.held = 0..0;
+            let first = column.page(&self.side.image, number, &mut cache.page)?;
+            cache.held = first..first + as_u64(cache.page.len() / column.entry);
+        }
+        let place = usize::try_from(number - cache.held.start).unwrap_or(usize::MAX);
+        let bytes = cache.page.chunks_exact(column.entry).nth(place);
+        Ok(Row::from_bytes(bytes.unwrap_or_default()))
+    }
+
+    /// A record's header, without mark and line end.
+    pub(super) fn header(
+        &self,
+        row: &Row,
+        cache: &mut Cache,
+    ) -> std::result::Result<Vec<u8>, Trouble> {
+        let mut line = Vec::new();
+        let end = row.begin + u64::from(row.header);
+        self.text.read(row.begin..end, &mut line, &mut cache.text)?;
+        let bare = line.trim_ascii_start();
+        let bare = bare.strip_suffix(b"\n").unwrap_or(bare);
+        let bare = bare.strip_suffix(b"\r").unwrap_or(bare);
+        let is_line = memchr::memchr(b'\n', bare).is_none();
+        match bare.strip_prefix(&[mark(self.format())]) {
+            Some(header) if is_line => Ok(header.to_vec()),
+            _ => Err(changed("no header stands where a record should begin")),
+        }
+    }
+
+    /// Reads records, whose numbers rise.
+    fn records(&self, numbers: &[u64], cache: &mut Cache) -> Result<Batch> {
+        let rows: Vec<Row> = numbers
+            .iter()
+            .map(|number| self.row(*number, cache))
+            .collect::<Result<_>>()?;
+        let mut text = Vec::new();
+        let mut first = 0;
+        while first < rows.len() {
+            let next = first + neighbours(&rows[first..]);
+            self.add(&rows[first..next], &mut text, cache)
+                .map_err(|trouble| self.error(trouble))?;
+            first = next;
+        }
+        let batch = parse(self.format(), &text).filter(|batch| is_same(batch, &rows));
+        batch.map_or_else(
+            || Err(self.accuse(numbers, &rows, cache)),
+            |batch| self.named(batch, &rows),
+        )
+    }
+
+    /// Reads records that stand near each other, and checks each.
+    fn add(
+        &self,
+        rows: &[Row],
+        text: &mut Vec<u8>,
+        cache: &mut Cache,
+    ) -> std::result::Result<(), Trouble> {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return Ok(());
+        };
+        let range = first.begin..last.begin + last.size;
+        let is_sealed = self.side.head.has_sums;
+        let is_gapless = rows
+            .windows(2)
+            .all(|pair| pair[0].begin + pair[0].size == pair[1].begin);
+        if is_gapless {
+            let before = text.len();
+            self.text
+                .read_for(range, text, &mut cache.text, is_sealed)?;
+            self.check(rows, &text[before..])?;
+        } else {
+            cache.near.clear();
+            self.text
+                .read_for(range, &mut cache.near, &mut cache.text, is_sealed)?;
+            self.check(rows, &cache.near)?;
+            for row in rows {
+                text.extend_from_slice(part(rows, row, &cache.near));
+            }
+        }
+        if text.last() != Some(&b'\n') {
+            text.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// Compares records, read together, with their checksums.
+    fn check(&self, rows: &[Row], text: &[u8]) -> std::result::Result<(), Trouble> {
+        let is_same = |row: &Row| sum(part(rows, row, text)) == row.sum;
+        if self.side.head.has_sums && !rows.iter().all(is_same) {
+            return Err(changed("a record's checksum differs"));
+        }
+        Ok(())
+    }
+
+    /// A batch, whose ids are compared where the index has no better checksum.
+    fn named(&self, batch: Batch, rows: &[Row]) -> Result<Batch> {
+        if self.side.head.has_sums {
+            return Ok(batch);
+        }
+        let bound = |place: usize| usize::try_from(batch.header_offsets[place]).unwrap_or(0);
+        let is_same = rows.iter().enumerate().all(|(place, row)| {
+            let header = &batch.headers[bound(place)..bound(place + 1)];
+            low(hash(id_of(header))) == row.sum
+        });
+        if is_same {
+            Ok(batch)
+        } else {
+            Err(self.error(changed("an id differs")))
+        }
+    }
+
+    /// The error of the first record that is not what the index says.
+    fn accuse(&self, numbers: &[u64], rows: &[Row], cache: &mut Cache) -> Error {
+        for (number, row) in numbers.iter().zip(rows) {
+            let mut text = Vec::new();
+            if let Err(trouble) = self.add(&[*row], &mut text, cache) {
+                return self.error(trouble);
+            }
+            let found = parse(self.format(), &text);
+            if !found.is_some_and(|batch| is_same(&batch, &[*row])) {
+                let how = format!("record {number} is not one of {} letters", row.length);
+                return self.error(changed(&how));
+            }
+        }
+        self.error(changed("records run into each other"))
+    }
+
+    pub(super) fn error(&self, trouble: Trouble) -> Error {
+        translate(&self.path, trouble)
+    }
+}
+
+/// The places of numbers, in the order of the numbers.
+fn sorted(numbers: &[u64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by_key(|place| numbers[*place]);
+    order
+}
+
+/// How many rows from the first are read together.
+fn neighbours(rows: &[Row]) -> usize {
+    let end = |row: &Row| row.begin + row.size;
+    let close = |pair: &[Row]| {
+        pair[1].begin.saturating_sub(end(&pair[0])) <= NEAR
+            && end(&pair[1]) - rows[0].begin <= TOGETHER
+    };
+    1 + rows.windows(2).take_while(|pair| close(pair)).count()
+}
+
+/// What belongs to a row in the text of several.
+fn part<'a>(rows: &[Row], row: &Row, text: &'a [u8]) -> &'a [u8] {
+    let first = rows.first().map_or(0, |first| first.begin);
+    let place = |place: u64| usize::try_from(place.saturating_sub(first)).unwrap_or(usize::MAX);
+    text.get(place(row.begin)..place(row.begin + row.size))
+        .unwrap_or_default()
+}
+
+fn parse(format: Format, text: &[u8]) -> Option<Batch> {
+    let mut batch = Batch {
+        has_qualities: format == Format::Fastq,
+        ..Batch::default()
+    };
+    if text.is_empty() {
+        return Some(batch);
+    }
+    let mut parser = Parser::new(format, &Options::default());
+    let mut sink = Collect::new(&mut batch, usize::MAX, usize::MAX);
+    let outcome = parser
+        .feed(text, &mut sink)
+        .and_then(|_| parser.finish(&mut sink));
+    sink.finish();
+    outcome.is_ok().then_some(batch)
+}
+
+fn is_same(batch: &Batch, rows: &[Row]) -> bool {
+    let lengths = batch.offsets.windows(2).map(|pair| pair[1] - pair[0]);
+    batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
+}
+
+/// Puts parts together in the order that was asked for; `order` says which
+/// place each record of the parts, one after the other, has there.
+fn merge(parts: &[Batch], order: &[usize]) -> Batch {
+    let places = parts
+        .iter()
+        .flat_map(|part| (0..part.len()).map(move |row| (part, row)));
+    let mut sources: Vec<Option<(&Batch, usize)>> = vec![None; order.len()];
+    for (source, place) in places.zip(order) {
+        sources[*place] = Some(source);
+    }
+    let total = |column: fn(&Batch) -> usize| parts.iter().map(column).sum();
+    let mut whole = Batch {
+        data: Vec::with_capacity(total(|part| part.data.len())),
+        headers: Vec::with_capacity(total(|part| part.headers.len())),
+        qualities: Vec::with_capacity(total(|part| part.qualities.len())),
+        has_qualities: parts.iter().any(|part| part.has_qualities),
+        ..Batch::default()
+    };
+    for (part, row) in sources.into_iter().flatten() {
+        whole
+            .data
+            .extend_from_slice(slice(&part.data, &part.offsets, row));
+        whole
+            .headers
+            .extend_from_slice(slice(&part.headers, &part.header_offsets, row));
+        if part.has_qualities {
+            whole
+                .qualities
+                .extend_from_slice(slice(&part.qualities, &part.offsets, row));
+        }
+        whole.offsets.push(offset(whole.data.len()));
+        whole.header_offsets.push(offset(whole.headers.len()));
+    }
+    whole
+}
+
+fn slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
+    let bound = |place: usize| usize::try_from(offsets[place]).unwrap_or(0);
+    &data[bound(row)..bound(row + 1)]
+}
+
+/// What a record begins with.
+pub(super) fn mark(format: Format) -> u8 {
+    match format {
+        Format::Fasta => b'>',
+        Format::Fastq => b'@',
+    }
+}
+
+pub(super) fn offset(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+pub(super) fn as_i64(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,79 @@
+//! `.gzi`: where bgzip's blocks begin, as htslib writes it.
+//!
+//! ```text
+//! u64        number of entries
+//! u64 u64    a block's place in the file and in the text; the first block has none
+//! ```
+
+use seqloom_core::error::Fault;
+
+use seqloom_compression::seekable::Block;
+use seqloom_core::number::as_u64;
+use seqloom_core::number::u64_at;
+
+/// Reads a `.gzi` file: places in the file, and in the text.
+pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
+    if bytes.len() < 8 {
+        return Err(Fault::whole("is no .gzi file: it has fewer than 8 bytes"));
+    }
+    let count = u64_at(bytes, 0);
+    let size = count.checked_mul(16).and_then(|size| size.checked_add(8));
+    if size != Some(as_u64(bytes.len())) {
+        return Err(Fault::whole(format!(
+            "says that it has {count} entries, which its {} bytes are not",
+            bytes.len()
+        )));
+    }
+    let pair = |entry: &[u8]| (u64_at(entry, 0), u64_at(entry, 8));
+    let entries: Vec<_> = bytes[8..].chunks_exact(16).map(pair).collect();
+    let mut last = (0, 0);
+    for (place, entry) in entries.iter().enumerate() {
+        if entry.0 <= last.0 || entry.1 < last.1 {
+            return Err(Fault::whole(format!(
+                "entry {place} lies before the one before it"
+            )));
+        }
+        last = *entry;
+    }
+    Ok(entries)
+}
+
+/// The bytes of a `.gzi` file.
+pub(crate) fn write_gzi(blocks: &[Block]) -> Vec<u8> {
+    let rest = blocks.get(1..).unwrap_or_default();
+    let count = as_u64(rest.len()).to_le_bytes().to_vec();
+    let pairs = rest
+        .iter()
+        .flat_map(|block| [block.at.to_le_bytes(), block.text.to_le_bytes()]);
+    pairs.fold(count, |mut bytes, value| {
+        bytes.extend_from_slice(&value);
+        bytes
+    })
+}
+
+/// Whether entries are the blocks of a file: all but the first, with or
+/// without the empty one at its end.
+pub(crate) fn agrees(entries: &[(u64, u64)], blocks: &[Block]) -> bool {
+    let rest = blocks.get(1..).unwrap_or_default();
+    let is_long_enough = entries.len() == rest.len() || entries.len() + 1 == rest.len();
+    let same = |(entry, block): (&(u64, u64), &Block)| *entry == (block.at, block.text);
+    is_long_enough && entries.iter().zip(rest).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_bytes_are_refused_without_allocating() {
+        let whole = [2_u64, 100, 500, 200, 900].map(u64::to_le_bytes).concat();
+        assert_eq!(parse_gzi(&whole), Ok(vec![(100, 500), (200, 900)]));
+        for end in 0..whole.len() {
+            assert!(parse_gzi(&whole[..end]).is_err());
+        }
+        let many = [1_u64 << 60, 100, 500].map(u64::to_le_bytes).concat();
+        assert!(parse_gzi(&many).is_err());
+        let unsorted = [2_u64, 200, 900, 100, 500].map(u64::to_le_bytes).concat();
+        assert!(parse_gzi(&unsorted).is_err());
+    }
+}

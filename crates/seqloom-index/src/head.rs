@@ -1,0 +1,187 @@
+//! The first bytes of a side file: what it is, whose it is, where its parts are.
+//!
+//! ```text
+//! head      22 numbers of 8 bytes, the last a hash of the others
+//! rows      40 bytes a record, each 64 of them with a hash
+//! names     hash of the id and number of the record, sorted; each 64 with a hash
+//! windows   what inflating needs to start within gzip, packed
+//! pieces    where bgzip's blocks, or those places, are
+//! chunks    a hash for each 256 KiB of the file that was indexed
+//! ```
+
+use seqloom_core::error::Fault;
+
+use seqloom_compression::Compression;
+use seqloom_compression::checksum::hash;
+use seqloom_core::number::as_u64;
+use seqloom_core::number::u64_at;
+use seqloom_sequences::options::Format;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
+/// Raised whenever the layout changes; another one is made anew.
+const VERSION: u64 = 1;
+const NUMBERS: usize = 22;
+/// The bytes that the head takes.
+pub(crate) const HEAD: usize = NUMBERS * 8;
+
+/// What the first bytes of a side file say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) format: Format,
+    pub(crate) compression: Compression,
+    /// Whether a row's checksum is of the whole record, not of its id alone.
+    pub(crate) has_sums: bool,
+    /// The file that was indexed: size, time of its last change, hash.
+    pub(crate) source: Stamp,
+    /// How long its text is.
+    pub(crate) text: u64,
+    pub(crate) records: u64,
+    pub(crate) letters: u64,
+    pub(crate) rows_at: u64,
+    pub(crate) names_at: u64,
+    pub(crate) pieces: Part,
+    pub(crate) chunks: Part,
+}
+
+/// What a file was like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) changed: u64,
+    /// Of the hashes of its chunks.
+    pub(crate) content: u64,
+}
+
+/// A part that is read as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) at: u64,
+    pub(crate) size: u64,
+    pub(crate) hash: u64,
+}
+
+impl Head {
+    pub(crate) fn to_bytes(self) -> [u8; HEAD] {
+        let numbers = [
+            MAGIC,
+            VERSION,
+            u64::from(self.format == Format::Fastq),
+            kind_of(self.compression),
+            u64::from(self.has_sums),
+            self.source.size,
+            self.source.changed,
+            self.source.content,
+            self.text,
+            self.records,
+            self.letters,
+            self.rows_at,
+            self.names_at,
+            self.pieces.at,
+            self.pieces.size,
+            self.pieces.hash,
+            self.chunks.at,
+            self.chunks.size,
+            self.chunks.hash,
+        ];
+        let mut bytes = [0; HEAD];
+        for (out, value) in bytes.chunks_exact_mut(8).zip(numbers) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        let own = hash(&bytes[..HEAD - 8]);
+        bytes[HEAD - 8..].copy_from_slice(&own.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a head of an index of `size` bytes, and checks it.
+    pub(crate) fn from_bytes(bytes: &[u8], size: u64) -> Result<Self, Fault> {
+        let get = |place: usize| u64_at(bytes, place * 8);
+        if bytes.len() < HEAD || get(0) != MAGIC {
+            return Err(Fault::whole("is no index of seqloom"));
+        }
+        if get(1) != VERSION {
+            let message = format!("is an index of version {}, expected {VERSION}", get(1));
+            return Err(Fault::whole(message));
+        }
+        if get(NUMBERS - 1) != hash(&bytes[..HEAD - 8]) {
+            return Err(damaged("its head"));
+        }
+        let part = |place| Part {
+            at: get(place),
+            size: get(place + 1),
+            hash: get(place + 2),
+        };
+        let head = Self {
+            format: if get(2) == 1 {
+                Format::Fastq
+            } else {
+                Format::Fasta
+            },
+            compression: compression_of(get(3)).ok_or_else(|| damaged("its head"))?,
+            has_sums: get(4) == 1,
+            source: Stamp {
+                size: get(5),
+                changed: get(6),
+                content: get(7),
+            },
+            text: get(8),
+            records: get(9),
+            letters: get(10),
+            rows_at: get(11),
+            names_at: get(12),
+            pieces: part(13),
+            chunks: part(16),
+        };
+        head.check(size).map(|()| head)
+    }
+
+    /// Whether all parts lie within the index.
+    fn check(&self, size: u64) -> Result<(), Fault> {
+        let parts = [
+            (
+                self.rows_at,
+                super::pages::size(self.records, super::row::ROW),
+            ),
+            (
+                self.names_at,
+                super::pages::size(self.records, super::names::ENTRY),
+            ),
+            (self.pieces.at, Some(self.pieces.size)),
+            (self.chunks.at, Some(self.chunks.size)),
+        ];
+        let fits = |(at, length): (u64, Option<u64>)| {
+            at >= as_u64(HEAD)
+                && length
+                    .and_then(|length| at.checked_add(length))
+                    .is_some_and(|end| end <= size)
+        };
+        if parts.into_iter().all(fits) {
+            return Ok(());
+        }
+        Err(damaged("a part that it names"))
+    }
+}
+
+/// What an index whose bytes changed is.
+pub(crate) fn damaged(what: &str) -> Fault {
+    Fault::whole(format!(
+        "the index is cut or damaged ({what}): make a new one (seqloom index --overwrite)"
+    ))
+}
+
+fn kind_of(compression: Compression) -> u64 {
+    match compression {
+        Compression::Bgzip => 1,
+        Compression::Gzip => 2,
+        _ => 0,
+    }
+}
+
+fn compression_of(kind: u64) -> Option<Compression> {
+    Some(match kind {
+        0 => Compression::None,
+        1 => Compression::Bgzip,
+        2 => Compression::Gzip,
+        _ => return None,
+    })
+}

@@ -1,0 +1,200 @@
+//! Parts of records: zero-based, half-open.
+
+use std::ops::Range;
+
+use seqloom_core::{Error, Result};
+
+use super::fetch::{Cache, as_i64, offset};
+use super::names;
+use super::open::Index;
+use super::row::{Row, id_of};
+use seqloom_compression::Trouble;
+use seqloom_compression::checksum::{hash, low};
+use seqloom_compression::seekable::changed;
+use seqloom_sequences::bytes::Class;
+
+/// A part of a record, and where it goes.
+#[derive(Clone, Copy)]
+struct Wanted {
+    number: u64,
+    start: i64,
+    stop: i64,
+    place: usize,
+}
+
+/// Letters of some parts end to end, with where each goes and its length.
+type Letters = (Vec<u8>, Vec<(usize, usize)>);
+
+impl Index {
+    /// Reads the letters from `starts` up to `stops` of records by number: end
+    /// to end in the order that is asked for, and where each begins.
+    pub fn fetch_intervals(
+        &self,
+        numbers: &[i64],
+        (starts, stops): (&[i64], &[i64]),
+        threads: usize,
+    ) -> Result<(Vec<u8>, Vec<i64>)> {
+        if numbers.len() != starts.len() || numbers.len() != stops.len() {
+            return Err(Error::argument(format!(
+                "expected as many starts and stops as records, got {}, {} and {}",
+                starts.len(),
+                stops.len(),
+                numbers.len()
+            )));
+        }
+        let bounds = starts.iter().zip(stops).enumerate();
+        let mut wanted: Vec<Wanted> = (self.numbers(numbers)?.into_iter().zip(bounds))
+            .map(|(number, (place, (start, stop)))| Wanted {
+                number,
+                start: *start,
+                stop: *stop,
+                place,
+            })
+            .collect();
+        wanted.sort_by_key(|part| (part.number, part.start));
+        let parts = self.shared(&wanted, threads, |part, cache| self.parts(part, cache))?;
+        Ok(arrange(&parts, numbers.len()))
+    }
+
+    /// Reads parts of records, whose numbers rise.
+    fn parts(&self, wanted: &[Wanted], cache: &mut Cache) -> Result<Letters> {
+        let mut letters = Vec::new();
+        let mut lengths = Vec::with_capacity(wanted.len());
+        // The letters of a record whose lines are of unequal length.
+        let mut whole: Option<(u64, Vec<u8>)> = None;
+        for part in wanted {
+            let row = self.row(part.number, cache)?;
+            let range = self.range(part, &row, cache)?;
+            let before = letters.len();
+            if row.line_letters > 0 || range.is_empty() {
+                self.know(part.number, &row, cache)
+                    .map_err(|trouble| self.error(trouble))?;
+                let read = self.lines(&row, range, &mut letters, cache);
+                read.map_err(|trouble| self.error(trouble))?;
+            } else {
+                if whole
+                    .as_ref()
+                    .is_none_or(|(number, _)| *number != part.number)
+                {
+                    let record = self.fetch_many(&[as_i64(part.number)], 1)?;
+                    whole = Some((part.number, record.data));
+                }
+                let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+                let all = whole.as_ref().map_or(&[][..], |(_, letters)| letters);
+                letters.extend_from_slice(&all[place(range.start)..place(range.end)]);
+            }
+            lengths.push((part.place, letters.len() - before));
+        }
+        Ok((letters, lengths))
+    }
+
+    /// The part as a range, which lies within the record.
+    fn range(&self, part: &Wanted, row: &Row, cache: &mut Cache) -> Result<Range<u64>> {
+        let fits = 0 <= part.start && part.start <= part.stop && part.stop <= as_i64(row.length);
+        if let (true, Ok(start), Ok(stop)) =
+            (fits, u64::try_from(part.start), u64::try_from(part.stop))
+        {
+            return Ok(start..stop);
+        }
+        let header = self
+            .header(row, cache)
+            .map_err(|trouble| self.error(trouble))?;
+        Err(Error::OutOfRange {
+            message: format!(
+                "{}: record {} ({}) has {} letters, got {} to {}",
+                self.path.display(),
+                part.number,
+                String::from_utf8_lossy(id_of(&header)),
+                row.length,
+                part.start,
+                part.stop
+            ),
+        })
+    }
+
+    /// Whether a record's header stands where it should; asked once.
+    fn know(&self, number: u64, row: &Row, cache: &mut Cache) -> std::result::Result<(), Trouble> {
+        if cache.seen.contains(&number) {
+            return Ok(());
+        }
+        let name = hash(id_of(&self.header(row, cache)?));
+        let is_known = if self.side.head.has_sums {
+            let rows = names::find(self.side.names(), &self.side.image, name);
+            rows.map_err(Trouble::Damage)?.contains(&number)
+        } else {
+            low(name) == row.sum
+        };
+        if !is_known {
+            return Err(changed("another record stands there"));
+        }
+        cache.seen.insert(number);
+        Ok(())
+    }
+
+    /// Adds letters of a record whose lines are alike.
+    fn lines(
+        &self,
+        row: &Row,
+        range: Range<u64>,
+        letters: &mut Vec<u8>,
+        cache: &mut Cache,
+    ) -> std::result::Result<(), Trouble> {
+        let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else {
+            return Ok(());
+        };
+        let places = row.place(range.start).zip(row.place(last));
+        let (start, end) = places.ok_or_else(|| changed("a line has no end"))?;
+        let mut text = Vec::new();
+        self.text.read(start..end + 1, &mut text, &mut cache.text)?;
+        let width = u64::from(row.line_letters);
+        let first = usize::try_from(width - range.start % width).unwrap_or(usize::MAX);
+        let ends = (row.line_bytes - row.line_letters) as usize;
+        strip(&text, first, (row.line_letters as usize, ends), letters)
+            .ok_or_else(|| changed("its lines are laid out differently"))
+    }
+}
+
+/// Copies letters without line ends, which must stand where they should.
+fn strip(
+    text: &[u8],
+    first: usize,
+    (width, end): (usize, usize),
+    letters: &mut Vec<u8>,
+) -> Option<()> {
+    let mut rest = text;
+    let mut count = first;
+    while !rest.is_empty() {
+        let line = &rest[..count.min(rest.len())];
+        if !Class::Letter.has_all(line) {
+            return None;
+        }
+        letters.extend_from_slice(line);
+        rest = &rest[line.len()..];
+        if !rest.is_empty() {
+            let mark: &[u8] = if end == 2 { b"\r\n" } else { b"\n" };
+            rest = rest.strip_prefix(mark)?;
+        }
+        count = width;
+    }
+    Some(())
+}
+
+/// Puts parts into the order that was asked for.
+fn arrange(parts: &[Letters], count: usize) -> (Vec<u8>, Vec<i64>) {
+    let mut sources: Vec<&[u8]> = vec![&[]; count];
+    for (letters, lengths) in parts {
+        let mut rest = &letters[..];
+        for (place, length) in lengths {
+            let (own, behind) = rest.split_at(*length);
+            sources[*place] = own;
+            rest = behind;
+        }
+    }
+    let mut offsets = vec![0];
+    let ends = sources.iter().scan(0, |end, letters| {
+        *end += letters.len();
+        Some(offset(*end))
+    });
+    offsets.extend(ends);
+    (sources.concat(), offsets)
+}

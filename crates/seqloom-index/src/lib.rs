@@ -1,0 +1,60 @@
+//! Records at any place of a file.
+//!
+//! An index is made once, by looking through the file, and kept beside it:
+//!
+//! ```text
+//! row      where a record begins, how long it is, how its lines are laid out, a checksum
+//! side     rows, names and tables as bytes: pages with a hash each (head, pages, names)
+//! text     the text of a range: plain, out of bgzip's blocks, or of gzip from a place
+//!          where inflating can start (walk finds such places)
+//! stamp    whether the file is still the one that was indexed
+//! whole    all of the text in order, by several threads, each from such a place
+//! fetch    many records at once: sorted, read together, parsed, compared
+//! fai, gzi the files of samtools and bgzip that say the same, in part
+//! ```
+//!
+//! Nothing in an index is believed: a place is checked before it is used, and
+//! what stands there is parsed and compared with what the index says.
+
+mod build;
+mod export;
+mod fai;
+mod fetch;
+mod gzi;
+mod head;
+mod interval;
+mod names;
+mod open;
+mod pages;
+mod part;
+mod row;
+mod scan;
+mod side;
+mod stamp;
+mod whole;
+mod write;
+
+use std::path::Path;
+
+use seqloom_core::Error;
+
+pub use build::{Building, build, build_in_memory};
+pub use fai::{FaiRow, parse_fai};
+pub use gzi::parse_gzi;
+pub use open::{Index, State};
+pub use row::Row;
+pub use side::parse_side;
+pub use whole::{open_reader, open_reader_at, text_by_index};
+
+use seqloom_compression::Trouble;
+
+/// Trouble with a file, as an error that names it.
+fn translate(path: &Path, trouble: Trouble) -> Error {
+    match trouble {
+        Trouble::Io(error) => Error::io(path, &error),
+        Trouble::Damage(fault) => Error::format(path, fault),
+    }
+}
+
+#[cfg(test)]
+mod tests;

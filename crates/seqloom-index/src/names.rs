@@ -1,0 +1,40 @@
+//! Which records have an id: by its hash, looked up in a sorted column.
+
+use std::cmp::Ordering;
+
+use seqloom_core::error::Fault;
+
+use super::pages::Column;
+use seqloom_compression::image::Image;
+use seqloom_core::number::u64_at;
+
+/// The bytes that an entry takes: hash, and number of the record.
+pub(crate) const ENTRY: usize = 16;
+
+/// The numbers of the records whose ids have this hash.
+pub(crate) fn find(column: Column, image: &Image, wanted: u64) -> Result<Vec<u64>, Fault> {
+    let mut page = Vec::new();
+    let mut at = |place: u64| -> Result<(u64, u64), Fault> {
+        let first = column.page(image, place, &mut page)?;
+        let within = usize::try_from(place - first).unwrap_or(usize::MAX) * ENTRY;
+        Ok((u64_at(&page, within), u64_at(&page, within + 8)))
+    };
+    let (mut low, mut high) = (0, column.count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match at(middle)?.0.cmp(&wanted) {
+            Ordering::Less => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    let mut found = Vec::new();
+    while low < column.count {
+        let (hash, row) = at(low)?;
+        if hash != wanted {
+            break;
+        }
+        found.push(row);
+        low += 1;
+    }
+    Ok(found)
+}

@@ -1,0 +1,237 @@
+//! An index, open together with its file.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+
+use super::build::{Building, text_of};
+use super::fai::{format_of, parse_fai, to_rows};
+use super::fetch::Cache;
+use super::gzi::{agrees, parse_gzi, write_gzi};
+use super::row::Row;
+use super::side::Side;
+use super::stamp::{Change, compare, stamp};
+use super::translate;
+use super::write::{Whole, Writer};
+use seqloom_compression::disk::Disk;
+use seqloom_compression::image::Image;
+use seqloom_compression::seekable::{Container, Seekable};
+use seqloom_compression::{Compression, Trouble};
+use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::reader::Reader;
+
+/// Records at any place of a file, by many threads at once.
+pub struct Index {
+    pub(super) path: PathBuf,
+    pub(super) side: Side,
+    pub(super) text: Seekable,
+    /// What threads keep between calls.
+    pub(super) shelf: Mutex<Vec<Cache>>,
+}
+
+/// Whether an index is of the file as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is.
+    Fresh,
+    /// It is, though the file's time has changed.
+    Touched,
+    /// The file is the same up to its end, which comes earlier.
+    Cut,
+    /// The file is another.
+    Changed,
+}
+
+impl Index {
+    /// Opens an index that was kept in a file, and compares it with `path`.
+    pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, State)> {
+        let image = Disk::open(side).and_then(Image::of);
+        let image = image.map_err(|error| Error::io(side, &error))?;
+        let side = Side::new(image).map_err(|fault| Error::format(side, fault))?;
+        Self::compared(path, side, threads)
+    }
+
+    /// Opens an index that was kept in memory, and compares it with `path`.
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>, threads: usize) -> Result<(Self, State)> {
+        let side = Side::new(Image::Memory(Arc::new(bytes)));
+        Self::compared(
+            path,
+            side.map_err(|fault| Error::format(path, fault))?,
+            threads,
+        )
+    }
+
+    fn compared(path: &Path, side: Side, threads: usize) -> Result<(Self, State)> {
+        let io = |error| Error::io(path, &error);
+        let disk = Disk::open(path).map_err(io)?;
+        let change = compare(&disk, &side.head.source, &side.chunks, threads).map_err(io)?;
+        let state = match change {
+            Change::None => State::Fresh,
+            Change::Touched => State::Touched,
+            Change::Cut => State::Cut,
+            Change::Other => State::Changed,
+        };
+        Ok((Self::new(path, side, disk), state))
+    }
+
+    fn new(path: &Path, side: Side, disk: Disk) -> Self {
+        let text = Seekable {
+            disk,
+            container: side.container.clone(),
+            size: side.head.text,
+            image: side.image.clone(),
+        };
+        Self {
+            path: path.to_path_buf(),
+            side,
+            text,
+            shelf: Mutex::default(),
+        }
+    }
+
+    /// Opens a file by its `.fai`, and its `.gzi` if it is bgzip and has one:
+    /// the bytes of both. What they say is compared with the file.
+    pub fn from_standard(
+        path: &Path,
+        fai: (&Path, &[u8]),
+        gzi: Option<(&Path, &[u8])>,
+    ) -> Result<Self> {
+        let rows = parse_fai(fai.1).map_err(|fault| Error::format(fai.0, fault))?;
+        let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
+        let reader = Reader::open(path, &Options::default())?;
+        if reader.compression() == Compression::Gzip {
+            let fault = Fault::whole("a .fai does not suffice for gzip that is no bgzip");
+            return Err(Error::format(path, fault));
+        }
+        if reader.format() != format_of(&rows) {
+            return Err(Error::format(
+                fai.0,
+                Fault::whole(format!("is no index of {}", reader.format())),
+            ));
+        }
+        let text =
+            text_of(disk, reader.compression()).map_err(|trouble| translate(path, trouble))?;
+        if let Some((name, bytes)) = gzi {
+            check_gzi(&text, bytes).map_err(|fault| Error::format(name, fault))?;
+        }
+        let rows = to_rows(&rows, text.size).map_err(|fault| Error::format(fai.0, fault))?;
+        let index = Self::of_rows(path, reader.format(), reader.compression(), text, &rows)?;
+        index.check_headers(fai.0, &rows)?;
+        Ok(index)
+    }
+
+    fn of_rows(
+        path: &Path,
+        format: Format,
+        compression: Compression,
+        text: Seekable,
+        rows: &[(Row, u64)],
+    ) -> Result<Self> {
+        let io = |error: std::io::Error| translate(path, Trouble::Io(error));
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), false).map_err(io)?;
+        rows.iter()
+            .try_for_each(|(row, name)| writer.put(*row, *name))
+            .map_err(io)?;
+        // A .fai says nothing of the content: what is kept is what it is now.
+        let chunks = super::stamp::chunks(&text.disk, &Building::default()).map_err(io)?;
+        let whole = Whole {
+            format,
+            compression,
+            source: stamp(&text.disk, &chunks),
+            text: text.size,
+            container: text.container,
+            windows: Vec::new(),
+            chunks,
+        };
+        let bytes = writer.finish(whole).map_err(io)?.into_inner();
+        let side = Side::new(Image::Memory(Arc::new(bytes)));
+        let side = side.map_err(|fault| Error::format(path, fault))?;
+        Ok(Self::new(path, side, text.disk))
+    }
+
+    /// Whether the headers are where a `.fai` has them: all of a few, or some.
+    fn check_headers(&self, fai: &Path, rows: &[(Row, u64)]) -> Result<()> {
+        const SOME: usize = 1000;
+        let step = rows.len().div_ceil(SOME).max(1);
+        let last = rows.len().saturating_sub(1);
+        let mut cache = Cache::default();
+        for place in (0..rows.len()).step_by(step).chain([last]) {
+            let (row, name) = &rows[place];
+            let found = self.header(row, &mut cache);
+            let is_same = found.is_ok_and(|header| {
+                seqloom_compression::checksum::hash(super::row::id_of(&header)) == *name
+            });
+            if !is_same {
+                return Err(Error::format(
+                    fai,
+                    Fault::whole(format!(
+                        "is not of this file: record {place} does not begin where it says; the file \
+                     has changed since, or it leaves records out; remove it or make a new one \
+                     (seqloom index --overwrite --fai)"
+                    )),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> u64 {
+        self.side.head.records
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many letters all records have.
+    pub fn letters(&self) -> u64 {
+        self.side.head.letters
+    }
+
+    /// What the records are written in.
+    pub fn format(&self) -> Format {
+        self.side.head.format
+    }
+
+    /// What the file is packed in.
+    pub fn compression(&self) -> Compression {
+        self.side.head.compression
+    }
+
+    /// A hash of the whole file, as it was when it was indexed.
+    pub fn content(&self) -> u64 {
+        self.side.head.source.content
+    }
+
+    /// The bytes of the index, if they are in memory.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match &self.side.image {
+            Image::Memory(bytes) => Some(bytes),
+            Image::File(_) => None,
+        }
+    }
+
+    /// The bytes of a `.gzi` file, for bgzip.
+    pub fn gzi(&self) -> Option<Vec<u8>> {
+        match &self.text.container {
+            Container::Bgzip(blocks) => Some(write_gzi(blocks)),
+            _ => None,
+        }
+    }
+}
+
+fn check_gzi(text: &Seekable, bytes: &[u8]) -> std::result::Result<(), Fault> {
+    let entries = parse_gzi(bytes)?;
+    match &text.container {
+        Container::Bgzip(blocks) if agrees(&entries, blocks) => Ok(()),
+        Container::Bgzip(_) => Err(Fault::whole(
+            "is not of this file: its blocks begin elsewhere; the file has changed since, or \
+             blocks are missing; remove it or make a new one (seqloom index --overwrite --fai)",
+        )),
+        _ => Err(Fault::whole("is there, but the file is no bgzip")),
+    }
+}

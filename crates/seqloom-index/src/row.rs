@@ -1,0 +1,102 @@
+//! Where a record stands.
+
+use seqloom_core::error::Fault;
+use seqloom_core::number::{u32_at, u64_at};
+
+/// The bytes that a row takes.
+pub(crate) const ROW: usize = 40;
+
+/// Where a record stands in the text, and how it is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Where its mark (`>` or `@`) stands.
+    pub begin: u64,
+    /// How many bytes there are up to the next record's mark.
+    pub size: u64,
+    /// How many letters it has.
+    pub length: u64,
+    /// How many bytes the header takes, mark and line end included.
+    pub header: u32,
+    /// How many letters a line has; 0 where lines differ.
+    pub line_letters: u32,
+    /// How many bytes such a line takes, line end included.
+    pub line_bytes: u32,
+    /// A checksum: of the record's bytes, or of its id where an index of
+    /// others says no more.
+    pub sum: u32,
+}
+
+impl Row {
+    pub(crate) fn to_bytes(self) -> [u8; ROW] {
+        let mut bytes = [0; ROW];
+        let wide = [self.begin, self.size, self.length];
+        let narrow = [self.header, self.line_letters, self.line_bytes, self.sum];
+        let (left, right) = bytes.split_at_mut(24);
+        for (out, value) in left.chunks_exact_mut(8).zip(wide) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        for (out, value) in right.chunks_exact_mut(4).zip(narrow) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        Self {
+            begin: u64_at(bytes, 0),
+            size: u64_at(bytes, 8),
+            length: u64_at(bytes, 16),
+            header: u32_at(bytes, 24),
+            line_letters: u32_at(bytes, 28),
+            line_bytes: u32_at(bytes, 32),
+            sum: u32_at(bytes, 36),
+        }
+    }
+
+    /// Whether it can stand in a text of this size.
+    pub(crate) fn check(&self, text: u64) -> Result<(), Fault> {
+        let end = self.begin.checked_add(self.size);
+        let fits = end.is_some_and(|end| end <= text) && u64::from(self.header) <= self.size;
+        let (letters, bytes) = (self.line_letters, self.line_bytes);
+        let is_line = (letters == 0 && bytes == 0) || (letters < bytes && bytes - letters <= 2);
+        if fits && is_line && self.length <= self.size {
+            return Ok(());
+        }
+        Err(Fault::whole(format!(
+            "a row lies outside the text of {text} bytes"
+        )))
+    }
+
+    /// Where letter `position` stands, if all lines but the last are alike.
+    pub(crate) fn place(&self, position: u64) -> Option<u64> {
+        let line = position.checked_div(u64::from(self.line_letters))?;
+        let within = position % u64::from(self.line_letters);
+        let before = line.checked_mul(u64::from(self.line_bytes))?;
+        (self.begin + u64::from(self.header))
+            .checked_add(before)?
+            .checked_add(within)
+    }
+}
+
+/// The first word of a header.
+pub(crate) use seqloom_sequences::pairs::id as id_of;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_from_its_bytes() {
+        let row = Row {
+            begin: 1 << 40,
+            size: 99,
+            length: 80,
+            header: 7,
+            line_letters: 60,
+            line_bytes: 61,
+            sum: u32::MAX,
+        };
+        assert_eq!(Row::from_bytes(&row.to_bytes()), row);
+        assert_eq!(row.place(61), Some((1 << 40) + 7 + 62));
+    }
+}

@@ -1,0 +1,302 @@
+//! Where records stand in text that comes piece by piece.
+//!
+//! What is letters and what is an error the parser decides, which reads the
+//! same text; here lines are counted and nothing is judged.
+
+use memchr::memchr;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::row::Row;
+use seqloom_compression::checksum::{low, sum};
+use seqloom_core::number::as_u64;
+use seqloom_sequences::options::Format;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Finds records.
+pub(crate) struct Scan {
+    format: Format,
+    /// Where the next piece begins.
+    at: u64,
+    stage: Stage,
+    line: Line,
+    row: Row,
+    /// How many qualities there were.
+    qualities: u64,
+    is_open: bool,
+    /// Whether a line came that only the end or blank lines may follow.
+    is_last: bool,
+    /// The record's bytes in earlier pieces.
+    early: Option<Box<Xxh3>>,
+    /// What was found.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// What the current line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Before the first record, or behind a whole one of FASTQ.
+    Between,
+    Header,
+    Letters,
+    Plus,
+    Qualities,
+}
+
+/// The current line, as far as it came.
+#[derive(Clone, Copy, Default)]
+struct Line {
+    bytes: u64,
+    /// Up to the last byte that is no blank.
+    letters: u64,
+}
+
+impl Scan {
+    /// Scans text whose first byte stands at `at`, which begins a line.
+    pub(crate) fn new(format: Format, at: u64) -> Self {
+        Self {
+            format,
+            at,
+            stage: Stage::Between,
+            line: Line::default(),
+            row: Row::default(),
+            qualities: 0,
+            is_open: false,
+            is_last: false,
+            early: None,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Takes the next piece. Where a record begins at `stop` or behind, it is
+    /// not taken: the answer is how much was used.
+    pub(crate) fn feed(&mut self, piece: &[u8], stop: u64) -> usize {
+        let mut rest = piece;
+        if self.at == 0 {
+            rest = rest.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rest);
+        }
+        while let [first, ..] = rest {
+            let used = piece.len() - rest.len();
+            if self.line.bytes == 0 && self.begins(*first) {
+                let here = self.at + as_u64(used);
+                self.close(here, &piece[..used]);
+                if here >= stop {
+                    self.at = here;
+                    return used;
+                }
+                self.open(here);
+            }
+            rest = self.take(rest);
+        }
+        self.keep(piece);
+        self.at += as_u64(piece.len());
+        piece.len()
+    }
+
+    /// Says that no text follows.
+    pub(crate) fn finish(&mut self) {
+        if self.line.bytes > 0 {
+            self.end_line(0);
+        }
+        self.close(self.at, &[]);
+    }
+
+    /// Where the next piece begins.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Whether a line that begins with `first` begins a record.
+    fn begins(&mut self, first: u8) -> bool {
+        match self.format {
+            Format::Fasta => first == b'>',
+            Format::Fastq => {
+                if self.stage == Stage::Letters && first == b'+' {
+                    self.stage = Stage::Plus;
+                }
+                self.stage == Stage::Between && first == b'@'
+            }
+        }
+    }
+
+    fn open(&mut self, here: u64) {
+        self.row = Row {
+            begin: here,
+            ..Row::default()
+        };
+        (self.qualities, self.is_open, self.is_last) = (0, true, false);
+        self.stage = Stage::Header;
+    }
+
+    /// Ends the record; `recent` is what came of it in this piece, or more.
+    fn close(&mut self, end: u64, recent: &[u8]) {
+        if !self.is_open {
+            return;
+        }
+        self.is_open = false;
+        self.row.size = end - self.row.begin;
+        self.row.sum = if let Some(mut early) = self.early.take() {
+            early.update(recent);
+            low(early.digest())
+        } else {
+            let size = usize::try_from(self.row.size).unwrap_or(usize::MAX);
+            sum(&recent[recent.len().saturating_sub(size)..])
+        };
+        self.rows.push(self.row);
+    }
+
+    /// Takes what a piece holds of an unfinished record into its checksum.
+    fn keep(&mut self, piece: &[u8]) {
+        if !self.is_open {
+            return;
+        }
+        let begun = self.row.begin.saturating_sub(self.at);
+        let part = &piece[usize::try_from(begun).unwrap_or(0).min(piece.len())..];
+        self.early.get_or_insert_default().update(part);
+    }
+
+    /// Takes the line, or what there is of it; gives the rest.
+    fn take<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        let end = memchr(b'\n', rest);
+        let part = &rest[..end.unwrap_or(rest.len())];
+        let letters = part.trim_ascii_end().len();
+        if letters > 0 {
+            self.line.letters = self.line.bytes + as_u64(letters);
+        }
+        self.line.bytes += as_u64(part.len());
+        match end {
+            None => &[],
+            Some(end) => {
+                self.end_line(1);
+                &rest[end + 1..]
+            }
+        }
+    }
+
+    fn end_line(&mut self, mark: u64) {
+        let line = std::mem::take(&mut self.line);
+        match self.stage {
+            Stage::Between => {}
+            Stage::Header => {
+                self.row.header = u32::try_from(line.bytes + mark).unwrap_or(u32::MAX);
+                self.stage = Stage::Letters;
+            }
+            Stage::Letters => self.letters(line, mark),
+            Stage::Plus => self.expect_qualities(),
+            Stage::Qualities => {
+                self.qualities += line.letters;
+                self.expect_qualities();
+            }
+        }
+    }
+
+    fn expect_qualities(&mut self) {
+        let is_whole = self.qualities >= self.row.length;
+        self.stage = if is_whole {
+            Stage::Between
+        } else {
+            Stage::Qualities
+        };
+    }
+
+    /// Learns how the lines are laid out: all alike, but for the last.
+    fn letters(&mut self, line: Line, mark: u64) {
+        let row = &mut self.row;
+        let is_first = row.length == 0 && !self.is_last;
+        row.length += line.letters;
+        let bytes = line.bytes + mark.max(u64::from(is_first));
+        if is_first {
+            let both = u32::try_from(line.letters)
+                .ok()
+                .zip(u32::try_from(bytes).ok());
+            let fits = both.filter(|_| line.letters > 0 && bytes - line.letters <= 2);
+            (row.line_letters, row.line_bytes) = fits.unwrap_or((0, 0));
+            self.is_last = fits.is_none();
+            return;
+        }
+        let whole = u64::from(row.line_letters);
+        let is_like = line.letters == whole && bytes == u64::from(row.line_bytes);
+        let end = u64::from(row.line_bytes) - whole;
+        let is_short = line.letters <= whole && (mark == 0 || bytes - line.letters == end);
+        if self.is_last && line.letters > 0 || !(is_like || is_short || line.letters == 0) {
+            (row.line_letters, row.line_bytes) = (0, 0);
+        }
+        self.is_last |= !is_like;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(format: Format, text: &[u8], piece: usize) -> Vec<Row> {
+        let mut scan = Scan::new(format, 0);
+        for piece in text.chunks(piece) {
+            assert_eq!(scan.feed(piece, u64::MAX), piece.len());
+        }
+        scan.finish();
+        scan.rows
+    }
+
+    fn layout(row: &Row) -> (u64, u64, u64, u32, u32, u32) {
+        let Row {
+            begin,
+            size,
+            length,
+            header,
+            line_letters,
+            line_bytes,
+            ..
+        } = *row;
+        (begin, size, length, header, line_letters, line_bytes)
+    }
+
+    #[test]
+    fn records_of_fasta_are_found_whatever_the_pieces() {
+        let text = b"\n>a x\nACGT\nACGT\nAC\n>b\r\nAC\r\nG\r\n\r\n>c\n>d\nA\n\nC\n>e\nACG";
+        let expected = [
+            (1, 18, 10, 5, 4, 5),
+            (19, 13, 3, 4, 2, 4),
+            (32, 3, 0, 3, 0, 0),
+            (35, 8, 2, 3, 0, 0),
+            (43, 6, 3, 3, 3, 4),
+        ];
+        let whole = rows(Format::Fasta, text, text.len());
+        assert_eq!(whole.iter().map(layout).collect::<Vec<_>>(), expected);
+        for piece in 1..text.len() {
+            assert_eq!(rows(Format::Fasta, text, piece), whole, "{piece}");
+        }
+        for row in whole {
+            let end = usize::try_from(row.begin + row.size).unwrap();
+            assert_eq!(
+                row.sum,
+                sum(&text[usize::try_from(row.begin).unwrap()..end])
+            );
+        }
+    }
+
+    #[test]
+    fn a_mark_may_begin_a_line_of_qualities() {
+        let text = b"@a\nAC\nGT\n+\n@@\n+>\n@b\n\n+\n\n@c\nA\n+c\n@";
+        let expected = [
+            (0, 17, 4, 3, 2, 3),
+            (17, 7, 0, 3, 0, 0),
+            (24, 9, 1, 3, 1, 2),
+        ];
+        for piece in 1..=text.len() {
+            let found = rows(Format::Fastq, text, piece);
+            assert_eq!(
+                found.iter().map(layout).collect::<Vec<_>>(),
+                expected,
+                "{piece}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_record_behind_the_stop_is_left() {
+        let mut scan = Scan::new(Format::Fasta, 0);
+        assert_eq!(scan.feed(b">a\nAC\n>b\nG\n>c\n", 6), 6);
+        assert_eq!((scan.at(), scan.rows.len()), (6, 1));
+    }
+}

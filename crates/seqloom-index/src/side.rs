@@ -1,0 +1,138 @@
+//! Reading an index: nothing in it is believed before it is checked.
+
+use std::sync::Arc;
+
+use seqloom_core::error::Fault;
+
+use super::head::{HEAD, Head, Part, damaged};
+use super::names::ENTRY;
+use super::pages::Column;
+use super::row::{ROW, Row};
+use seqloom_compression::Compression;
+use seqloom_compression::checksum::hash;
+use seqloom_compression::image::Image;
+use seqloom_compression::seekable::{Block, Container, Span, check_places};
+use seqloom_core::number::as_u64;
+use seqloom_core::number::{u32_at, u64_at};
+
+const BLOCK: usize = 20;
+const SPAN: usize = 36;
+
+/// An index whose head and tables were checked; rows are, as they are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Side {
+    pub(crate) head: Head,
+    pub(crate) image: Image,
+    pub(crate) container: Container,
+    /// A hash for each chunk of the file.
+    pub(crate) chunks: Vec<u64>,
+}
+
+impl Side {
+    pub(crate) fn new(image: Image) -> Result<Self, Fault> {
+        let mut bytes = vec![0; HEAD.min(usize::try_from(image.size()).unwrap_or(HEAD))];
+        image.read(0, &mut bytes).map_err(|_| damaged("its head"))?;
+        let head = Head::from_bytes(&bytes, image.size())?;
+        let pieces = part(&image, head.pieces)?;
+        let chunks = part(&image, head.chunks)?;
+        let side = Self {
+            container: container(&head, &pieces)?,
+            chunks: chunks
+                .chunks_exact(8)
+                .map(|chunk| u64_at(chunk, 0))
+                .collect(),
+            head,
+            image,
+        };
+        if matches!(side.image, Image::Memory(_)) {
+            // Once for all; of a larger index each page is checked as it is read.
+            side.rows().each(&side.image, |_| Ok(()))?;
+            side.names().each(&side.image, |_| Ok(()))?;
+        }
+        Ok(side)
+    }
+
+    pub(crate) fn rows(&self) -> Column {
+        Column {
+            at: self.head.rows_at,
+            count: self.head.records,
+            entry: ROW,
+        }
+    }
+
+    pub(crate) fn names(&self) -> Column {
+        Column {
+            at: self.head.names_at,
+            count: self.head.records,
+            entry: ENTRY,
+        }
+    }
+}
+
+/// Reads a part whole; it lies within the index, which bounds its size.
+fn part(image: &Image, part: Part) -> Result<Vec<u8>, Fault> {
+    let mut bytes = vec![0; usize::try_from(part.size).map_err(|_| damaged("a table"))?];
+    let outcome = image.read(part.at, &mut bytes);
+    if outcome.is_err() || hash(&bytes) != part.hash {
+        return Err(damaged("a table of it"));
+    }
+    Ok(bytes)
+}
+
+fn container(head: &Head, bytes: &[u8]) -> Result<Container, Fault> {
+    let ends = (head.source.size, head.text);
+    Ok(match head.compression {
+        Compression::Bgzip => {
+            let blocks: Vec<Block> = bytes.chunks_exact(BLOCK).map(block).collect();
+            check_places(blocks.iter().map(|block| (block.at, block.text)), ends)?;
+            Container::Bgzip(blocks)
+        }
+        Compression::Gzip => {
+            let spans: Vec<Span> = bytes.chunks_exact(SPAN).map(span).collect();
+            let ends = (head.source.size.saturating_mul(8), head.text);
+            check_places(spans.iter().map(|span| (span.bit, span.text)), ends)?;
+            Container::Gzip(spans)
+        }
+        _ => Container::Plain,
+    })
+}
+
+fn block(bytes: &[u8]) -> Block {
+    Block {
+        at: u64_at(bytes, 0),
+        text: u64_at(bytes, 8),
+        sum: u32_at(bytes, 16),
+    }
+}
+
+fn span(bytes: &[u8]) -> Span {
+    Span {
+        bit: u64_at(bytes, 0),
+        text: u64_at(bytes, 8),
+        window: u64_at(bytes, 16),
+        window_size: u32_at(bytes, 24),
+        window_sum: u32_at(bytes, 28),
+        sum: u32_at(bytes, 32),
+    }
+}
+
+/// Reads all of a side file and says how many records it has.
+///
+/// Every page and every row is checked; nothing that is written there can do
+/// more than be refused.
+pub fn parse_side(bytes: &[u8]) -> Result<Vec<Row>, Fault> {
+    let side = Side::new(Image::Memory(Arc::new(bytes.to_vec())))?;
+    let mut rows = Vec::new();
+    side.rows().each(&side.image, |bytes| {
+        let row = Row::from_bytes(bytes);
+        row.check(side.head.text)?;
+        rows.push(row);
+        Ok(())
+    })?;
+    side.names()
+        .each(&side.image, |entry| match u64_at(entry, 8) {
+            row if row < as_u64(rows.len()) => Ok(()),
+            _ => Err(damaged("its names")),
+        })?;
+    Ok(rows)
+}

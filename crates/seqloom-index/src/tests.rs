@@ -1,0 +1,261 @@
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "places in small files"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sirocco::deflate::Level;
+use sirocco::{Format as Packing, compress};
+
+use super::*;
+use seqloom_compression::seekable::{Cache, Container};
+use seqloom_sequences::batch::Batch;
+use seqloom_sequences::options::Options;
+use seqloom_sequences::reader::Reader;
+
+const END: [u8; 28] = [
+    0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+    0, 0,
+];
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    compress(Packing::Gzip, Level::DEFAULT, text)
+}
+
+fn bgzip(text: &[u8]) -> Vec<u8> {
+    let block = |text: &[u8]| {
+        let member = gzip(text);
+        let size = u16::try_from(member.len() + 8 - 1).unwrap().to_le_bytes();
+        let extra = [6, 0, b'B', b'C', 2, 0, size[0], size[1]];
+        [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat()
+    };
+    let blocks: Vec<Vec<u8>> = text.chunks(20_000).map(block).collect();
+    [blocks.concat(), END.to_vec()].concat()
+}
+
+/// A file that is removed when the test ends.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(content: &[u8]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("seqloom-index-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, content).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).unwrap();
+    }
+}
+
+fn random(state: &mut u64) -> u64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
+fn letters(count: u64, state: &mut u64) -> Vec<u8> {
+    (0..count)
+        .map(|_| b"ACGT"[usize::try_from(random(state) % 4).unwrap()])
+        .collect()
+}
+
+fn fasta(records: u64) -> Vec<u8> {
+    let mut state = 7;
+    let mut text = Vec::new();
+    for number in 0..records {
+        text.extend_from_slice(format!(">r{number} x y\n").as_bytes());
+        let count = random(&mut state) % 500;
+        for line in letters(count, &mut state).chunks(60) {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+    }
+    text
+}
+
+fn fastq(records: u64) -> Vec<u8> {
+    let mut state = 9;
+    let mut text = Vec::new();
+    for number in 0..records {
+        let count = random(&mut state) % 200;
+        let sequence = letters(count, &mut state);
+        let quality: Vec<u8> = sequence.iter().map(|letter| letter - 20).collect();
+        text.extend_from_slice(format!("@r{number}\n").as_bytes());
+        text.extend_from_slice(&[&sequence[..], b"\n+\n", &quality, b"\n"].concat());
+    }
+    text
+}
+
+fn read(path: &Path) -> Batch {
+    let mut reader = Reader::open(path, &Options::default()).unwrap();
+    reader.read(usize::MAX, usize::MAX).unwrap().unwrap()
+}
+
+fn open(path: &Path) -> Index {
+    let bytes = build_in_memory(path, &Building::default()).unwrap();
+    let (index, state) = Index::from_bytes(path, bytes, 1).unwrap();
+    assert_eq!(state, State::Fresh);
+    index
+}
+
+#[test]
+fn every_container_gives_every_record_in_any_order() {
+    for text in [fasta(800), fastq(1500)] {
+        for file in [text.clone(), gzip(&text), bgzip(&text)] {
+            let file = Temporary::new(&file);
+            let (index, whole) = (open(&file.0), read(&file.0));
+            let count = i64::try_from(index.len()).unwrap();
+            assert_eq!(index.len(), whole.len() as u64);
+            let all: Vec<i64> = (0..count).collect();
+            assert!(index.fetch_many(&all, 1).unwrap() == whole);
+            let some: Vec<i64> = (0..100).map(|i| i * 7919 % count).collect();
+            let found = index.fetch_many(&some, 1).unwrap();
+            for (place, row) in some.iter().enumerate() {
+                let one = index.fetch_many(&[*row], 1).unwrap();
+                let (start, end) = (found.offsets[place], found.offsets[place + 1]);
+                assert!(one.data == found.data[start as usize..end as usize]);
+            }
+        }
+    }
+}
+
+#[test]
+fn inflating_starts_again_at_every_bit_of_a_byte() {
+    let text = fastq(20_000);
+    let file = Temporary::new(&gzip(&text));
+    let index = open(&file.0);
+    let Container::Gzip(spans) = &index.text.container else {
+        panic!("gzip has spans");
+    };
+    let odd: std::collections::HashSet<u64> = spans.iter().map(|span| span.bit % 8).collect();
+    assert!(odd.len() > 4, "{odd:?}");
+    let mut out = Vec::new();
+    for span in spans {
+        out.clear();
+        let end = (span.text + 10_000).min(index.text.size);
+        index
+            .text
+            .read(span.text..end, &mut out, &mut Cache::default())
+            .unwrap();
+        assert!(out == text[span.text as usize..end as usize]);
+    }
+}
+
+#[test]
+fn an_index_that_was_cut_or_changed_is_refused_or_harmless() {
+    let file = Temporary::new(&fasta(80));
+    let bytes = build_in_memory(&file.0, &Building::default()).unwrap();
+    let rows = parse_side(&bytes).unwrap();
+    assert_eq!(rows.len(), 80);
+    for end in 0..bytes.len() {
+        assert!(parse_side(&bytes[..end]).is_err(), "{end}");
+    }
+    for bit in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(
+            parse_side(&bytes).map_or(true, |found| found == rows),
+            "{bit}"
+        );
+    }
+}
+
+#[test]
+fn many_threads_find_what_one_finds() {
+    let text = [fastq(6000), fastq(3000)].concat();
+    for file in [text.clone(), bgzip(&text)] {
+        let file = Temporary::new(&file);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(3)
+            .build()
+            .unwrap();
+        let building = Building {
+            threads: 3,
+            ..Building::default()
+        };
+        let shared = pool.install(|| build_in_memory(&file.0, &building).unwrap());
+        assert!(shared == build_in_memory(&file.0, &Building::default()).unwrap());
+    }
+}
+
+#[test]
+fn intervals_are_the_letters_between() {
+    let text = [
+        &b">one\nACGTACGT\nACGTACGT\nAC\n"[..],
+        b">two\r\nACG\r\nTTT\r\nA",
+        b"\r\n>odd\nA\nCC\nGTGTG\n",
+    ]
+    .concat();
+    let file = Temporary::new(&text);
+    let index = open(&file.0);
+    let whole = read(&file.0);
+    for record in 0..3_usize {
+        let (start, end) = (whole.offsets[record], whole.offsets[record + 1]);
+        let all = &whole.data[start as usize..end as usize];
+        for from in 0..=all.len() {
+            for to in from..=all.len() {
+                let bounds = (&[from as i64][..], &[to as i64][..]);
+                let found = index.fetch_intervals(&[record as i64], bounds, 1).unwrap();
+                assert_eq!(found.0, &all[from..to], "{record} {from} {to}");
+            }
+        }
+    }
+    assert!(index.fetch_intervals(&[0], (&[0], &[19]), 1).is_err());
+    assert!(index.fetch_intervals(&[0], (&[-1], &[2]), 1).is_err());
+}
+
+#[test]
+fn names_are_found_and_doubles_counted() {
+    let file = Temporary::new(b">a x\nA\n>b\nC\n>a\nG\n");
+    let index = open(&file.0);
+    assert_eq!(index.find(b"a").unwrap(), [0, 2]);
+    assert_eq!(index.find(b"b").unwrap(), [1]);
+    assert_eq!(index.find(b"x").unwrap(), []);
+    assert_eq!(index.headers(&[1, 0]).unwrap().0, b"ba x");
+}
+
+#[test]
+fn a_file_that_was_cut_on_a_border_is_found() {
+    let text = fastq(9000);
+    let file = Temporary::new(&text);
+    let bytes = build_in_memory(&file.0, &Building::default()).unwrap();
+    let rows = parse_side(&bytes).unwrap();
+    let border = usize::try_from(rows[8000].begin).unwrap();
+    std::fs::write(&file.0, &text[..border]).unwrap();
+    assert_eq!(
+        Index::from_bytes(&file.0, bytes.clone(), 1).unwrap().1,
+        State::Cut
+    );
+    std::fs::write(&file.0, &text).unwrap();
+    let state = Index::from_bytes(&file.0, bytes.clone(), 1).unwrap().1;
+    assert!(matches!(state, State::Fresh | State::Touched));
+    std::fs::write(&file.0, fastq(8999)).unwrap();
+    let state = Index::from_bytes(&file.0, bytes, 1).unwrap().1;
+    assert_eq!(state, State::Cut);
+}
+
+#[test]
+fn a_changed_byte_is_found_when_its_record_is_read() {
+    let text = fasta(50);
+    let file = Temporary::new(&text);
+    let index = open(&file.0);
+    let row = index.row(7, &mut index.borrow()).unwrap();
+    let mut changed = text.clone();
+    let place = usize::try_from(row.begin + u64::from(row.header)).unwrap();
+    changed[place] = if changed[place] == b'A' { b'C' } else { b'A' };
+    std::fs::write(&file.0, changed).unwrap();
+    assert!(index.fetch_many(&[6, 8], 1).is_ok());
+    let message = index.fetch_many(&[6, 7], 1).unwrap_err().to_string();
+    assert!(message.contains("checksum differs"), "{message}");
+}

@@ -1,0 +1,76 @@
+//! All of a gzip file's text in order, unpacked by several threads.
+//!
+//! The index that lies beside the file says where inflating can start. Without one, a file that
+//! this process has read before, or of which nothing is known, is unpacked as
+//! [`seqloom_compression::parallel`] says.
+
+mod known;
+
+use std::path::Path;
+
+use seqloom_compression as compression;
+use seqloom_compression::Compression;
+use seqloom_compression::input::Input;
+use seqloom_compression::parallel::{Parallel, Spans, is_large, text_again, text_by_guess};
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+use seqloom_sequences::options::Options;
+use seqloom_sequences::reader::Reader;
+
+use self::known::known;
+
+/// Opens a file that is read from its beginning.
+///
+/// A gzip file of some size is unpacked by as many threads as may read, where its
+/// index lies beside it, or where this process has read all of it before; and else
+/// where there are so many processors that guessing pays.
+pub fn open_reader(path: &Path, options: &Options) -> Result<Reader> {
+    match in_parallel(path, &options.unpacking()) {
+        Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
+        None => Reader::open(path, options),
+    }
+}
+
+/// The text of a file that several threads unpack sooner than one.
+fn in_parallel(path: &Path, options: &compression::Options) -> Option<Box<dyn compression::Text>> {
+    let is_named = options.threads > 1 && path != Path::new("-");
+    (is_named && is_large(path)).then_some(())?;
+    text_by_index(path, options)
+        .or_else(|| text_again(path, options))
+        .or_else(|| text_by_guess(path, options))
+}
+
+/// Opens a gzip file that is read from a record on, by the index that lies
+/// beside it. Without one that is of the file as it is, that is an error.
+pub fn open_reader_at(path: &Path, options: &Options, record: u64) -> Result<Reader> {
+    let found = known(path, options.threads).and_then(|known| {
+        let begin = known.begin_of(record)?;
+        let ahead = known.ahead;
+        let (spans, skipped) = Spans::new(known.text, begin);
+        let text = Parallel::new(spans, ahead, None, options.unpacking());
+        Some(text.from(begin, skipped))
+    });
+    let text = found.ok_or_else(|| {
+        let why =
+            format!("has no index beside it that is of the file and leads to record {record}");
+        Error::format(path, Fault::whole(why))
+    });
+    Reader::of_text(path, (Compression::Gzip, Box::new(text?)), options)
+}
+
+/// The text of a gzip file beside which its index lies, unpacked by several
+/// threads; nothing where there is no index, or it is of no use.
+pub fn text_by_index(
+    path: &Path,
+    options: &compression::Options,
+) -> Option<Box<dyn compression::Text>> {
+    let known = known(path, options.threads)?;
+    let input = Input::open(path).ok()?;
+    let ahead = known.ahead;
+    let (spans, _) = Spans::new(known.text, 0);
+    let text = Parallel::new(spans, ahead, Some(input), options.clone());
+    Some(Box::new(text))
+}
+
+#[cfg(test)]
+mod tests;

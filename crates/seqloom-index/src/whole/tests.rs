@@ -1,0 +1,169 @@
+//! The text by spans is the text from the beginning, faults and all.
+
+#[path = "../../../seqloom-compression/src/parallel/tests/samples.rs"]
+mod samples;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use self::samples::{
+    Packed, drain, fasta, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
+    threads_of,
+};
+use super::known::beside;
+use super::*;
+use crate::{Building, build};
+use seqloom_compression::parallel::SMALLEST;
+use seqloom_compression::{Options as Unpacking, Text, Trouble, unpack};
+
+/// A file with its index beside it.
+fn indexed(packed: &[u8]) -> Packed {
+    let file = Packed::new(packed);
+    build(&file.0, &beside(&file.0), &Building::default()).unwrap();
+    file
+}
+
+/// All text by spans; none if the index is of no use.
+fn by_spans(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
+    let options = threads_of(threads);
+    text_by_index(path, &options).map(|mut text| drain(&mut *text))
+}
+
+#[test]
+fn members_of_any_size_give_their_text() {
+    let text = fasta(3_000_000);
+    let many: Vec<usize> = (0..60).map(|number| number * 50_001).collect();
+    for borders in [&[][..], &[10, 10, 10], &[1_500_000, 1_500_000], &many] {
+        let mut packed = members(&text, borders);
+        packed.extend([0; 600]);
+        let file = indexed(&packed);
+        for threads in [2, 3, 7] {
+            let (found, fault) = by_spans(&file.0, threads).unwrap();
+            assert_eq!(fault, None);
+            assert!(found == text);
+        }
+    }
+}
+
+#[test]
+fn stored_blocks_and_names_give_their_text() {
+    let text = fasta(2_000_000);
+    let mut packed = vec![0x1F, 0x8B, 8, 8, 0, 0, 0, 0, 0, 255, b'a', 0];
+    for (number, piece) in text.chunks(60_000).enumerate() {
+        let size = u16::try_from(piece.len()).unwrap();
+        packed.push(u8::from((number + 1) * 60_000 >= text.len()));
+        packed.extend(size.to_le_bytes());
+        packed.extend((!size).to_le_bytes());
+        packed.extend_from_slice(piece);
+    }
+    packed.extend(crc32fast::hash(&text).to_le_bytes());
+    packed.extend(u32::try_from(text.len()).unwrap().to_le_bytes());
+    let file = indexed(&packed);
+    let (found, fault) = by_spans(&file.0, 3).unwrap();
+    assert_eq!(fault, None);
+    assert!(found == text);
+}
+
+#[test]
+fn a_file_that_grew_has_no_index() {
+    let file = indexed(&gzip(&fasta(1_000_000)));
+    let mut open = fs::File::options().append(true).open(&file.0).unwrap();
+    open.write_all(b"garbage").unwrap();
+    assert!(by_spans(&file.0, 3).is_none());
+}
+
+#[test]
+fn reading_from_a_record_gives_the_records_behind() {
+    let record = |number| format!(">r{number} x\nACGTGATTACA\n");
+    let records: Vec<String> = (0..40_000).map(record).collect();
+    let text = records.concat().into_bytes();
+    let file = indexed(&members(&text, &[300_000, 900_000]));
+    let options = Options {
+        threads: 2,
+        ..Options::default()
+    };
+    for start in [0, 1, 13_000, 39_999] {
+        let mut reader = open_reader_at(&file.0, &options, start).unwrap();
+        let batch = reader.read(1, 1 << 20).unwrap().unwrap();
+        let id = format!("r{start} ").into_bytes();
+        assert!(batch.headers.starts_with(&id));
+        let mut count = 1;
+        while let Some(batch) = reader.read(4096, 1 << 20).unwrap() {
+            count += u64::try_from(batch.len()).unwrap();
+        }
+        assert_eq!(start + count, 40_000);
+    }
+    assert!(open_reader_at(&file.0, &options, 40_000).is_err());
+}
+
+#[test]
+fn a_damaged_index_is_left_alone() {
+    let packed = gzip(&fasta(1_000_000));
+    let file = indexed(&packed);
+    let side = fs::read(beside(&file.0)).unwrap();
+    for place in (0..side.len()).step_by(side.len() / 97) {
+        let mut other = side.clone();
+        other[place] ^= 0x10;
+        fs::write(beside(&file.0), &other).unwrap();
+        if let Some(found) = by_spans(&file.0, 2) {
+            assert!(found == from_the_beginning(&file.0));
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_waits_for_nobody() {
+    let file = indexed(&gzip(&fasta(6_000_000)));
+    let known = known(&file.0, 4).unwrap();
+    let ahead = known.ahead;
+    let mut whole = Parallel::new(Spans::new(known.text, 0).0, ahead, None, threads_of(4));
+    for _ in 0..2 {
+        let count = compression::Text::fill(&mut whole).unwrap().len();
+        compression::Text::consume(&mut whole, count);
+    }
+    assert!(whole.pending() > 0);
+    drop(whole);
+}
+
+#[test]
+fn a_file_too_small_to_gain_by_threads_is_read_by_one() {
+    let text = proteins(14_000_000);
+    let small = indexed(&members(&text, &[]));
+    drop(read_by_threads(&small.0));
+    assert!(in_parallel(&small.0, &threads_of(4)).is_none());
+    let large = indexed(&large_file(&[]).1);
+    assert!(in_parallel(&large.0, &threads_of(4)).is_some());
+    assert!(in_parallel(&large.0, &threads_of(1)).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn a_changed_byte_is_found_and_named_as_without_an_index(
+        borders in prop::collection::vec(0..2_500_000_usize, 0..4),
+        place in 0.0..1.0_f64,
+        bit in 0..8_u32,
+        threads in 2..6_usize,
+    ) {
+        let mut borders = borders;
+        borders.sort_unstable();
+        let mut packed = members(&fasta(2_500_000), &borders);
+        let file = indexed(&packed);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a place in a small file"
+        )]
+        let place = (place * packed.len() as f64) as usize;
+        packed[place] ^= 1 << bit;
+        file.change(&packed);
+        if let Some(found) = by_spans(&file.0, threads) {
+            prop_assert!(found == from_the_beginning(&file.0));
+        }
+    }
+}

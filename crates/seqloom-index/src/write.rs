@@ -1,0 +1,139 @@
+//! Writing an index, to a file or to memory.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use super::head::{HEAD, Head, Part, Stamp};
+use super::names::ENTRY;
+use super::pages::Pages;
+use super::row::{ROW, Row};
+use seqloom_compression::Compression;
+use seqloom_compression::checksum::hash;
+use seqloom_compression::checksum::sum;
+use seqloom_compression::seekable::{Container, Span, window_size};
+use seqloom_core::number::as_u64;
+use seqloom_sequences::options::Format;
+
+/// Puts an index together.
+pub(crate) struct Writer<W> {
+    out: W,
+    at: u64,
+    rows: Pages,
+    names: Vec<(u64, u64)>,
+    letters: u64,
+    has_sums: bool,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    pub(crate) fn new(mut out: W, has_sums: bool) -> io::Result<Self> {
+        out.write_all(&[0; HEAD])?;
+        Ok(Self {
+            out,
+            at: as_u64(HEAD),
+            rows: Pages::new(ROW),
+            names: Vec::new(),
+            letters: 0,
+            has_sums,
+        })
+    }
+
+    /// Adds the next record.
+    pub(crate) fn put(&mut self, row: Row, name: u64) -> io::Result<()> {
+        self.names.push((name, as_u64(self.names.len())));
+        self.letters += row.length;
+        self.rows.put(&row.to_bytes(), &mut self.out)
+    }
+
+    /// Writes all that comes behind the rows, and the head.
+    pub(crate) fn finish(mut self, whole: Whole) -> io::Result<W> {
+        self.rows.finish(&mut self.out)?;
+        let records = as_u64(self.names.len());
+        let rows_at = self.at;
+        let names_at = self.out.stream_position()?;
+        self.write_names()?;
+        let pieces = self.write_pieces(whole.container, &whole.windows)?;
+        let chunks: Vec<u8> = whole
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.to_le_bytes())
+            .collect();
+        let head = Head {
+            format: whole.format,
+            compression: whole.compression,
+            has_sums: self.has_sums,
+            source: whole.source,
+            text: whole.text,
+            records,
+            letters: self.letters,
+            rows_at,
+            names_at,
+            pieces,
+            chunks: self.part(&chunks)?,
+        };
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&head.to_bytes())?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn write_names(&mut self) -> io::Result<()> {
+        self.names.sort_unstable();
+        let mut pages = Pages::new(ENTRY);
+        for (hash, row) in std::mem::take(&mut self.names) {
+            let mut entry = [0; ENTRY];
+            entry[..8].copy_from_slice(&hash.to_le_bytes());
+            entry[8..].copy_from_slice(&row.to_le_bytes());
+            pages.put(&entry, &mut self.out)?;
+        }
+        pages.finish(&mut self.out)
+    }
+
+    fn write_pieces(&mut self, container: Container, windows: &[Vec<u8>]) -> io::Result<Part> {
+        let bytes: Vec<u8> = match container {
+            Container::Plain => Vec::new(),
+            Container::Bgzip(blocks) => blocks
+                .iter()
+                .flat_map(|block| join(&[block.at, block.text], &[block.sum]))
+                .collect(),
+            Container::Gzip(spans) => self.write_spans(&spans, windows)?,
+        };
+        self.part(&bytes)
+    }
+
+    fn write_spans(&mut self, spans: &[Span], windows: &[Vec<u8>]) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for (span, window) in spans.iter().zip(windows) {
+            let at = self.out.stream_position()?;
+            self.out.write_all(window)?;
+            let (size, own) = (window_size(window), sum(window));
+            bytes.extend(join(&[span.bit, span.text, at], &[size, own, span.sum]));
+        }
+        Ok(bytes)
+    }
+
+    fn part(&mut self, bytes: &[u8]) -> io::Result<Part> {
+        let at = self.out.stream_position()?;
+        self.out.write_all(bytes)?;
+        Ok(Part {
+            at,
+            size: as_u64(bytes.len()),
+            hash: hash(bytes),
+        })
+    }
+}
+
+/// What is known once the whole file was looked through.
+pub(crate) struct Whole {
+    pub(crate) format: Format,
+    pub(crate) compression: Compression,
+    pub(crate) source: Stamp,
+    pub(crate) text: u64,
+    pub(crate) container: Container,
+    pub(crate) windows: Vec<Vec<u8>>,
+    pub(crate) chunks: Vec<u64>,
+}
+
+fn join(wide: &[u64], narrow: &[u32]) -> Vec<u8> {
+    let wide = wide.iter().flat_map(|value| value.to_le_bytes());
+    wide.chain(narrow.iter().flat_map(|value| value.to_le_bytes()))
+        .collect()
+}

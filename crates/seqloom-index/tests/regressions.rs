@@ -1,0 +1,45 @@
+//! Every input that fuzzing ever found a fault with stays in `fuzz/regressions`,
+//! under the name of its target, and is read again here.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+#[path = "../../seqloom-sequences/tests/support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use seqloom_index::{parse_fai, parse_gzi, parse_side};
+use seqloom_plink::table::{Sheet, Table};
+use seqloom_sequences::Options;
+use seqloom_sequences::options::OnError;
+
+#[test]
+fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
+    for path in regressions() {
+        let bytes = std::fs::read(&path).unwrap();
+        for on_error in [OnError::Raise, OnError::Skip] {
+            let options = Options {
+                on_error,
+                ..Options::default()
+            };
+            let whole = support::read_as(&bytes, usize::MAX, &options);
+            for piece in 1..8 {
+                let found = support::read_as(&bytes, piece, &options);
+                assert_eq!(whole, found, "{} in pieces of {piece}", path.display());
+            }
+        }
+        let _ = (parse_fai(&bytes), parse_gzi(&bytes), parse_side(&bytes));
+        for sheet in [Sheet::Fam, Sheet::Bim] {
+            let names = sheet.names().map(String::from);
+            let _ = Table::parse(Path::new("fuzz"), sheet, &names, &bytes);
+        }
+    }
+}
+
+/// The files that fuzzing left.
+fn regressions() -> Vec<PathBuf> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions");
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        panic!("{folder} is missing");
+    };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}

@@ -1,0 +1,36 @@
+//! The attribute that shows an item of seqloom-py to Python and to the stub generator.
+
+use proc_macro::{TokenStream, TokenTree};
+
+/// Shows a function, a class (`struct`) or its methods (`impl`) to Python, and describes it to
+/// the stub generator where the feature `stubs` asks for it. Arguments go to `pyclass`.
+#[proc_macro_attribute]
+pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let (stub, border) = match kind(&item).as_str() {
+        "struct" => (
+            "pyclass",
+            format!("pyclass({arguments}, module = \"seqloom._rust._native\")"),
+        ),
+        "impl" => ("pymethods", "pymethods".to_owned()),
+        _ => (
+            "pyfunction(module = \"seqloom._rust._native\")",
+            "pyfunction".to_owned(),
+        ),
+    };
+    let attributes = format!(
+        "#[cfg_attr(feature = \"stubs\", ::pyo3_stub_gen::derive::gen_stub_{stub})]\n\
+         #[::pyo3::{border}]"
+    );
+    let attributes: Result<TokenStream, _> = attributes.replace("(,", "(").parse();
+    attributes.into_iter().flatten().chain(item).collect()
+}
+
+/// The keyword that says what an item is.
+fn kind(item: &TokenStream) -> String {
+    let words = item.clone().into_iter().filter_map(|token| match token {
+        TokenTree::Ident(word) => Some(word.to_string()),
+        _ => None,
+    });
+    let mut kinds = words.filter(|word| matches!(word.as_str(), "fn" | "struct" | "impl"));
+    kinds.next().unwrap_or_default()
+}

@@ -1,0 +1,341 @@
+//! An open `.bed`, read at any place by many threads.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::SystemTime;
+
+use seqloom_core::error::{Fault, Kind};
+use seqloom_core::{Error, Result};
+
+use super::layout::{HEADER, Layout, MAGIC, Major};
+
+/// A `.bed` that stays open. It is never mapped: a mapped file that shrinks kills the process.
+#[derive(Debug)]
+pub struct Bed {
+    path: PathBuf,
+    file: File,
+    /// When it was written last, as it was opened; nothing where the system does not say.
+    written: Option<SystemTime>,
+    major: OnceLock<Major>,
+    /// What is odd about it, but no error; told once.
+    note: OnceLock<String>,
+    is_told: AtomicBool,
+    /// Whether one code other than 0 fills all lines up.
+    is_filled: AtomicBool,
+}
+
+impl Bed {
+    /// Opens a file, and checks its first three bytes now or before the first read.
+    pub fn open(path: &Path, check: bool) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let facts = file.metadata().map_err(|error| Error::io(path, &error))?;
+        let bed = Self {
+            path: path.to_path_buf(),
+            written: facts.modified().ok(),
+            file,
+            major: OnceLock::new(),
+            note: OnceLock::new(),
+            is_told: false.into(),
+            is_filled: false.into(),
+        };
+        if check {
+            bed.major()?;
+        }
+        Ok(bed)
+    }
+
+    /// What is odd about the file, but no error, as far as it was looked at; only once.
+    pub fn take_note(&self) -> Option<String> {
+        let note = self.note.get()?;
+        let is_new = !self.is_told.swap(true, Relaxed);
+        is_new.then(|| format!("{}: {note}", self.path.display()))
+    }
+
+    /// Keeps what is odd about the file; the first oddity is enough.
+    pub(super) fn note(&self, what: String) {
+        let _ = self.note.set(what);
+    }
+
+    /// Keeps that one code fills all lines up.
+    pub(super) fn note_filler(&self, what: String) {
+        self.is_filled.store(true, Relaxed);
+        self.note(what);
+    }
+
+    /// Whether it is known that one code fills all lines up.
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_filled.load(Relaxed)
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a line is, as the third byte says.
+    pub fn major(&self) -> Result<Major> {
+        if let Some(major) = self.major.get() {
+            return Ok(*major);
+        }
+        let mut header = [0; HEADER];
+        let size = self.size()?;
+        if size < HEADER as u64 {
+            return Err(self.header(format!(
+                "expected a .bed, which begins with the bytes 6c 1b and 01 or 00; the file has {size} bytes"
+            )));
+        }
+        self.read(0, &mut header)?;
+        let major = self.told(header)?;
+        Ok(*self.major.get_or_init(|| major))
+    }
+
+    /// Where everything stands if the file has so many individuals and variants, which its
+    /// length must agree with.
+    pub fn layout(&self, individuals: usize, variants: usize) -> Result<Layout> {
+        let layout = Layout {
+            major: self.major()?,
+            individuals,
+            variants,
+        };
+        self.measure(&layout)?;
+        Ok(layout)
+    }
+
+    /// Compares the file's length now with a layout, and asks whether it was written since.
+    pub fn measure(&self, layout: &Layout) -> Result<()> {
+        let (found, expected) = (self.size()?, layout.length());
+        if Some(found) == expected {
+            return self.unchanged();
+        }
+        let short = expected.is_none_or(|expected| found < expected);
+        let expected = expected.map_or("more than any file has".to_owned(), |e| e.to_string());
+        let places = layout.places();
+        let hint =
+            "the .fam or .bim belongs to another file, or the .bed was cut or is being written";
+        Err(self.fault(Fault {
+            kind: if short { Kind::Cut } else { Kind::Length },
+            message: format!(
+                "expected {expected} bytes for {layout}: 3, and {} lines of {places} places, four in a byte; \
+                 found {found}; {hint}",
+                layout.lines()
+            ),
+            ..Fault::default()
+        }))
+    }
+
+    /// Refuses a file that was written since it was opened: what was read of it may not fit
+    /// what will be.
+    pub fn unchanged(&self) -> Result<()> {
+        let facts = self.file.metadata();
+        let facts = facts.map_err(|error| Error::io(&self.path, &error))?;
+        if facts.modified().ok() == self.written {
+            return Ok(());
+        }
+        Err(self.fault(Fault::whole(
+            "was written since it was opened: open it again",
+        )))
+    }
+
+    /// Fills `out` with consecutive whole lines, the first of which is `first`.
+    pub fn lines(&self, layout: &Layout, first: usize, out: &mut [u8]) -> Result<()> {
+        self.read(layout.start(first), out)
+    }
+
+    /// Fills `out` with bytes from one on.
+    pub fn read(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        while !out.is_empty() {
+            match piece(&self.file, at, out) {
+                Ok(0) => return Err(self.ended(at)),
+                Ok(count) => {
+                    at += count as u64;
+                    out = &mut out[count..];
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of the file now.
+    pub fn size(&self) -> Result<u64> {
+        let facts = self.file.metadata();
+        Ok(facts.map_err(|error| Error::io(&self.path, &error))?.len())
+    }
+
+    /// A fault of this file.
+    pub fn fault(&self, fault: Fault) -> Error {
+        Error::format(&self.path, fault)
+    }
+
+    fn told(&self, [first, second, mode]: [u8; HEADER]) -> Result<Major> {
+        if [first, second] != MAGIC {
+            return Err(self.header(format!(
+                "expected a .bed, which begins with the bytes 6c 1b; found {first:02x} {second:02x}"
+            )));
+        }
+        match mode {
+            0 => Ok(Major::Individual),
+            1 => Ok(Major::Variant),
+            _ => Err(self.header(format!(
+                "expected 01 (a line is a variant) or 00 (an individual) in byte 2; found {mode:02x}"
+            ))),
+        }
+    }
+
+    fn header(&self, message: String) -> Error {
+        self.fault(Fault {
+            kind: Kind::Header,
+            message,
+            ..Fault::default()
+        })
+    }
+
+    fn ended(&self, at: u64) -> Error {
+        self.fault(Fault {
+            kind: Kind::Cut,
+            byte: Some(at),
+            message: format!("the file was cut at byte {at} while it was being read"),
+            ..Fault::default()
+        })
+    }
+}
+
+#[cfg(unix)]
+fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, out, at)
+}
+
+#[cfg(windows)]
+fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, out, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tail;
+    use crate::tail::Tail;
+
+    /// A file with this content, which goes with the folder.
+    struct Content(PathBuf);
+
+    impl Content {
+        fn new(name: &str, bytes: &[u8]) -> Self {
+            let folder = std::env::temp_dir().join(format!("seqloom-bed-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            let path = folder.join(name);
+            fs::write(&path, bytes).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Content {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn kind(error: Error) -> Kind {
+        match error {
+            Error::Format { fault, .. } => fault.kind,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn another_header_is_an_error() {
+        for (number, bytes) in [&b"\x6c"[..], b"\x6c\x1a\x01", b"\x6c\x1b\x02"]
+            .iter()
+            .enumerate()
+        {
+            let file = Content::new(&format!("header{number}.bed"), bytes);
+            assert_eq!(kind(Bed::open(&file.0, true).unwrap_err()), Kind::Header);
+            let later = Bed::open(&file.0, false).unwrap();
+            assert_eq!(kind(later.layout(1, 0).unwrap_err()), Kind::Header);
+        }
+    }
+
+    #[test]
+    fn a_length_that_the_tables_do_not_explain_is_an_error() {
+        let file = Content::new("length.bed", b"\x6c\x1b\x01abcd");
+        let bed = Bed::open(&file.0, true).unwrap();
+        let mut lines = [0; 2];
+        let layout = bed.layout(5, 2).unwrap();
+        bed.lines(&layout, 1, &mut lines).unwrap();
+        assert_eq!(&lines, b"cd");
+        assert_eq!(kind(bed.layout(5, 3).unwrap_err()), Kind::Cut);
+        assert_eq!(kind(bed.layout(5, 1).unwrap_err()), Kind::Length);
+        assert_eq!(kind(bed.layout(usize::MAX, 9).unwrap_err()), Kind::Cut);
+    }
+
+    #[test]
+    fn a_file_that_is_written_while_it_is_open_is_an_error() {
+        let file = Content::new("written.bed", b"\x6c\x1b\x01abcd");
+        let bed = Bed::open(&file.0, true).unwrap();
+        let layout = bed.layout(5, 2).unwrap();
+        let later = fs::File::options().write(true).open(&file.0).unwrap();
+        later.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let error = bed.measure(&layout).unwrap_err().to_string();
+        assert!(error.contains("open it again"), "{error}");
+    }
+
+    #[test]
+    fn a_table_that_is_short_by_less_than_a_byte_is_found() {
+        let file = Content::new("short.bed", b"\x6c\x1b\x01\x0f\x03\x3f");
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(tail::check(&bed, &bed.layout(3, 3).unwrap()).is_ok());
+        let error = tail::check(&bed, &bed.layout(2, 3).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("in variant 2"), "{error}");
+    }
+
+    #[test]
+    fn a_table_that_may_be_long_by_less_than_a_byte_is_noted_in_many_lines() {
+        let mut bytes = b"\x6c\x1b\x01".to_vec();
+        bytes.extend([0b0000_1111; 64]);
+        let file = Content::new("long.bed", &bytes);
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(tail::check(&bed, &bed.layout(2, 64).unwrap()).is_ok());
+        let layout = bed.layout(3, 64).unwrap();
+        let tail = Tail::default();
+        tail.look(&bed, &layout, 0, &bytes[3..66]).unwrap();
+        assert!(tail.judge(&bed, &layout).is_ok());
+        assert_eq!(bed.take_note(), None, "not all lines were seen");
+        tail::check(&bed, &bed.layout(4, 64).unwrap()).unwrap();
+        let note = bed.take_note().unwrap();
+        assert!(note.contains("the last 2 of 4"), "{note}");
+        assert_eq!(bed.take_note(), None);
+    }
+
+    #[test]
+    fn one_code_that_fills_every_line_up_is_noted_and_several_are_an_error() {
+        for (name, filler) in [
+            ("fill1", 0b0101_0000),
+            ("fill2", 0b1010_0000),
+            ("fill3", 0b1111_0000),
+        ] {
+            let mut bytes = b"\x6c\x1b\x01".to_vec();
+            bytes.extend((0..8_u8).map(|line| filler | line));
+            let file = Content::new(name, &bytes);
+            let bed = Bed::open(&file.0, true).unwrap();
+            tail::check(&bed, &bed.layout(2, 8).unwrap()).unwrap();
+            assert!(bed.take_note().unwrap().contains("behind the last of 2"));
+            let other = Bed::open(&file.0, true).unwrap();
+            assert!(tail::check(&other, &other.layout(1, 8).unwrap()).is_err());
+        }
+        let file = Content::new("fill4", &[b"\x6c\x1b\x01", &[0b1001_0011; 8][..]].concat());
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(tail::check(&bed, &bed.layout(2, 8).unwrap()).is_err());
+        let file = Content::new("fill5", &[b"\x6c\x1b\x01", &[0b1111_0011; 7][..]].concat());
+        let bed = Bed::open(&file.0, true).unwrap();
+        assert!(
+            tail::check(&bed, &bed.layout(2, 7).unwrap()).is_err(),
+            "few lines prove nothing"
+        );
+    }
+}

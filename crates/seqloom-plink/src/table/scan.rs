@@ -1,0 +1,177 @@
+//! Where the fields of a table begin, and whether its lines are well-formed.
+
+use seqloom_core::error::Fault;
+
+use super::{COLUMNS, Sheet, lines};
+use seqloom_core::number::as_u64;
+
+/// Lines are counted from 1.
+pub(super) const LINE_START: u64 = 1;
+
+/// The columns of a `.bim` without centimorgans, as PLINK 1.9 takes it.
+const WITHOUT_CM: [usize; COLUMNS - 1] = [0, 1, 3, 4, 5];
+const ALL: [usize; COLUMNS] = [0, 1, 2, 3, 4, 5];
+
+/// One column: where its fields begin.
+#[derive(Debug, Default)]
+pub(super) struct Column {
+    pub(super) is_wanted: bool,
+    /// The file leaves it out.
+    pub(super) is_absent: bool,
+    pub(super) starts: Vec<usize>,
+    /// Bytes of the longest field, and of all.
+    pub(super) longest: usize,
+    pub(super) bytes: usize,
+}
+
+impl Column {
+    fn push(&mut self, start: usize, end: usize) {
+        if self.is_wanted {
+            self.starts.push(start);
+            self.longest = self.longest.max(end - start);
+            self.bytes += end - start;
+        }
+    }
+}
+
+/// Finds the fields of all wanted columns, and says how many lines there are.
+pub(super) fn scan(
+    text: &[u8],
+    sheet: Sheet,
+    columns: &mut [Column; COLUMNS],
+) -> Result<usize, Fault> {
+    let rows = lines::count(text);
+    let text = lines::trim_end(text);
+    let mut at = lines::text_start(text);
+    let (order, fields) = order_of(text, at, sheet);
+    for (place, column) in columns.iter_mut().enumerate() {
+        column.is_absent = !order.contains(&place);
+        column
+            .starts
+            .reserve_exact(if column.is_wanted { rows } else { 0 });
+    }
+    for row in 0..rows {
+        let start = at;
+        let found;
+        (at, found) = scan_line(text, at, order, columns);
+        at = line_end(text, at).ok_or_else(|| fault_at(row, at, stray(text, at)))?;
+        if found != fields {
+            return Err(fault_at(row, start, wrong_count(sheet, fields, found)));
+        }
+    }
+    Ok(rows)
+}
+
+/// The fields of one line: where it ends, and how many there are.
+#[inline]
+fn scan_line(
+    text: &[u8],
+    mut at: usize,
+    order: &[usize],
+    columns: &mut [Column; COLUMNS],
+) -> (usize, usize) {
+    let mut found = 0;
+    loop {
+        at += count_while(text, at, |byte| byte == b' ' || byte == b'\t');
+        let end = at + count_while(text, at, is_ink);
+        if end == at {
+            return (at, found);
+        }
+        if let Some(column) = order.get(found).and_then(|place| columns.get_mut(*place)) {
+            column.push(at, end);
+        }
+        found += 1;
+        at = end;
+    }
+}
+
+/// The field that begins at a byte.
+#[inline]
+pub(super) fn field_at(text: &[u8], start: usize) -> &[u8] {
+    let end = start + count_while(text, start, is_ink);
+    text.get(start..end).unwrap_or_default()
+}
+
+/// Whether a byte is part of a field.
+#[inline]
+fn is_ink(byte: u8) -> bool {
+    byte > b' '
+}
+
+#[inline]
+fn count_while(text: &[u8], start: usize, is_so: impl Fn(u8) -> bool) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    let end = rest.iter().position(|byte| !is_so(*byte));
+    end.unwrap_or(rest.len())
+}
+
+/// Which columns the file has, and how many fields a line, as its first line tells: more
+/// phenotypes may follow that of a `.fam`, and are left out.
+fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
+    let (_, found) = scan_line(text, start, &[], &mut <[Column; COLUMNS]>::default());
+    match (sheet, found) {
+        (Sheet::Bim, 5) => (&WITHOUT_CM, 5),
+        (Sheet::Fam, COLUMNS..) => (&ALL, found),
+        _ => (&ALL, COLUMNS),
+    }
+}
+
+/// Where the next line begins; nothing where this one does not end.
+fn line_end(text: &[u8], at: usize) -> Option<usize> {
+    match text.get(at..).unwrap_or_default() {
+        [] => Some(at),
+        [b'\n', ..] => Some(at + 1),
+        [b'\r', b'\n', ..] => Some(at + 2),
+        _ => None,
+    }
+}
+
+fn stray(text: &[u8], at: usize) -> String {
+    match text.get(at) {
+        Some(b'\r') => "expected lines that end in \\n or \\r\\n, found a lone \\r".into(),
+        byte => format!(
+            "expected text, found the control byte 0x{:02x}",
+            byte.copied().unwrap_or(0)
+        ),
+    }
+}
+
+fn wrong_count(sheet: Sheet, fields: usize, found: usize) -> String {
+    let names = sheet.names().join(", ");
+    match (sheet, fields) {
+        _ if found == 0 => "expected a line of the table, found a blank line".into(),
+        (Sheet::Fam, COLUMNS) => {
+            format!("expected 6 columns ({names}; or more, as many in every line), found {found}")
+        }
+        (Sheet::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
+        (Sheet::Bim, COLUMNS) => {
+            format!(
+                "expected 6 columns ({names}; or 5, without cm_position, in every line), found {found}"
+            )
+        }
+        (Sheet::Bim, _) => format!("expected 5 columns, as in line 1, found {found}"),
+    }
+}
+
+fn fault_at(row: usize, byte: usize, message: String) -> Fault {
+    Fault {
+        line: Some(as_u64(row) + LINE_START),
+        byte: Some(as_u64(byte)),
+        ..Fault::whole(message)
+    }
+}
+
+/// Refuses text that is not UTF-8.
+pub(super) fn check_utf8(text: &[u8], is_ascii: bool) -> Result<(), Fault> {
+    if is_ascii {
+        return Ok(());
+    }
+    let Err(error) = str::from_utf8(text) else {
+        return Ok(());
+    };
+    let at = error.valid_up_to();
+    let (before, rest) = text.split_at_checked(at).unwrap_or_default();
+    let found = rest.first().copied().unwrap_or(0);
+    let message = format!("expected text in UTF-8, found the byte 0x{found:02x}");
+    Err(fault_at(lines::ends(before), at, message))
+}

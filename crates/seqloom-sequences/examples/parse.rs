@@ -1,0 +1,33 @@
+//! Times the reader: `cargo run --release --example parse FILE [THREADS [RECORDS]]`.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a tool for developers"
+)]
+
+use std::path::Path;
+use std::time::Instant;
+
+use seqloom_sequences::{Batch, Options, Reader};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |at: usize| arguments.get(at).map(|text| text.parse().unwrap());
+    let options = Options {
+        threads: number(2).unwrap_or(1),
+        ..Options::default()
+    };
+    let records = number(3).unwrap_or(4096);
+    let mut batch = Batch::default();
+    for _ in 0..5 {
+        let start = Instant::now();
+        let mut reader = Reader::open(Path::new(&arguments[1]), &options).unwrap();
+        let (mut count, mut letters) = (0, 0);
+        while reader.read_into(&mut batch, records, 64 << 20).unwrap() {
+            count += batch.len();
+            letters += batch.data.len();
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{count} records, {letters} letters: {seconds:.3} s");
+    }
+}

@@ -1,0 +1,280 @@
+//! Many records, column by column.
+
+use crate::sink::{Place, Sink};
+
+/// Sequence records without an object per record: letters and headers lie end
+/// to end, and record `i` is what lies between its two offsets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The letters of all records.
+    pub data: Vec<u8>,
+    /// Where each record's letters begin, and where the last one's end.
+    pub offsets: Vec<i64>,
+    /// The headers of all records, without mark and line end.
+    pub headers: Vec<u8>,
+    /// Where each header begins, and where the last one ends.
+    pub header_offsets: Vec<i64>,
+    /// The quality of each letter; empty where there are none.
+    pub qualities: Vec<u8>,
+    /// Whether letters have qualities.
+    pub has_qualities: bool,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            data: Vec::new(),
+            offsets: vec![0],
+            headers: Vec::new(),
+            header_offsets: vec![0],
+            qualities: Vec::new(),
+            has_qualities: false,
+        }
+    }
+}
+
+impl Batch {
+    /// The number of finished records.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Whether no record is finished.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Leaves out all records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.header_offsets.clear();
+        self.header_offsets.push(0);
+        self.cut();
+    }
+
+    /// Leaves out what is of no finished record.
+    fn cut(&mut self) {
+        let end = |offsets: &[i64]| offsets.last().and_then(|end| usize::try_from(*end).ok());
+        self.data.truncate(end(&self.offsets).unwrap_or(0));
+        self.qualities.truncate(self.data.len());
+        self.headers
+            .truncate(end(&self.header_offsets).unwrap_or(0));
+    }
+}
+
+/// Fills a batch.
+pub struct Collect<'a> {
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) max_records: usize,
+    pub(crate) max_bytes: usize,
+    with_qualities: bool,
+    is_exhausted: bool,
+}
+
+/// No vector is made larger than it must be by more than this.
+const SPARE: usize = 64 << 20;
+/// The smallest piece of memory that is asked for.
+const LEAST: usize = 4096;
+const PAGE: usize = 4096;
+
+impl<'a> Collect<'a> {
+    /// Fills `batch`, whose records are forgotten; with qualities where it has them.
+    pub fn new(batch: &'a mut Batch, max_records: usize, max_bytes: usize) -> Self {
+        batch.clear();
+        Self {
+            with_qualities: batch.has_qualities,
+            batch,
+            max_records,
+            max_bytes,
+            is_exhausted: false,
+        }
+    }
+
+    /// Ends the filling: what a fault left unfinished goes, and memory that was
+    /// asked for in vain.
+    pub fn finish(self) {
+        self.batch.cut();
+        if self.is_exhausted {
+            self.batch.data.shrink_to_fit();
+            self.batch.qualities.shrink_to_fit();
+        }
+    }
+
+    /// How many bytes a column will have, if records go on like those before.
+    fn foresee(&self, size: usize) -> usize {
+        match self.batch.len() {
+            0 => 0,
+            count => (size / count)
+                .saturating_mul(self.max_records)
+                .min(self.max_bytes.saturating_add(size / count)),
+        }
+    }
+
+    #[inline]
+    fn append(&mut self, column: Column, bytes: &[u8]) {
+        let vector = column(self.batch);
+        if vector.capacity() - vector.len() < bytes.len() {
+            let size = vector.len();
+            let foreseen = self.foresee(size);
+            self.is_exhausted |= !grow(column(self.batch), bytes.len(), foreseen);
+        }
+        if !self.is_exhausted {
+            column(self.batch).extend_from_slice(bytes);
+        }
+    }
+
+    #[cold]
+    fn record_with_growth(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+        self.begin(header);
+        self.letters(letters.0, letters.1);
+        self.qualities(qualities);
+        self.end();
+    }
+
+    fn push_ends(&mut self) {
+        let foreseen = self.max_records.min(SPARE / size_of::<i64>());
+        let batch = &mut *self.batch;
+        let mut has_room = |offsets: fn(&mut Batch) -> &mut Vec<i64>| {
+            let offsets = offsets(batch);
+            offsets.len() < offsets.capacity() || grow(offsets, 1, foreseen)
+        };
+        let has_room =
+            has_room(|batch| &mut batch.offsets) && has_room(|batch| &mut batch.header_offsets);
+        self.is_exhausted |= !has_room;
+        if !self.is_exhausted {
+            self.batch.offsets.push(offset(self.batch.data.len()));
+            self.batch
+                .header_offsets
+                .push(offset(self.batch.headers.len()));
+        }
+    }
+}
+
+#[inline]
+fn offset(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+/// One of the columns of a batch.
+type Column = fn(&mut Batch) -> &mut Vec<u8>;
+
+/// Makes room for `more`; a refusal is an answer, no abort.
+#[cold]
+fn grow<T>(vector: &mut Vec<T>, more: usize, foreseen: usize) -> bool {
+    let least = vector.len().saturating_add(more);
+    let spare = SPARE / size_of::<T>();
+    let wanted = if least <= spare {
+        (least + least / 2).max(foreseen).clamp(LEAST, spare)
+    } else {
+        room(least, spare)
+    };
+    vector.try_reserve_exact(wanted - vector.len()).is_ok()
+}
+
+/// Half as much again, in steps of `spare`: at most one and a half times what is
+/// there, and `spare`. A page is left for the allocator, so that a step is whole.
+fn room(least: usize, spare: usize) -> usize {
+    let wanted = least.saturating_add(least / 2 + 2 * PAGE);
+    let steps = (wanted / spare).saturating_add(1);
+    steps.saturating_mul(spare) - PAGE
+}
+
+impl Sink for Collect<'_> {
+    fn begin(&mut self, header: &[u8]) {
+        self.append(|batch| &mut batch.headers, header);
+    }
+
+    #[inline]
+    fn letters(&mut self, letters: &[u8], _: Place) {
+        self.append(|batch| &mut batch.data, letters);
+    }
+
+    fn qualities(&mut self, qualities: &[u8]) {
+        if self.with_qualities {
+            self.append(|batch| &mut batch.qualities, qualities);
+        }
+    }
+
+    fn end(&mut self) {
+        self.push_ends();
+    }
+
+    fn cancel(&mut self) {
+        self.batch.cut();
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.batch.len() >= self.max_records || self.batch.data.len() >= self.max_bytes
+    }
+
+    #[inline]
+    fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    #[inline]
+    fn record(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+        let qualities = if self.with_qualities { qualities } else { &[] };
+        let batch = &mut *self.batch;
+        let has_room = batch.headers.capacity() - batch.headers.len() >= header.len()
+            && batch.data.capacity() - batch.data.len() >= letters.0.len()
+            && batch.qualities.capacity() - batch.qualities.len() >= qualities.len()
+            && batch.offsets.capacity() > batch.offsets.len()
+            && batch.header_offsets.capacity() > batch.header_offsets.len();
+        if !has_room {
+            return self.record_with_growth(header, letters, qualities);
+        }
+        batch.headers.extend_from_slice(header);
+        batch.data.extend_from_slice(letters.0);
+        batch.qualities.extend_from_slice(qualities);
+        batch.offsets.push(offset(batch.data.len()));
+        batch.header_offsets.push(offset(batch.headers.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_is_cleared_keeps_its_memory() {
+        let mut batch = Batch::default();
+        let mut sink = Collect::new(&mut batch, 9, 99);
+        sink.begin(b"a");
+        sink.letters(b"ACGT", Place { line: 2, byte: 3 });
+        sink.end();
+        sink.finish();
+        let (place, room) = (batch.data.as_ptr(), batch.data.capacity());
+        batch.clear();
+        assert!(batch.is_empty() && batch.data.is_empty());
+        assert_eq!((batch.data.as_ptr(), batch.data.capacity()), (place, room));
+    }
+
+    #[test]
+    fn memory_that_is_refused_is_no_abort() {
+        let mut vector: Vec<u8> = vec![0; 8];
+        assert!(!grow(&mut vector, usize::MAX / 2, 0));
+        assert_eq!(vector.len(), 8);
+    }
+
+    #[test]
+    fn a_vector_never_grows_beyond_half_as_much_again_and_the_spare() {
+        for least in [
+            SPARE + 1,
+            (2 * SPARE) - PAGE + 1,
+            100 << 20,
+            1 << 28,
+            (1 << 28) + 1,
+            1 << 33,
+        ] {
+            let room = room(least, SPARE);
+            assert!(
+                least <= room && room <= least / 2 * 3 + SPARE + PAGE,
+                "{least}"
+            );
+        }
+    }
+}

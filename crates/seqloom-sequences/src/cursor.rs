@@ -1,0 +1,201 @@
+//! Where in the text a parser stands, and which record it is in.
+
+use memchr::{memchr, memchr2};
+use seqloom_core::error::{Fault, Kind};
+
+use crate::bytes::{Class, name};
+use crate::options::Ids;
+use crate::pairs::{id, is_blank};
+use crate::sink::Place;
+use seqloom_core::number::as_u64;
+
+/// The longest header.
+pub(crate) const MAX_HEADER: usize = 1 << 20;
+const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// Where in the text a parser stands, and which record it is in.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    pub(crate) place: Place,
+    /// Where the line begins.
+    pub(crate) line_start: u64,
+    /// Where the record begins.
+    pub(crate) record_start: Place,
+    /// The header of the current record.
+    pub(crate) header: Vec<u8>,
+    /// How many records have begun.
+    pub(crate) begun: u64,
+    /// How many letters the current record has.
+    pub(crate) length: u64,
+    /// What a record without an id is.
+    pub(crate) ids: Ids,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        let start = Place { line: 1, byte: 0 };
+        Self {
+            place: start,
+            line_start: 0,
+            record_start: start,
+            header: Vec::new(),
+            begun: 0,
+            length: 0,
+            ids: Ids::default(),
+        }
+    }
+}
+
+impl Cursor {
+    /// The beginning of a text.
+    pub(crate) fn new(ids: Ids) -> Self {
+        Self {
+            ids,
+            ..Self::default()
+        }
+    }
+
+    /// A record begins with the byte that waits, which is its mark.
+    pub(crate) fn open(&mut self) {
+        self.record_start = self.place;
+        self.header.clear();
+        self.begun += 1;
+        self.length = 0;
+    }
+
+    /// The line end was used.
+    pub(crate) fn end_line(&mut self) {
+        self.place.line += 1;
+        self.place.byte += 1;
+        self.line_start = self.place.byte;
+    }
+
+    /// The place some bytes further on the same line.
+    pub(crate) fn after(&self, count: usize) -> Place {
+        Place {
+            byte: self.place.byte + as_u64(count),
+            ..self.place
+        }
+    }
+
+    /// Takes `first` if it belongs to a byte order mark, which may come in pieces.
+    pub(crate) fn take_mark(&mut self, first: u8) -> Result<bool, Fault> {
+        let matched = usize::try_from(self.place.byte).unwrap_or(usize::MAX);
+        if BYTE_ORDER_MARK.get(matched) == Some(&first) {
+            self.place.byte += 1;
+            return Ok(true);
+        }
+        if matched % BYTE_ORDER_MARK.len() == 0 {
+            self.line_start = self.place.byte;
+            return Ok(false);
+        }
+        let message = "expected text, found half a byte order mark";
+        Err(self.fault(Kind::Format, self.place, message))
+    }
+
+    /// Takes a piece of the header's line.
+    pub(crate) fn push_header(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        let kept = &piece[..piece.len().min(MAX_HEADER - self.header.len())];
+        if self.header.try_reserve(kept.len()).is_err() {
+            return Err(self.no_memory());
+        }
+        self.header.extend_from_slice(kept);
+        self.place.byte += as_u64(kept.len());
+        if kept.len() < piece.len() {
+            let message = format!("the header is longer than {MAX_HEADER} bytes");
+            return Err(self.fault(Kind::Limit, self.place, message));
+        }
+        Ok(())
+    }
+
+    /// Judges the header, all of which was taken.
+    pub(crate) fn end_header(&mut self, mark: char) -> Result<(), Fault> {
+        let start = self.place.byte - as_u64(self.header.len());
+        let at = |byte| Place { byte, ..self.place };
+        if self.header.last() == Some(&b'\r') {
+            self.header.pop();
+        }
+        if let Some(bad) = memchr2(b'\r', 0, &self.header) {
+            let message = format!("expected a header, found {}", name(self.header[bad]));
+            return Err(self.fault(Kind::Header, at(start + as_u64(bad)), message));
+        }
+        if has_id(&self.header) {
+            return Ok(());
+        }
+        if self.ids == Ids::Number {
+            self.header.clear();
+            let number = self.begun.saturating_sub(1).to_string();
+            self.header.extend_from_slice(number.as_bytes());
+            return Ok(());
+        }
+        let message = format!("expected an id after '{mark}', found none");
+        Err(self.fault(Kind::Header, at(start), message))
+    }
+
+    /// Judges bytes of which `room` more may follow: the first that is not of
+    /// its class, or too many, is the fault.
+    pub(crate) fn admit(&self, bytes: &[u8], class: Class, room: u64) -> Result<(), Misfit> {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        match class.misfit(bytes) {
+            Some(at) if at <= room => Err(Misfit::Byte(self.after(at), bytes[at])),
+            _ if bytes.len() > room => Err(Misfit::Excess(self.after(room))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A fault in the current record.
+    pub(crate) fn fault(&self, kind: Kind, place: Place, message: impl Into<String>) -> Fault {
+        let shown = shorten(id(&self.header));
+        Fault {
+            kind,
+            record: self.begun.checked_sub(1),
+            id: Some(shown).filter(|id| !id.is_empty()),
+            line: Some(place.line),
+            byte: Some(place.byte),
+            message: message.into(),
+        }
+    }
+
+    /// The fault of a record that is longer than the limit.
+    pub(crate) fn too_long(&self, place: Place, limit: u64) -> Fault {
+        let message = format!(
+            "the sequence is longer than {limit} letters (max_record is the most that is taken)"
+        );
+        self.fault(Kind::Limit, place, message)
+    }
+
+    /// The fault of a record that no memory is left for.
+    pub(crate) fn no_memory(&self) -> Fault {
+        let message = format!(
+            "the memory does not suffice for the record, of which {} letters were read",
+            self.length
+        );
+        self.fault(Kind::Memory, self.place, message)
+    }
+}
+
+/// Why bytes were not admitted.
+pub(crate) enum Misfit {
+    Byte(Place, u8),
+    Excess(Place),
+}
+
+/// Whether a header has a word, which is the id.
+#[inline]
+pub(crate) fn has_id(header: &[u8]) -> bool {
+    match header.first() {
+        None => false,
+        Some(first) => !is_blank(*first) || !id(header).is_empty(),
+    }
+}
+
+/// The line that text begins with: without its end if that is there, and
+/// whether it is.
+pub(crate) fn line(text: &[u8]) -> (&[u8], bool) {
+    let end = memchr(b'\n', text);
+    (&text[..end.unwrap_or(text.len())], end.is_some())
+}
+
+fn shorten(id: &[u8]) -> String {
+    String::from_utf8_lossy(id).chars().take(60).collect()
+}

@@ -1,0 +1,336 @@
+//! FASTA text to records, fed piece by piece.
+//!
+//! The verdicts, the same for every container and every size of the pieces:
+//!
+//! | input | verdict |
+//! |---|---|
+//! | lines that end in `\n` or `\r\n`, a last line without an end | taken |
+//! | blank lines anywhere, blanks at a line's end, a byte order mark | taken, left out |
+//! | a header without letters | taken: a record of length 0 |
+//! | a header that is not UTF-8 | taken as it is |
+//! | a header without a word, unless ids are numbered, or longer than 1 MiB | error |
+//! | text before the first `>`, a `>` within a line of letters | error |
+//! | blanks within or before letters | error, or left out where the options say so |
+//! | a line that begins with `;` or `#` | error, or left out where the options say so |
+//! | a lone carriage return | error |
+//! | NUL and other control bytes, bytes that are not ASCII | error |
+//! | a record of more than `max_record` letters, if that is set | error |
+
+mod fast;
+
+use seqloom_core::error::{Fault, Kind};
+
+use crate::bytes::{Class, name};
+use crate::cursor::{Cursor, Misfit, line};
+use crate::options::{Comments, Format, Options, Whitespace};
+pub use crate::sink::{Place, Sink};
+use seqloom_core::number::as_u64;
+
+/// Where in FASTA text the next piece goes on.
+#[derive(Debug)]
+pub struct Parser {
+    pub(crate) cursor: Cursor,
+    within: Within,
+    is_open: bool,
+    comments: Comments,
+    whitespace: Whitespace,
+    max_record: u64,
+    /// The first blank of this line behind which no letter may stand.
+    blank: Option<(Place, u8)>,
+    /// How long most lines are, which the next may be too.
+    usual: usize,
+    /// Whether the last line had another length.
+    differed: bool,
+    ended: u64,
+}
+
+/// What kind of line the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// The beginning of the text.
+    Mark,
+    /// The beginning of a line.
+    Start,
+    Header,
+    Letters,
+    /// A comment.
+    Comment,
+    /// A line that is left out, after a fault.
+    Lost,
+    /// The beginning of a line, after a fault.
+    Seek,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::new(&Options::default())
+    }
+}
+
+impl Parser {
+    /// A parser at the beginning of a text.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            cursor: Cursor::new(options.ids),
+            within: Within::Mark,
+            is_open: false,
+            comments: options.comments,
+            whitespace: options.whitespace,
+            max_record: options.limit(Format::Fasta),
+            blank: None,
+            usual: 0,
+            differed: true,
+            ended: 0,
+        }
+    }
+
+    /// How many records are complete.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Reads one piece of text. Says how much of it was used: all, or what
+    /// stands before the record with which the sink would be too full.
+    pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+        let mut rest = text;
+        while let [first, ..] = rest {
+            if self.within == Within::Start {
+                let used = self.whole_lines(rest, sink);
+                rest = &rest[used..];
+                self.check_memory(sink)?;
+                if used > 0 {
+                    continue;
+                }
+            }
+            if matches!(self.within, Within::Start | Within::Seek) && *first == b'>' {
+                self.close(sink);
+                if sink.is_full() {
+                    break;
+                }
+            }
+            rest = &rest[self.piece(rest, sink)?..];
+        }
+        Ok(text.len() - rest.len())
+    }
+
+    /// Takes one byte or one line, or as much of it as there is.
+    fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+        match (self.within, rest[0]) {
+            (Within::Mark, first) => self.mark(first),
+            (Within::Start | Within::Seek, b'>') => Ok(self.open()),
+            (Within::Start, b';' | b'#') => self.begin_comment(rest[0]),
+            (Within::Header, _) => self.header_piece(rest, sink),
+            (Within::Start | Within::Letters, _) => self.letters_piece(rest, sink),
+            (within, _) => Ok(self.lose(rest, within)),
+        }
+    }
+
+    /// Says that no text follows.
+    pub fn finish(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
+        if self.within == Within::Header {
+            self.end_header(sink)?;
+        }
+        self.close(sink);
+        let is_lost = matches!(self.within, Within::Lost | Within::Seek);
+        if self.cursor.begun == 0 && !is_lost {
+            return Err(Fault::whole(
+                "expected FASTA, found no sequence: the text is blank",
+            ));
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, first: u8) -> Result<usize, Fault> {
+        let is_mark = self.cursor.take_mark(first)?;
+        if !is_mark {
+            self.within = Within::Start;
+        }
+        Ok(usize::from(is_mark))
+    }
+
+    fn open(&mut self) -> usize {
+        self.cursor.open();
+        self.cursor.place.byte += 1;
+        self.within = Within::Header;
+        1
+    }
+
+    fn close(&mut self, sink: &mut impl Sink) {
+        if self.is_open {
+            sink.end();
+            self.ended += 1;
+        }
+        self.is_open = false;
+    }
+
+    /// Takes the header up to the line's end, or as far as the piece goes.
+    fn header_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+        let (piece, ends) = line(rest);
+        self.cursor.push_header(piece)?;
+        if ends {
+            self.end_header(sink)?;
+            self.end_line();
+        }
+        Ok(piece.len() + usize::from(ends))
+    }
+
+    fn end_header(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
+        self.cursor.end_header('>')?;
+        sink.begin(&self.cursor.header);
+        self.is_open = true;
+        self.within = Within::Start;
+        self.check_memory(sink)
+    }
+
+    /// Takes letters up to the line's end, or as far as the piece goes.
+    fn letters_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+        self.within = Within::Letters;
+        let (piece, ends) = line(rest);
+        let letters = piece.trim_ascii_end();
+        if self.blank.is_none() && self.is_open && Class::Letter.has_all(letters) {
+            self.keep(letters, sink)?;
+            self.pass(&piece[letters.len()..]);
+        } else {
+            self.words(piece, sink)?;
+        }
+        if ends {
+            self.end_line();
+        }
+        Ok(piece.len() + usize::from(ends))
+    }
+
+    /// Takes a line with blanks or worse in it.
+    fn words(&mut self, mut piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        while !piece.is_empty() {
+            let blanks = piece.len() - piece.trim_ascii_start().len();
+            self.pass(&piece[..blanks]);
+            piece = &piece[blanks..];
+            let end = piece.iter().position(u8::is_ascii_whitespace);
+            let (word, rest) = piece.split_at(end.unwrap_or(piece.len()));
+            self.take(word, sink)?;
+            piece = rest;
+        }
+        Ok(())
+    }
+
+    /// Goes over blanks.
+    fn pass(&mut self, blanks: &[u8]) {
+        let is_fault = |byte: &u8| *byte == b'\r' || self.whitespace == Whitespace::Error;
+        if let (None, Some(at)) = (self.blank, blanks.iter().position(is_fault)) {
+            self.blank = Some((self.cursor.after(at), blanks[at]));
+        }
+        self.cursor.place = self.cursor.after(blanks.len());
+    }
+
+    /// Takes letters, if they may stand here, and are letters.
+    fn take(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        if letters.is_empty() {
+            return Ok(());
+        }
+        if let Some((place, found)) = self.blank {
+            return Err(self.misfit(place, found));
+        }
+        if !self.is_open {
+            return Err(self.misfit(self.cursor.place, letters[0]));
+        }
+        let room = self.max_record - self.cursor.length;
+        if let Err(Misfit::Byte(place, byte)) = self.cursor.admit(letters, Class::Letter, room) {
+            return Err(self.misfit(place, byte));
+        }
+        self.keep(letters, sink)
+    }
+
+    /// Takes letters that may stand here, unless they are too many.
+    fn keep(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        let room = self.max_record - self.cursor.length;
+        if as_u64(letters.len()) > room {
+            let room = usize::try_from(room).unwrap_or(usize::MAX);
+            return Err(self
+                .cursor
+                .too_long(self.cursor.after(room), self.max_record));
+        }
+        sink.letters(letters, self.cursor.place);
+        self.cursor.length += as_u64(letters.len());
+        self.cursor.place = self.cursor.after(letters.len());
+        self.check_memory(sink)
+    }
+
+    fn end_line(&mut self) {
+        self.cursor.end_line();
+        self.within = Within::Start;
+        self.blank = None;
+    }
+
+    fn check_memory(&self, sink: &impl Sink) -> Result<(), Fault> {
+        if sink.is_exhausted() {
+            return Err(self.cursor.no_memory());
+        }
+        Ok(())
+    }
+
+    /// A byte that may not stand where it does.
+    fn misfit(&self, place: Place, byte: u8) -> Fault {
+        if !self.is_open {
+            let message = format!("expected '>' and an id, found {}", name(byte));
+            return self.cursor.fault(Kind::Header, place, message);
+        }
+        let hint = if matches!(byte, b' ' | b'\t') {
+            let column = place.byte - self.cursor.line_start + 1;
+            format!(" in column {column} (whitespace=\"strip\" leaves blanks out)")
+        } else {
+            String::new()
+        };
+        let message = format!("expected a letter, found {}{hint}", name(byte));
+        self.cursor.fault(Kind::Letter, place, message)
+    }
+
+    fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
+        if self.comments == Comments::Skip {
+            self.within = Within::Comment;
+            return Ok(0);
+        }
+        let expected = if self.is_open {
+            "a letter"
+        } else {
+            "'>' and an id"
+        };
+        let message = format!(
+            "expected {expected}, found {} (comments=\"skip\" leaves out lines that begin so)",
+            name(first)
+        );
+        Err(self.cursor.fault(Kind::Comment, self.cursor.place, message))
+    }
+}
+
+/// Going on after a fault.
+impl Parser {
+    /// Looks for the next record from where the parser stands.
+    pub(crate) fn seek(&mut self) {
+        let at_start = self.cursor.place.byte == self.cursor.line_start;
+        // What stands at the line's start is the fault, unless it is a mark.
+        self.within = if at_start { Within::Seek } else { Within::Lost };
+        self.is_open = false;
+        self.blank = None;
+    }
+
+    /// Leaves out a line, or as much of it as there is.
+    fn lose(&mut self, rest: &[u8], within: Within) -> usize {
+        let (piece, ends) = line(rest);
+        self.cursor.place = self.cursor.after(piece.len());
+        self.within = match within {
+            Within::Comment => Within::Comment,
+            _ => Within::Lost,
+        };
+        if ends {
+            self.end_line();
+            self.within = match within {
+                Within::Comment => Within::Start,
+                _ => Within::Seek,
+            };
+        }
+        piece.len() + usize::from(ends)
+    }
+}
+
+#[cfg(test)]
+mod tests;

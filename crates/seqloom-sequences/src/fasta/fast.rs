@@ -1,0 +1,119 @@
+//! The lines that lie whole in one piece of text: nearly all.
+//!
+//! What is not plainly right is left to the careful path, which finds the fault.
+
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each instruction set"
+)]
+
+use memchr::{memchr, memchr3};
+use pulp::{Simd, WithSimd};
+use seqloom_core::simd;
+
+use super::Parser;
+use crate::bytes::Class;
+use crate::cursor::{MAX_HEADER, has_id};
+use crate::sink::Sink;
+use seqloom_core::number::as_u64;
+
+/// A call, as the choice of an instruction set wants it.
+struct Whole<'a, S> {
+    parser: &'a mut Parser,
+    text: &'a [u8],
+    sink: &'a mut S,
+}
+
+impl<S: Sink> WithSimd for Whole<'_, S> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<V: Simd>(self, _: V) -> usize {
+        self.parser.take_whole(self.text, self.sink)
+    }
+}
+
+impl Parser {
+    /// Takes whole lines from the beginning of `text`; says how much of it.
+    pub(super) fn whole_lines(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+        let parser = self;
+        simd::dispatch(Whole { parser, text, sink })
+    }
+
+    #[inline(always)]
+    fn take_whole(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+        let mut at = 0;
+        while !sink.is_exhausted() {
+            let rest = &text[at..];
+            let taken = match rest.first() {
+                Some(b'>') => self.whole_header(rest, sink),
+                Some(_) if self.is_open => self.whole_line(rest, sink),
+                _ => None,
+            };
+            let Some(size) = taken else {
+                break;
+            };
+            self.cursor.place.line += 1;
+            self.cursor.place.byte += as_u64(size);
+            self.cursor.line_start = self.cursor.place.byte;
+            at += size;
+        }
+        at
+    }
+
+    /// Takes a line of letters; says how long it is with its end. The end is
+    /// first looked for where that of most lines is.
+    #[inline(always)]
+    fn whole_line(&mut self, text: &[u8], sink: &mut impl Sink) -> Option<usize> {
+        let size = match text.get(self.usual) {
+            Some(b'\n') => self.usual,
+            _ => memchr(b'\n', text)?,
+        };
+        let line = &text[..size];
+        let letters = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_fine = !matches!(letters.first(), None | Some(b';' | b'#'))
+            && self.cursor.length + as_u64(size) <= self.max_record
+            && Class::Letter.has_all(letters);
+        if !is_fine {
+            return None;
+        }
+        sink.letters(letters, self.cursor.place);
+        self.cursor.length += as_u64(letters.len());
+        self.note_length(size);
+        Some(size + 1)
+    }
+
+    /// One line of another length may be a record's last; two in a row are the usual ones.
+    #[inline(always)]
+    fn note_length(&mut self, size: usize) {
+        let differs = size != self.usual;
+        if differs && self.differed {
+            self.usual = size;
+        }
+        self.differed = differs;
+    }
+
+    /// Takes a header, if the sink takes a record; says how long its line is.
+    fn whole_header(&mut self, text: &[u8], sink: &mut impl Sink) -> Option<usize> {
+        let size = 1 + memchr3(b'\n', b'\r', 0, &text[1..])?;
+        let end = match text[size..] {
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => return None,
+        };
+        let header = &text[1..size];
+        let is_fine = has_id(header) && header.len() < MAX_HEADER;
+        if !is_fine || self.cursor.header.try_reserve(header.len()).is_err() {
+            return None;
+        }
+        self.close(sink);
+        if sink.is_full() {
+            return None;
+        }
+        self.cursor.open();
+        self.cursor.header.extend_from_slice(header);
+        sink.begin(header);
+        self.is_open = true;
+        Some(size + end)
+    }
+}

@@ -1,0 +1,164 @@
+//! The records that lie in one piece of text, of four lines each: nearly all.
+//!
+//! What is not plainly right is left to the careful path, which finds the fault.
+
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each instruction set"
+)]
+
+use memchr::{memchr, memchr3};
+use pulp::{Simd, WithSimd};
+use seqloom_core::simd;
+
+use super::Parser;
+use crate::bytes::{Class, is_one_line};
+use crate::cursor::{MAX_HEADER, has_id};
+use crate::sink::{Place, Sink};
+use seqloom_core::number::as_u64;
+
+/// A call, as the choice of an instruction set wants it.
+struct Whole<'a, S> {
+    parser: &'a mut Parser,
+    text: &'a [u8],
+    sink: &'a mut S,
+}
+
+impl<S: Sink> WithSimd for Whole<'_, S> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<V: Simd>(self, _: V) -> usize {
+        self.parser.take_whole(self.text, self.sink)
+    }
+}
+
+/// A record of four lines.
+struct Found<'a> {
+    header: &'a [u8],
+    letters: &'a [u8],
+    qualities: &'a [u8],
+    /// Where the letters begin.
+    start: usize,
+    size: usize,
+}
+
+impl Parser {
+    /// Takes whole records from the beginning of `text`; says how much of it.
+    pub(super) fn whole_records(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+        let parser = self;
+        simd::dispatch(Whole { parser, text, sink })
+    }
+
+    #[inline(always)]
+    fn take_whole(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+        let (mut at, mut count) = (0, 0);
+        let Place { line, byte } = self.cursor.place;
+        let quality = Class::Quality(self.lowest);
+        while !sink.is_full() {
+            let Some(found) = four_lines(&text[at..], quality, self.usual) else {
+                break;
+            };
+            if as_u64(found.letters.len()) > self.max_record {
+                break;
+            }
+            let place = Place {
+                line: line + 4 * count + 1,
+                byte: byte + as_u64(at + found.start),
+            };
+            sink.record(found.header, (found.letters, place), found.qualities);
+            if sink.is_exhausted() {
+                sink.cancel();
+                break;
+            }
+            self.usual = (found.header.len(), found.letters.len());
+            at += found.size;
+            count += 1;
+        }
+        self.pass(at, count);
+        at
+    }
+
+    fn pass(&mut self, size: usize, count: u64) {
+        self.cursor.place.line += 4 * count;
+        self.cursor.place.byte += as_u64(size);
+        self.cursor.line_start = self.cursor.place.byte;
+        self.cursor.begun += count;
+        self.ended += count;
+    }
+}
+
+/// The record that text begins with, if it has four lines, all there, and
+/// nothing about it is out of the ordinary. Line ends are first looked for
+/// where the last record's were.
+#[inline(always)]
+fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<Found<'_>> {
+    let behind = text.strip_prefix(b"@")?;
+    let header = &behind[..header_size(behind, usual.0)?];
+    match behind[header.len()] {
+        b'\n' => rest_of::<1>(text, header, quality, usual.1),
+        _ => rest_of::<2>(text, header, quality, usual.1),
+    }
+}
+
+/// How long the header is that text begins with, if it is sound and all there.
+#[inline(always)]
+fn header_size(text: &[u8], usual: usize) -> Option<usize> {
+    let is_usual = text.get(usual) == Some(&b'\n') && is_one_line(&text[..usual]);
+    let size = if is_usual {
+        usual
+    } else {
+        memchr3(b'\n', b'\r', 0, text)?
+    };
+    let header = &text[..size];
+    (text[size] != 0 && has_id(header) && size < MAX_HEADER).then_some(size)
+}
+
+/// The same, with line ends of `END` bytes.
+#[inline(always)]
+fn rest_of<'a, const END: usize>(
+    text: &'a [u8],
+    header: &'a [u8],
+    quality: Class,
+    usual: usize,
+) -> Option<Found<'a>> {
+    let start = 1 + header.len() + END;
+    let rest = text.get(start..)?;
+    let size = match rest.get(usual + END - 1) {
+        Some(b'\n') => usual,
+        _ => memchr(b'\n', rest)?.checked_sub(END - 1)?,
+    };
+    let mut plus = size + END + 1;
+    if !ends_line::<END>(rest, plus) {
+        rest.get(plus..)?.strip_prefix(header)?;
+        plus += header.len();
+    }
+    let qualities = plus + END;
+    let end = qualities + size;
+    let is_fine = ends_line::<END>(text, start - END)
+        && ends_line::<END>(rest, end)
+        && ends_line::<END>(rest, plus)
+        && ends_line::<END>(rest, size)
+        && rest[size + END] == b'+'
+        && !matches!(rest[0], b'+' | b'@')
+        && size > 0
+        && Class::Letter.has_all(&rest[..size])
+        && quality.has_all(&rest[qualities..end]);
+    if !is_fine {
+        return None;
+    }
+    Some(Found {
+        header,
+        letters: &rest[..size],
+        qualities: &rest[qualities..end],
+        start,
+        size: start + end + END,
+    })
+}
+
+/// Whether the line ends at this byte, with `END` bytes.
+#[inline(always)]
+fn ends_line<const END: usize>(text: &[u8], at: usize) -> bool {
+    let is_carried = END == 1 || text.get(at) == Some(&b'\r');
+    is_carried && text.get(at + END - 1) == Some(&b'\n')
+}

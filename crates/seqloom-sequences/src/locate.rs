@@ -1,0 +1,88 @@
+//! Where in a file a letter stands: read again, and only for an error.
+
+use std::path::Path;
+
+use seqloom_core::{Error, Result};
+
+use crate::options::{Comments, Options, Whitespace};
+use crate::reader::Reader;
+use crate::sink::{Place, Sink};
+use seqloom_core::number::as_u64;
+
+/// The line and the byte of letter `position` of record `record`, both counted from 0.
+pub fn locate(path: &Path, record: u64, position: u64) -> Result<Place> {
+    let options = Options {
+        comments: Comments::Skip,
+        whitespace: Whitespace::Strip,
+        max_record: Some(u64::MAX),
+        ..Options::default()
+    };
+    let mut reader = Reader::open(path, &options)?;
+    let mut search = Search {
+        begun: 0,
+        record,
+        position,
+        found: None,
+    };
+    reader.drive(&mut search);
+    match (search.found, reader.failure()) {
+        (Some(place), _) => Ok(place),
+        (None, Some(error)) => Err(error.clone()),
+        (None, None) => Err(Error::OutOfRange {
+            message: format!(
+                "{}: has no letter {position} in record {record}",
+                path.display()
+            ),
+        }),
+    }
+}
+
+struct Search {
+    begun: u64,
+    record: u64,
+    /// How many letters of the record stand before the one that is sought.
+    position: u64,
+    found: Option<Place>,
+}
+
+impl Sink for Search {
+    fn begin(&mut self, _: &[u8]) {
+        self.begun += 1;
+    }
+
+    fn letters(&mut self, letters: &[u8], place: Place) {
+        if self.begun != self.record + 1 || self.found.is_some() {
+            return;
+        }
+        let count = as_u64(letters.len());
+        if self.position < count {
+            self.found = Some(Place {
+                byte: place.byte + self.position,
+                ..place
+            });
+        }
+        self.position = self.position.saturating_sub(count);
+    }
+
+    fn end(&mut self) {}
+
+    fn is_full(&self) -> bool {
+        self.found.is_some() || self.begun > self.record + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_is_found_across_wrapped_lines() {
+        let path = std::env::temp_dir().join(format!("seqloom-locate-{}.fa", std::process::id()));
+        std::fs::write(&path, b">a\nACGT\n>b x\r\nAC\r\n\r\nGT\r\n").unwrap();
+        let found = locate(&path, 1, 3).unwrap();
+        let beyond = locate(&path, 1, 4);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(found, Place { line: 6, byte: 21 });
+        assert!(matches!(beyond, Err(Error::OutOfRange { .. })));
+    }
+}

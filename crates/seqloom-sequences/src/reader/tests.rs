@@ -1,0 +1,335 @@
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use seqloom_core::error::Kind;
+use seqloom_core::{Error, Result};
+use sirocco::{Format, compress, deflate::Level};
+
+use super::Reader;
+use crate::batch::Batch;
+use crate::options::{OnError, Options};
+use crate::report::Report;
+use seqloom_compression::input::Input;
+
+const TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
+
+/// Gives at most so many bytes at a time.
+struct Drops(Cursor<Vec<u8>>, usize);
+
+impl Read for Drops {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let size = out.len().min(self.1);
+        self.0.read(&mut out[..size])
+    }
+}
+
+fn open_as(file: &[u8], piece: usize, options: &Options) -> Result<Reader> {
+    let drops = Drops(Cursor::new(file.to_vec()), piece);
+    Reader::new(Path::new("x.fa"), Input::new(Box::new(drops)), options)
+}
+
+fn open(file: &[u8]) -> Result<Reader> {
+    open_as(file, usize::MAX, &Options::default())
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    compress(Format::Gzip, Level::DEFAULT, text)
+}
+
+/// All batches up to the end, or the error.
+fn read(file: &[u8], max_records: usize, max_bytes: usize) -> Result<Vec<Batch>> {
+    let mut reader = open(file)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = reader.read(max_records, max_bytes)? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+fn all(file: &[u8]) -> Result<Batch> {
+    Ok(read(file, usize::MAX, usize::MAX)?.remove(0))
+}
+
+fn message(file: &[u8]) -> String {
+    all(file).unwrap_err().to_string()
+}
+
+#[test]
+fn a_batch_is_columns() {
+    let batch = all(TEXT).unwrap();
+    assert_eq!(batch.data, b"ACGTACGGTTTTT");
+    assert_eq!(batch.offsets, [0, 6, 8, 8, 13]);
+    assert_eq!(batch.headers, b"a onebcd");
+    assert_eq!(batch.header_offsets, [0, 5, 6, 7, 8]);
+}
+
+#[test]
+fn batches_are_whole_records_up_to_the_limits() {
+    let lengths = |batches: Vec<Batch>| batches.iter().map(Batch::len).collect::<Vec<_>>();
+    assert_eq!(lengths(read(TEXT, 3, usize::MAX).unwrap()), [3, 1]);
+    assert_eq!(lengths(read(TEXT, 9, 7).unwrap()), [2, 2]);
+    assert_eq!(lengths(read(TEXT, 9, 1).unwrap()), [1, 1, 2]);
+}
+
+#[test]
+fn the_limits_must_be_at_least_one() {
+    assert!(matches!(
+        open(TEXT).unwrap().read(0, 1),
+        Err(Error::Argument { .. })
+    ));
+}
+
+#[test]
+fn after_the_end_there_is_nothing_however_often_one_asks() {
+    let mut reader = open(TEXT).unwrap();
+    assert!(reader.read(9, 99).unwrap().is_some());
+    assert!(reader.read(9, 99).unwrap().is_none());
+    assert!(reader.read(9, 99).unwrap().is_none());
+}
+
+#[test]
+fn records_before_a_fault_come_first_and_the_fault_stays() {
+    let mut reader = open(b">a\nAC\n>b\nA C\n").unwrap();
+    let batch = reader.read(9, 99).unwrap().unwrap();
+    assert_eq!((batch.data, batch.headers), (b"AC".to_vec(), b"a".to_vec()));
+    for _ in 0..2 {
+        let error = reader.read(9, 99).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "x.fa: record 1 (b), line 4, byte 10: expected a letter, found a space in column 2 \
+             (whitespace=\"strip\" leaves blanks out)"
+        );
+    }
+}
+
+#[test]
+fn a_fault_in_a_header_leaves_the_records_before_it_whole() {
+    let mut reader = open(b">a\nAC\n>\nAC\n").unwrap();
+    assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 1);
+    assert!(reader.read(9, 99).is_err());
+}
+
+#[test]
+fn an_empty_file_is_an_error_packed_or_not() {
+    assert_eq!(
+        message(b""),
+        "x.fa: the file is empty, expected FASTA or FASTQ"
+    );
+    assert_eq!(
+        message(&gzip(b"")),
+        "x.fa: the file is empty, expected FASTA or FASTQ"
+    );
+}
+
+#[test]
+fn a_gzip_cut_at_any_byte_is_an_error() {
+    let file = gzip(TEXT);
+    for end in 0..file.len() {
+        assert!(
+            all(&file[..end]).is_err() || read(&file[..end], 1, 1).is_err(),
+            "{end}"
+        );
+    }
+}
+
+#[test]
+fn damage_that_shows_as_bad_text_is_called_damage() {
+    // Stored, not deflated, so that a byte of the file is a byte of the text.
+    let mut file = compress(Format::Gzip, Level::NONE, TEXT);
+    let at = file.windows(4).position(|four| four == b"ACGT").unwrap();
+    file[at] = b' ';
+    let error = message(&file);
+    assert!(error.contains("the gzip data is damaged"), "{error}");
+}
+
+#[test]
+fn the_same_text_gives_the_same_batch_from_every_container() {
+    assert_eq!(all(TEXT).unwrap(), all(&gzip(TEXT)).unwrap());
+}
+
+/// Everything a file gives under options: ids, and the report's counts.
+fn pass_over(file: &[u8], piece: usize, on_error: OnError) -> (Vec<String>, Report) {
+    let options = Options {
+        on_error,
+        ..Options::default()
+    };
+    let mut reader = open_as(file, piece, &options).unwrap();
+    let mut ids = Vec::new();
+    while let Some(batch) = reader.read(2, usize::MAX).unwrap() {
+        let bound = |at: usize| usize::try_from(batch.header_offsets[at]).unwrap();
+        let id = |row| String::from_utf8_lossy(&batch.headers[bound(row)..bound(row + 1)]).into();
+        ids.extend((0..batch.len()).map(id));
+    }
+    (ids, reader.report())
+}
+
+fn check_passing_over(file: &[u8], ids: &[&str], kinds: &[(Kind, u64)]) {
+    for piece in [1, 2, 3, 5, 7, 1000] {
+        let (found, report) = pass_over(file, piece, OnError::Collect);
+        assert_eq!(found, ids, "in pieces of {piece}");
+        assert_eq!(report.left_out.into_iter().collect::<Vec<_>>(), kinds);
+        assert_eq!(
+            report.faults.len() as u64,
+            kinds.iter().map(|(_, n)| n).sum()
+        );
+        assert_eq!(report.records, ids.len() as u64);
+    }
+}
+
+#[test]
+fn fasta_goes_on_at_the_next_header() {
+    check_passing_over(
+        b">a\nAC\n>b\nA C\nGG\n>c\nG\n>\nT\n>d\nAC>e\n>f\nT\n",
+        &["a", "c", "f"],
+        &[(Kind::Header, 1), (Kind::Letter, 2)],
+    );
+}
+
+#[test]
+fn fasta_goes_on_behind_text_before_the_first_header() {
+    check_passing_over(b">\n\n>a\nAC\n>", &["a"], &[(Kind::Header, 2)]);
+}
+
+#[test]
+fn fastq_goes_on_behind_a_bad_letter() {
+    check_passing_over(
+        b"@a\nAC\n+\nII\n@b\nA C\n+\nIII\n@c\nA\n+\nI\n",
+        &["a", "c"],
+        &[(Kind::Letter, 1)],
+    );
+}
+
+#[test]
+fn a_record_that_swallowed_the_next_gives_it_back() {
+    // Qualities are missing, so that the next header is taken for some.
+    check_passing_over(
+        b"@a\nACGTACGT\n+\nII\n@b\nA\n+\nI\n@c\nA\n+\nI\n",
+        &["b", "c"],
+        &[(Kind::Length, 1)],
+    );
+}
+
+#[test]
+fn a_quality_that_looks_like_a_header_is_not_taken_for_one() {
+    check_passing_over(
+        b"@a\nACGT\n+\n@@II@\n@b\nAC\n+\n@I\n@c\nA\n+x\n@\n@d\nA\n+\n@\n",
+        &["b", "d"],
+        &[(Kind::Length, 1), (Kind::Names, 1)],
+    );
+}
+
+#[test]
+fn fastq_that_ends_inside_a_record_loses_that_record_alone() {
+    check_passing_over(
+        b"@a\nACGTACGTACGTACGT\n+\nII\n@b\nA\n+\nI\n",
+        &["b"],
+        &[(Kind::Cut, 1)],
+    );
+    check_passing_over(b"@a\nA\n+\nI\n@b\nAC\n+\nI", &["a"], &[(Kind::Cut, 1)]);
+}
+
+#[test]
+fn stray_lines_between_records_cost_no_record() {
+    check_passing_over(
+        b"@a\nA\n+\nI\nIII\nx\n@b\nA\n+\nI\n",
+        &["a", "b"],
+        &[(Kind::Header, 1)],
+    );
+}
+
+#[test]
+fn faults_are_counted_and_not_kept_unless_they_are_collected() {
+    let (_, report) = pass_over(b">a\nA\n>b\nA A\n", 9, OnError::Skip);
+    assert_eq!((report.count(), report.faults.len()), (1, 0));
+}
+
+#[test]
+fn damage_to_compressed_data_ends_the_file_whatever_the_options() {
+    let file = gzip(TEXT);
+    let options = Options {
+        on_error: OnError::Skip,
+        ..Options::default()
+    };
+    let mut reader = open_as(&file[..file.len() - 4], 1000, &options).unwrap();
+    let mut answer = reader.read(9, 99);
+    while matches!(answer, Ok(Some(_))) {
+        answer = reader.read(9, 99);
+    }
+    assert!(answer.is_err());
+}
+
+#[test]
+fn a_number_of_records_that_was_not_expected_is_an_error_at_the_end() {
+    let expecting = |expect| {
+        let options = Options {
+            expect: Some(expect),
+            ..Options::default()
+        };
+        let mut reader = open_as(TEXT, 1000, &options).unwrap();
+        assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 4);
+        reader.read(9, 99)
+    };
+    assert_eq!(expecting(4), Ok(None));
+    for wrong in [3, 5] {
+        let message = expecting(wrong).unwrap_err().to_string();
+        assert_eq!(message, format!("x.fa: expected {wrong} records, found 4"));
+    }
+}
+
+#[test]
+fn a_batch_that_is_filled_again_allocates_nothing() {
+    let text = b"@a\nACGT\n+\nIIII\n".repeat(100);
+    let mut reader = open_as(&text, 1000, &Options::default()).unwrap();
+    let mut batch = Batch::default();
+    reader.read_into(&mut batch, 10, usize::MAX).unwrap();
+    let memory = |batch: &Batch| {
+        (
+            batch.data.as_ptr(),
+            batch.qualities.as_ptr(),
+            batch.offsets.as_ptr(),
+        )
+    };
+    let before = memory(&batch);
+    while reader.read_into(&mut batch, 10, usize::MAX).unwrap() {
+        assert_eq!((batch.len(), memory(&batch)), (10, before));
+    }
+}
+
+#[test]
+fn qualities_are_a_column_like_the_letters() {
+    let mut reader = open_as(b"@a\nACG\n+\nIJK\n@b\n\n+\n\n", 1000, &Options::default()).unwrap();
+    let batch = reader.read(9, 99).unwrap().unwrap();
+    assert!(batch.has_qualities);
+    assert_eq!(
+        (batch.qualities, batch.offsets),
+        (b"IJK".to_vec(), vec![0, 3, 3])
+    );
+}
+
+/// Reads letters without their qualities.
+fn letters_alone(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
+    let options = Options {
+        with_qualities: false,
+        ..Options::default()
+    };
+    open_as(text, 1000, &options).unwrap().read(9, 99)
+}
+
+#[test]
+fn qualities_that_nobody_wants_are_left_out() {
+    let batch = letters_alone(b"@a\nACG\n+\nIJK\n").unwrap().unwrap();
+    assert_eq!((batch.data, batch.has_qualities), (b"ACG".to_vec(), false));
+    assert!(batch.qualities.is_empty());
+}
+
+#[test]
+fn qualities_that_nobody_wants_are_checked_all_the_same() {
+    let message = letters_alone(b"@a\nACG\n+\nI K\n").unwrap_err().to_string();
+    assert!(message.contains("line 4"), "{message}");
+}
+
+#[test]
+fn a_record_longer_than_the_old_limit_of_a_piece_is_read() {
+    let text = [b">a\n", &b"ACGT".repeat(1 << 20)[..]].concat();
+    assert_eq!(all(&gzip(&text)).unwrap().data.len(), 4 << 20);
+}

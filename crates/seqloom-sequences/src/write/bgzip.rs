@@ -1,0 +1,198 @@
+//! Bgzip: each block of text packed by itself, by several threads.
+
+use std::io;
+
+use sirocco::Format;
+use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
+
+use super::Target;
+use seqloom_core::crew::{Crew, Job};
+use seqloom_core::number::as_u64;
+
+/// The text of a block: what `bgzip` takes too, so that even text that cannot
+/// be packed stays below 64 KiB.
+const BLOCK: usize = 0xFF00;
+/// How many blocks one thread packs at a time.
+const BLOCKS: usize = 8;
+/// A gzip header with the extra field that holds the block's size.
+const HEADER: [u8; 16] = [
+    0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0,
+];
+/// What sirocco puts before the packed data.
+const PLAIN_HEADER: usize = 10;
+/// The empty block that ends a file (SAM specification, section 4.1.2).
+const END: [u8; 28] = [
+    0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+    0, 0,
+];
+
+/// Packs text into blocks.
+pub(super) struct Writer {
+    target: Target,
+    crew: Crew<Run>,
+    tool: Tool,
+    level: Level,
+    /// How many runs keep everybody busy.
+    enough: usize,
+    run: Run,
+    spare: Vec<Run>,
+    /// Where each block begins, in the file and in the text.
+    blocks: Vec<(u64, u64)>,
+    at: (u64, u64),
+}
+
+impl Writer {
+    pub(super) fn new(target: Target, level: Level, threads: usize) -> Self {
+        let others = threads.saturating_sub(1);
+        let run = Run::new(level);
+        Self {
+            target,
+            crew: Crew::start("seqloom-blocks", others),
+            tool: run.tool(),
+            level,
+            enough: if others == 0 { 1 } else { 2 * threads },
+            run,
+            spare: Vec::new(),
+            blocks: Vec::new(),
+            at: (0, 0),
+        }
+    }
+
+    pub(super) fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let room = BLOCK * BLOCKS - self.run.text.len();
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            self.run.text.extend_from_slice(now);
+            rest = later;
+            if now.len() == room {
+                self.push()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, blocks: &mut Vec<(u64, u64)>) -> io::Result<Target> {
+        self.push()?;
+        while self.crew.pending() > 0 {
+            self.pop()?;
+        }
+        self.target.write_all(&END)?;
+        *blocks = self.blocks.split_off(self.blocks.len().min(1));
+        Ok(self.target)
+    }
+
+    /// Has the current run packed, and begins another.
+    fn push(&mut self) -> io::Result<()> {
+        let fresh = self.spare.pop().unwrap_or_else(|| Run::new(self.level));
+        self.crew.push(std::mem::replace(&mut self.run, fresh));
+        while self.crew.pending() >= self.enough {
+            self.pop()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the next run in order.
+    fn pop(&mut self) -> io::Result<()> {
+        let Some(mut run) = self.crew.pop(&mut self.tool) else {
+            return Ok(());
+        };
+        if !run.is_done {
+            return Err(io::Error::other("could not be packed: a thread has failed"));
+        }
+        self.target.write_all(&run.packed)?;
+        for (packed, text) in &run.sizes {
+            self.blocks.push(self.at);
+            self.at = (self.at.0 + as_u64(*packed), self.at.1 + as_u64(*text));
+        }
+        run.clear();
+        self.spare.push(run);
+        Ok(())
+    }
+}
+
+/// Blocks that follow each other.
+struct Run {
+    level: Level,
+    text: Vec<u8>,
+    packed: Vec<u8>,
+    /// The size of each block, packed and not.
+    sizes: Vec<(usize, usize)>,
+    is_done: bool,
+}
+
+/// Packs, and stores what packing would make larger.
+struct Tool {
+    packing: Encoder,
+    storing: Encoder,
+    room: Vec<u8>,
+}
+
+impl Run {
+    fn new(level: Level) -> Self {
+        Self {
+            level,
+            text: Vec::with_capacity(BLOCK * BLOCKS),
+            packed: Vec::new(),
+            sizes: Vec::with_capacity(BLOCKS),
+            is_done: false,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.packed.clear();
+        self.sizes.clear();
+        self.is_done = false;
+    }
+}
+
+impl Job for Run {
+    type Tool = Tool;
+
+    fn tool(&self) -> Tool {
+        Tool {
+            packing: Encoder::new(Format::Gzip, self.level),
+            storing: Encoder::new(Format::Gzip, Level::NONE),
+            room: vec![0; compress_bound(Format::Gzip, BLOCK)],
+        }
+    }
+
+    fn work(&mut self, tool: &mut Tool) {
+        self.is_done = self.text.chunks(BLOCK).all(|text| {
+            let before = self.packed.len();
+            let is_packed = tool.pack(text, &mut self.packed);
+            self.sizes.push((self.packed.len() - before, text.len()));
+            is_packed
+        });
+    }
+
+    fn fail(&mut self) {
+        self.is_done = false;
+    }
+}
+
+impl Tool {
+    /// Appends a block; says whether it could.
+    fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
+        pack(&mut self.packing, text, &mut self.room, packed)
+            || pack(&mut self.storing, text, &mut self.room, packed)
+    }
+}
+
+/// Appends a block, unless it would be too large.
+fn pack(encoder: &mut Encoder, text: &[u8], room: &mut [u8], packed: &mut Vec<u8>) -> bool {
+    let progress = encoder.compress(text, room, Flush::Finish);
+    let is_whole = progress.done;
+    let Some(body) = progress.output.get(PLAIN_HEADER..).filter(|_| is_whole) else {
+        encoder.reset();
+        return false;
+    };
+    let Ok(size) = u16::try_from(HEADER.len() + 2 + body.len() - 1) else {
+        return false;
+    };
+    packed.extend_from_slice(&HEADER);
+    packed.extend_from_slice(&size.to_le_bytes());
+    packed.extend_from_slice(body);
+    true
+}

@@ -1,0 +1,178 @@
+use std::io::Cursor;
+use std::sync::{Arc, Mutex};
+
+use seqloom_core::Ragged;
+
+use super::*;
+use seqloom_compression as compression;
+use seqloom_compression::input::Input;
+use seqloom_compression::unpack;
+
+/// A target that can be looked at afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn options(compression: Compression, threads: usize) -> Options {
+    Options {
+        compression,
+        threads,
+        ..Options::new(Format::Fasta)
+    }
+}
+
+/// The file that holds this text, written in parts of some size.
+fn pack(text: &[u8], options: Options, part: usize) -> (Vec<u8>, Written) {
+    let target = Shared::default();
+    let mut writer = Writer::new(Box::new(target.clone()), options).unwrap();
+    for part in text.chunks(part) {
+        writer.write_text(part).unwrap();
+    }
+    let written = writer.finish().unwrap();
+    let file = target.0.lock().unwrap().clone();
+    (file, written)
+}
+
+fn unpacked(file: &[u8]) -> (Compression, Vec<u8>) {
+    let input = Input::new(Box::new(Cursor::new(file.to_vec())));
+    let (kind, mut text) = unpack(input, &compression::Options::default()).unwrap();
+    let mut all = Vec::new();
+    loop {
+        let piece = text.fill().unwrap();
+        let count = piece.len();
+        all.extend_from_slice(piece);
+        text.consume(count);
+        if count == 0 {
+            return (kind, all);
+        }
+    }
+}
+
+/// Letters that pack to a third, and bytes that do not pack at all.
+fn text(size: u32) -> Vec<u8> {
+    let mixed = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3).wrapping_mul(40_503);
+    let letters = (0..size).map(|i| b"ACGT"[(mixed(i) >> 30) as usize]);
+    let noise = (0..size / 2).map(|i| (mixed(mixed(i)) >> 24) as u8);
+    letters.chain(noise).collect()
+}
+
+#[test]
+fn what_was_written_reads_back_whatever_the_container_level_and_threads() {
+    let text = text(600_000);
+    for kind in [Compression::None, Compression::Gzip, Compression::Bgzip] {
+        for (level, threads) in [(0, 1), (1, 3), (9, 2)] {
+            let given = Options {
+                level,
+                ..options(kind, threads)
+            };
+            let (file, written) = pack(&text, given, 70_001);
+            assert_eq!(written.text, text.len() as u64);
+            assert!(unpacked(&file) == (kind, text.clone()), "{kind} {level}");
+        }
+    }
+}
+
+#[test]
+fn the_same_text_gives_the_same_bytes() {
+    let text = text(700_000);
+    for kind in [Compression::Gzip, Compression::Bgzip] {
+        let (file, written) = pack(&text, options(kind, 1), usize::MAX);
+        for (threads, part) in [(1, 999), (4, 65_537)] {
+            assert!(pack(&text, options(kind, threads), part) == (file.clone(), written.clone()));
+        }
+    }
+}
+
+#[test]
+fn the_headers_of_gzip_hold_neither_time_nor_name() {
+    let (file, _) = pack(b">a\nACGT\n", options(Compression::Gzip, 1), 99);
+    assert_eq!(file[..8], [0x1F, 0x8B, 8, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn no_text_is_still_a_file_of_its_kind() {
+    let (file, written) = pack(b"", options(Compression::Bgzip, 2), 1);
+    assert_eq!((file.len(), written.blocks), (28, vec![]));
+    let (file, _) = pack(b"", options(Compression::Gzip, 1), 1);
+    assert_eq!(unpacked(&file), (Compression::Gzip, vec![]));
+}
+
+#[test]
+fn each_place_of_a_block_is_where_text_goes_on() {
+    let text = text(300_000);
+    let (file, written) = pack(&text, options(Compression::Bgzip, 3), 1000);
+    assert_eq!(written.blocks.len(), text.len().div_ceil(0xFF00) - 1);
+    for (at, place) in written.blocks {
+        let rest = &file[usize::try_from(at).unwrap()..];
+        assert!(unpacked(rest).1 == text[usize::try_from(place).unwrap()..]);
+    }
+}
+
+#[test]
+fn records_are_written_as_text() {
+    let columns = Columns {
+        before: 0,
+        headers: Ragged::new(b"a xb", &[0, 3, 4]).unwrap(),
+        sequences: Ragged::new(b"ACGTA", &[0, 5, 5]).unwrap(),
+        qualities: Ragged::new(b"IIII!", &[0, 5, 5]).ok(),
+    };
+    for (format, text) in [
+        (Format::Fasta, &b">a x\nAC\nGT\nA\n>b\n"[..]),
+        (Format::Fastq, b"@a x\nACGTA\n+\nIIII!\n@b\n\n+\n\n"),
+    ] {
+        let target = Shared::default();
+        let given = Options {
+            line_width: Some(2),
+            ..Options::new(format)
+        };
+        let mut writer = Writer::new(Box::new(target.clone()), given).unwrap();
+        writer.write(&columns).unwrap();
+        assert_eq!(writer.finish().unwrap().records, 2);
+        assert_eq!(*target.0.lock().unwrap(), text);
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    for given in [
+        Options {
+            level: 10,
+            ..Options::new(Format::Fasta)
+        },
+        Options {
+            line_width: Some(0),
+            ..Options::new(Format::Fasta)
+        },
+        options(Compression::Xz, 1),
+    ] {
+        assert!(Writer::new(Box::new(io::sink()), given).is_err());
+    }
+}
+
+#[test]
+fn a_target_that_is_full_is_an_error() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    for kind in [Compression::None, Compression::Gzip, Compression::Bgzip] {
+        let mut writer = Writer::new(Box::new(Full), options(kind, 2)).unwrap();
+        let outcome = writer.write_text(&[b'A'; 9]).and_then(|()| writer.finish());
+        assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,123 @@
+//! Real files, valid and not, from the folder that `SEQLOOM_DATA` names.
+#![expect(clippy::panic, reason = "a test")]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use seqloom_core::Error;
+use seqloom_core::error::Kind;
+use seqloom_sequences::Options;
+use seqloom_sequences::options::{Comments, Whitespace};
+use support::{files, read, read_as};
+
+/// The kind of the fault, if there is one.
+fn kind(file: &[u8]) -> Option<Kind> {
+    match read(file) {
+        Err(Error::Format { fault, .. }) => Some(fault.kind),
+        Err(other) => panic!("{other}"),
+        Ok(_) => None,
+    }
+}
+
+#[test]
+fn each_of_the_published_faults_is_found_and_named() {
+    let expected = [
+        ("error_diff_ids", Kind::Names),
+        ("error_double_qual", Kind::Header),
+        ("error_double_seq", Kind::Cut),
+        ("error_long_qual", Kind::Length),
+        ("error_no_qual", Kind::Length),
+        ("error_qual_del", Kind::Quality),
+        ("error_qual_escape", Kind::Quality),
+        ("error_qual_null", Kind::Quality),
+        ("error_qual_space", Kind::Quality),
+        ("error_qual_tab", Kind::Quality),
+        ("error_qual_unit_sep", Kind::Quality),
+        ("error_qual_vtab", Kind::Quality),
+        ("error_short_qual", Kind::Length),
+        ("error_spaces", Kind::Letter),
+        ("error_tabs", Kind::Letter),
+        ("error_trunc_at_plus", Kind::Cut),
+        ("error_trunc_at_qual", Kind::Cut),
+        ("error_trunc_at_seq", Kind::Cut),
+        ("error_trunc_in_plus", Kind::Cut),
+        ("error_trunc_in_qual", Kind::Cut),
+        ("error_trunc_in_seq", Kind::Cut),
+        ("error_trunc_in_title", Kind::Cut),
+    ];
+    for (name, file) in files("fastx/quality") {
+        let wanted = expected
+            .iter()
+            .find(|(fault, _)| name.starts_with(fault))
+            .map(|(_, kind)| *kind);
+        if Path::new(&name).extension() != Some(OsStr::new("qual")) {
+            assert_eq!(kind(&file), wanted, "{name}");
+        }
+    }
+}
+
+#[test]
+fn specimens_are_what_their_index_says() {
+    for folder in ["FASTA", "FASTQ"] {
+        let all = files(&format!("fastx/specimens/{folder}"));
+        let index = all.iter().find(|(name, _)| name == "index.yml");
+        let index = index.map_or(String::new(), |(_, text)| {
+            String::from_utf8_lossy(text).into()
+        });
+        for (name, file) in all.iter().filter(|(name, _)| name != "index.yml") {
+            let is_odd = ["f003.fasta", "example1.txt"].contains(&name.as_str());
+            let entry = index
+                .split("filename: ")
+                .find(|entry| entry.starts_with(name));
+            let is_valid = !entry.unwrap_or("").contains("valid: false");
+            assert_eq!(
+                kind(file).is_none(),
+                is_valid && !is_odd,
+                "{name}: {:?}",
+                kind(file)
+            );
+        }
+    }
+}
+
+#[test]
+fn comments_and_white_space_are_left_out_where_the_options_say_so() {
+    let options = Options {
+        comments: Comments::Skip,
+        whitespace: Whitespace::Strip,
+        ..Options::default()
+    };
+    for (name, file) in files("fastx/specimens/FASTA") {
+        if ["f003.fasta", "example1.txt"].contains(&name.as_str()) {
+            assert!(kind(&file).is_some(), "{name}");
+            let records = read_as(&file, usize::MAX, &options).unwrap();
+            let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
+            assert!(
+                records
+                    .iter()
+                    .all(|(_, letters, _)| letters.iter().all(is_letter))
+            );
+        }
+    }
+}
+
+#[test]
+fn the_size_of_the_pieces_changes_no_verdict() {
+    let folders = [
+        "fastx/quality",
+        "fastx/specimens/FASTA",
+        "fastx/specimens/FASTQ",
+    ];
+    for (name, file) in folders.into_iter().flat_map(files) {
+        if file.len() > 8000 {
+            continue;
+        }
+        let whole = read(&file);
+        for piece in (1..24).chain([64, 100, 1000]) {
+            let found = read_as(&file, piece, &Options::default());
+            assert_eq!(found, whole, "{name} in pieces of {piece}");
+        }
+    }
+}

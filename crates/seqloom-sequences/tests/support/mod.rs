@@ -1,0 +1,86 @@
+//! What the tests of whole files share.
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "each test uses some of it, and a skip is said aloud"
+)]
+
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use seqloom_compression::input::Input;
+use seqloom_core::Result;
+use seqloom_sequences::{Batch, Options, Reader};
+
+/// Gives at most so many bytes at a time.
+struct Drops(Cursor<Vec<u8>>, usize);
+
+impl Read for Drops {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let size = out.len().min(self.1);
+        self.0.read(&mut out[..size])
+    }
+}
+
+/// A record: header, letters, qualities.
+pub(crate) type Record = (Vec<u8>, Vec<u8>, Vec<u8>);
+
+pub(crate) fn open(file: &[u8], piece: usize, options: &Options) -> Result<Reader> {
+    let drops = Drops(Cursor::new(file.to_vec()), piece);
+    Reader::new(Path::new("x"), Input::new(Box::new(drops)), options)
+}
+
+/// All records of a file that comes in pieces, or the first error.
+pub(crate) fn read_as(file: &[u8], piece: usize, options: &Options) -> Result<Vec<Record>> {
+    let mut reader = open(file, piece, options)?;
+    let mut found = Vec::new();
+    let mut batch = Batch::default();
+    while reader.read_into(&mut batch, 3, usize::MAX)? {
+        found.extend((0..batch.len()).map(|row| record(&batch, row)));
+    }
+    Ok(found)
+}
+
+pub(crate) fn read(file: &[u8]) -> Result<Vec<Record>> {
+    read_as(file, usize::MAX, &Options::default())
+}
+
+fn record(batch: &Batch, row: usize) -> Record {
+    let range = |offsets: &[i64]| {
+        let bound = |at: usize| usize::try_from(offsets[at]).unwrap();
+        bound(row)..bound(row + 1)
+    };
+    let letters = range(&batch.offsets);
+    let qualities = batch.qualities.get(letters.clone());
+    let qualities = qualities.unwrap_or_default().to_vec();
+    let header = batch.headers[range(&batch.header_offsets)].to_vec();
+    (header, batch.data[letters].to_vec(), qualities)
+}
+
+/// A folder of the real data, or nothing, which is said aloud.
+pub(crate) fn folder(name: &str) -> Option<PathBuf> {
+    let Some(data) = std::env::var_os("SEQLOOM_DATA") else {
+        eprintln!("SKIPPED: SEQLOOM_DATA does not name the folder of the real data");
+        return None;
+    };
+    Some(Path::new(&data).join(name))
+}
+
+/// Names and contents of the files of a folder, in order.
+pub(crate) fn files(name: &str) -> Vec<(String, Vec<u8>)> {
+    let Some(folder) = folder(name) else {
+        return Vec::new();
+    };
+    let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read(path).unwrap())
+        })
+        .collect();
+    found.sort();
+    found
+}
