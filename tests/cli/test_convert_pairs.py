@@ -126,7 +126,7 @@ def test_what_is_wrong_is_one_line_and_leaves_neither_file(pairs, call, files, o
     ("options", "words"),
     [
         (["--interleaved"], "two to read and two to write"),
-        (["--on-error", "skip"], "would leave reads out and part them from their mates"),
+        (["--on-error", "skip"], "would leave out single reads of pairs"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

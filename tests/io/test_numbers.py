@@ -28,7 +28,7 @@ def test_an_option_beyond_64_bits_is_refused(path, name, number):
 @pytest.mark.parametrize("name", ["expect", "max_record"])
 @pytest.mark.parametrize("number", [2.5, "2"])
 def test_an_option_that_is_no_whole_number_is_refused(path, name, number):
-    with pytest.raises(ArgumentError, match=f"{name} must be a whole number, got"):
+    with pytest.raises(ArgumentError, match=f"{name} must be an integer, got"):
         open_sequences(path, **{name: number})
 
 
@@ -87,7 +87,10 @@ def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
         lambda: index.fetch_intervals([number], [0], [1]),
         lambda: index.fetch("a", number, 1),
     ):
-        with pytest.raises(IndexError, match=f"no file has so much, got {number}$"):
+        with pytest.raises(
+            IndexError,
+            match=f"position in the file, got {number}, which does not fit 64 bits",
+        ):
             wrong()
 
 
@@ -95,12 +98,14 @@ def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
 def test_what_is_neither_id_nor_number_finds_no_record(path, key):
     index = SequenceIndex(path)
     for find in (lambda: index[key], lambda: index.fetch(key, 0, 1)):
-        with pytest.raises(ArgumentError, match="expected an id or a number, got"):
+        with pytest.raises(
+            ArgumentError, match="by its id or its position, an integer; got"
+        ):
             find()
 
 
 def test_ids_and_numbers_are_not_mixed(path):
-    with pytest.raises(ArgumentError, match="found both kinds"):
+    with pytest.raises(ArgumentError, match="all ids or all positions, got both"):
         SequenceIndex(path).fetch_intervals(["a", 10**30], [0, 0], [1, 1])
 
 
@@ -108,12 +113,12 @@ def test_ids_and_numbers_are_not_mixed(path):
 def test_rows_of_a_batch_are_whole_numbers(path, rows):
     with open_sequences(path) as reader:
         batch = reader.read_batch(2)
-    with pytest.raises(ArgumentError, match="expected whole numbers"):
+    with pytest.raises(ArgumentError, match="expected integers"):
         batch.take(rows)
 
 
 def test_a_row_beyond_64_bits_is_an_index_error(path):
     with open_sequences(path) as reader:
         batch = reader.read_batch(2)
-    with pytest.raises(IndexError, match="no file has so much"):
+    with pytest.raises(IndexError, match="does not fit 64 bits"):
         batch.take([10**30])

@@ -113,8 +113,8 @@ def test_files_may_be_packed_differently(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"interleaved": True}, "for one file, got two"),
-        ({"on_error": "skip"}, "part them from their mates"),
+        ({"interleaved": True}, "means one file with both reads, got a pair"),
+        ({"on_error": "skip"}, "would leave out single reads of pairs"),
     ],
 )
 def test_options_that_would_part_mates_are_refused(options, words):
@@ -123,12 +123,12 @@ def test_options_that_would_part_mates_are_refused(options, words):
 
 
 def test_a_pair_is_two_files():
-    with pytest.raises(ArgumentError, match="a pair is two files, got 3"):
+    with pytest.raises(ArgumentError, match="one file or a pair of two, got 3 files"):
         open_sequences(cast("Any", (fastq("a"), fastq("a"), fastq("a"))))
 
 
 def test_one_file_twice_is_refused(tmp_path):
     (tmp_path / "a.fq").write_bytes(fastq("a").getvalue())
     (tmp_path / "b.fq").symlink_to("a.fq")
-    with pytest.raises(ArgumentError, match="the same one"):
+    with pytest.raises(ArgumentError, match="both paths are the same file"):
         open_sequences((tmp_path / "a.fq", tmp_path / "b.fq"))

@@ -11,8 +11,8 @@ from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
 from seqloom.errors import ArgumentError
-from seqloom.io._alphabet import alphabet_of
-from seqloom.io._regular import check_regular
+from seqloom.io._origin import check_regular
+from seqloom.io._tally import find_alphabet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def guess_alphabet(
     inputs = Inputs(sources.paths, options, held)
     counts = np.sum([_counts(path, inputs) for path in inputs.paths], axis=0)
     try:
-        return alphabet_of(counts)
+        return find_alphabet(counts)
     except ArgumentError as error:
         raise ArgumentError(f"{', '.join(inputs.paths)}: {error}") from None
 

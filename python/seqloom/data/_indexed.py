@@ -16,7 +16,7 @@ from seqloom.data._content import content_digest
 from seqloom.data._ids import ids_of
 from seqloom.data._store import check_one_kind
 from seqloom.io import SequenceIndex
-from seqloom.io._rows import join
+from seqloom.io._records import join
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -19,7 +19,7 @@ from seqloom.data._letters import letters_of_rows
 from seqloom.data.label._missing import is_nothing
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
-from seqloom.io._record import header_text
+from seqloom.io._records import decode_header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,7 +127,7 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
 
 def _id(each: Any, place: tuple[str, int], ids: str) -> str:
     """Writes one id as text."""
-    text = header_text(each) if isinstance(each, bytes) else str(each)
+    text = decode_header(each) if isinstance(each, bytes) else str(each)
     if not (is_nothing(each) or not text.strip() or isinstance(each, _NO_IDS)):
         return text
     name, record = place

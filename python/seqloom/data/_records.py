@@ -11,7 +11,7 @@ from seqloom._ragged import offsets_of
 from seqloom.data._extent import Extents, extents_of, leaves_out
 from seqloom.data._store import LIMIT, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError
-from seqloom.io._regular import check_regular
+from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

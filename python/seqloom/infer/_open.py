@@ -13,7 +13,7 @@ from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
 from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
-from seqloom.io._remedy import replace_remedies
+from seqloom.io._settings import replace_remedies
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import check_examples
 from seqloom.models._learned import seen_by

@@ -1,11 +1,11 @@
-"""Records at any place of a sequence file."""
+"""Records of a sequence file by position or by id."""
 
 from __future__ import annotations
 
 import operator
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import numpy as np
 
@@ -14,11 +14,10 @@ from seqloom._files import write_atomic
 from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, IdError
-from seqloom.io._batch import SequenceBatch
 from seqloom.io._index_file import open_index, reopen_index
-from seqloom.io._numbers import whole_numbers
-from seqloom.io._record import header_id, header_text
-from seqloom.io._regular import check_lasting
+from seqloom.io._origin import check_rereadable
+from seqloom.io._records import SequenceBatch, decode_header, parse_id
+from seqloom.io._settings import as_integers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,32 +25,33 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from seqloom._rust import _native
-    from seqloom.io._record import SequenceRecord
+    from seqloom.io._records import SequenceRecord
 
 _MANY = 1 << 16
 
 
 class SequenceIndex:
-    """Reads records of a FASTA or FASTQ file by number, by id, or in part.
+    """Reads records of a FASTA or FASTQ file by position or by id, whole or in part.
 
-    The file may be plain, bgzip or ordinary gzip. The index is made once and kept beside
-    the file (``reads.fq.gz.sli``); samtools' ``.fai`` (with ``.gzi``) is used where it is
-    there and ours is not. Whatever is read is compared with the index: a file that has
-    changed is an error, or, where it is another altogether, indexed anew with a warning.
+    The file may be plain, bgzip or ordinary gzip. The index is made once and saved beside
+    the file (``reads.fq.gz.sli``). Where there is none, but samtools' ``.fai`` (with
+    ``.gzi``), that one is used. What is read is compared with the index: a file that has
+    changed is an error; a different file is indexed again, with a warning.
 
     An index may be used by many threads, pickled, and used in forked processes: each
     process opens the file for itself.
 
     Args:
         path: The file.
-        index: Where the index is kept; a name that ends in ``.fai`` is samtools'.
-        build: Whether an index that is missing or of another file is made.
-        num_threads: How many threads may take part; None takes as many as there are.
+        index: The path of the index; a name that ends in ``.fai`` is samtools'.
+        build: Whether to make an index that is missing or belongs to another file.
+        num_threads: Number of threads; None or 0: all cores.
 
     Raises:
-        MissingFileError: There is no such file, or no index and ``build`` is false.
+        MissingFileError: The file does not exist, or ``build`` is False and it has no
+            index.
         FileError: The file cannot be read, or it is a pipe or standard input.
-        FormatError: It is no sequence file; or it was cut since it was indexed.
+        FormatError: The file is not a sequence file; or it was cut since it was indexed.
 
     Examples:
         >>> from pathlib import Path
@@ -65,7 +65,7 @@ class SequenceIndex:
     format: str
     compression: str
     note: str | None
-    """What is unusual: the index could not be written, or was made anew."""
+    """A note to the user: the index could not be written, or was made again."""
 
     def __init__(
         self,
@@ -75,51 +75,51 @@ class SequenceIndex:
         build: bool = True,
         num_threads: int | None = None,
     ) -> None:
-        check_lasting(path)
+        check_rereadable(path)
         build = as_flag("build", build)
         self.path = os.fspath(path)
         self._num_threads = num_threads
         threads = count_threads(num_threads)
         opened = open_index(self.path, index, build=build, threads=threads)
-        self._use(opened.native)
+        self._set_native(opened.native)
         self._side, self.note = opened.side, opened.note
         self.format = opened.native.format
         self.compression = opened.native.compression
         self._content = opened.native.content
 
-        self._kept: bytes | None = None
+        self._content_of_index: bytes | None = None
 
-    def _use(self, native: _native.SequenceIndex) -> None:
-        """Takes a native index, which belongs to this process."""
+    def _set_native(self, native: _native.SequenceIndex) -> None:
+        """Keeps a native index, which belongs to this process."""
         self._native: _native.SequenceIndex | None = native
         self._process = os.getpid()
         self._lengths: NDArray[np.int64] | None = None
         self._rows: dict[str | bytes, int] = {}
 
     def _open(self) -> _native.SequenceIndex:
-        """Gives the native index of this process."""
+        """Returns the native index of this process."""
         if self._native is None or self._process != os.getpid():
-            kept = self._kept if self._native is None else self._native.kept()
-            self._use(
+            saved = self._content_of_index if self._native is None else self._native.kept()
+            self._set_native(
                 reopen_index(
-                    self.path, self._side or kept, self._content, threads=self._threads
+                    self.path, self._side or saved, self._content, threads=self._threads
                 )
             )
-        assert self._native is not None  # noqa: S101 - _use has just set it
+        assert self._native is not None  # noqa: S101 - just set
         return self._native
 
     @property
     def _threads(self) -> int:
-        """How many threads may take part, in this process."""
+        """The number of threads, in this process."""
         return count_threads(self._num_threads)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Gives what another process needs; an index that has no file goes along."""
+    def __getstate__(self) -> dict[str, object]:
+        """Returns what another process needs; an index without a file goes along."""
         state = {k: v for k, v in vars(self).items() if k not in _OF_PROCESS}
-        state["_kept"] = None if self._side else self._open().kept()
+        state["_content_of_index"] = None if self._side else self._open().kept()
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._native, self._process = None, 0
         self._rows, self._lengths = {}, None
@@ -128,7 +128,7 @@ class SequenceIndex:
         return len(self._open())
 
     def __getitem__(self, key: int | str | bytes) -> SequenceRecord:
-        row = self.row(key) if isinstance(key, (str, bytes)) else _number(key)
+        row = self.row(key) if isinstance(key, (str, bytes)) else _to_position(key)
         return self.fetch_many([row], num_threads=1)[0]
 
     def __iter__(self) -> Iterator[SequenceRecord]:
@@ -144,17 +144,17 @@ class SequenceIndex:
 
     @property
     def letters(self) -> int:
-        """How many letters all records have."""
+        """The number of letters of all records."""
         return self._open().letters
 
     @property
     def content(self) -> int:
-        """Names the file's content, as it was when the file was indexed."""
+        """The hash of the file's content when it was indexed."""
         return self._content
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many letters each record has."""
+        """The number of letters of each record."""
         if self._lengths is None:
             self._lengths = self._open().lengths()
             self._lengths.flags.writeable = False
@@ -163,7 +163,7 @@ class SequenceIndex:
     @property
     def ids(self) -> list[str]:
         """The id of each record, read from the file on demand."""
-        return [header_text(header_id(header)) for header in self._headers()]
+        return [decode_header(parse_id(header)) for header in self._headers()]
 
     def _headers(self) -> Iterator[bytes]:
         """Reads all headers."""
@@ -172,17 +172,17 @@ class SequenceIndex:
             yield from Ragged(*self._open().headers(rows)).to_list()
 
     def row(self, name: str | bytes) -> int:
-        """Finds the number of the record with an id.
+        """Returns the position of the record with an id.
 
         Args:
-            name: The id: the header's first word.
+            name: The id: the first word of the header.
 
         Returns:
-            Its number, from 0.
+            The position of the record, from 0 on.
 
         Raises:
             IdError: No record has the id, or several have.
-            ArgumentError: The id is no text.
+            ArgumentError: The id is not a string.
 
         Examples:
             >>> from pathlib import Path
@@ -191,7 +191,7 @@ class SequenceIndex:
             1
         """
         if not _is_id(name):
-            raise ArgumentError(f"expected an id, a text, got {quote(name)}")
+            raise ArgumentError(f"an id must be a string or bytes, got {quote(name)}")
         found = self._rows.get(name)
         if found is None:
             found = self._find(name)
@@ -200,7 +200,7 @@ class SequenceIndex:
         return found
 
     def _find(self, name: str | bytes) -> int:
-        """Looks an id up; it must be of one record."""
+        """Finds the only record with an id."""
         rows = self._open().find(_encode(name))
         if len(rows) == 1:
             return rows[0]
@@ -209,24 +209,26 @@ class SequenceIndex:
         first = ", ".join(map(str, rows[:3]))
         raise IdError(
             f"{self.path}: {len(rows)} records have the id {name!r} ({first}"
-            f"{', ...' if rows[3:] else ''}); ask for one by its number"
+            f"{', ...' if rows[3:] else ''}); give the position of one of them"
         )
 
     def fetch(self, record: int | str | bytes, start: int, stop: int) -> bytes:
-        """Reads a part of a record, without the rest where lines are of equal length.
+        """Reads a range of letters of a record.
+
+        Only this range is read from the file if the record's lines have equal lengths.
 
         Args:
-            record: Its id or number.
-            start: The first letter, from 0.
-            stop: The first letter that is not wanted.
+            record: Id or position of the record.
+            start: Position of the first letter, from 0 on.
+            stop: Position after the last letter.
 
         Returns:
             The letters as in the file.
 
         Raises:
-            OutOfRangeError: The part does not lie within the record.
+            OutOfRangeError: The range is not within the record.
             IdError: No record has the id, or several have.
-            ArgumentError: The record is neither, or a place is no whole number.
+            ArgumentError: ``record`` is neither, or a position is not an integer.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -235,25 +237,25 @@ class SequenceIndex:
             >>> SequenceIndex("one.fa").fetch("chr1", 2, 6)
             b'GTAC'
         """
-        row = self.row(record) if isinstance(record, (str, bytes)) else _number(record)
+        row = self.row(record) if isinstance(record, (str, bytes)) else _to_position(record)
         return self.fetch_intervals([row], [start], [stop], num_threads=1).data.tobytes()
 
     def fetch_many(
         self, rows: ArrayLike, *, num_threads: int | None = None
     ) -> SequenceBatch:
-        """Reads many records at once: sorted, neighbours together, on several threads.
+        """Reads many records at once, on several threads; neighbours are read together.
 
         Args:
-            rows: Their numbers, in any order; one may stand there twice, and a negative
-                one counts from the end.
-            num_threads: How many threads may take part; None takes the index's.
+            rows: Positions of the records, in any order; a position may occur twice, and a
+                negative one counts from the end.
+            num_threads: Number of threads; None: that of the index.
 
         Returns:
-            The records, in the order asked for.
+            The records, in the order of ``rows``.
 
         Raises:
-            OutOfRangeError: There is no such record.
-            ArgumentError: A number is not whole.
+            OutOfRangeError: A position is outside the file.
+            ArgumentError: ``rows`` holds something else than integers.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -264,7 +266,7 @@ class SequenceIndex:
         """
         native = self._open()
         threads = self._threads if num_threads is None else count_threads(num_threads)
-        columns = native.fetch_many(whole_numbers(rows), threads)
+        columns = native.fetch_many(as_integers(rows), threads)
         letters, offsets, headers, header_offsets, qualities = columns
         return SequenceBatch(
             Ragged(headers, header_offsets),
@@ -280,21 +282,22 @@ class SequenceIndex:
         *,
         num_threads: int | None = None,
     ) -> Ragged:
-        """Reads parts of many records at once.
+        """Reads ranges of letters of many records at once.
 
         Args:
-            records: The record of each part: all ids, or all numbers.
-            starts: The first letter of each, from 0.
-            stops: The first letter of each that is not wanted.
-            num_threads: How many threads may take part; None takes the index's.
+            records: The record of each range: all ids, or all positions.
+            starts: Position of the first letter of each range, from 0 on.
+            stops: Position after the last letter of each range.
+            num_threads: Number of threads; None: that of the index.
 
         Returns:
-            The letters of each part, in the order asked for.
+            The letters of each range, in the order of ``records``.
 
         Raises:
-            OutOfRangeError: A part does not lie within its record.
+            OutOfRangeError: A range is not within its record.
             IdError: No record has an id, or several have.
-            ArgumentError: The records are neither, or a place is no whole number.
+            ArgumentError: ``records`` holds something else than ids or integers, or a
+                position is not an integer.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -306,21 +309,19 @@ class SequenceIndex:
         """
         native = self._open()
         threads = self._threads if num_threads is None else count_threads(num_threads)
-        rows = self._rows_of(records)
+        rows = self._to_rows(records)
         return Ragged(
-            *native.fetch_intervals(
-                rows, whole_numbers(starts), whole_numbers(stops), threads
-            )
+            *native.fetch_intervals(rows, as_integers(starts), as_integers(stops), threads)
         )
 
-    def _rows_of(self, records: ArrayLike | Sequence[str]) -> NDArray[np.int64]:
-        """Turns ids into numbers; numbers stay."""
+    def _to_rows(self, records: ArrayLike | Sequence[str]) -> NDArray[np.int64]:
+        """Converts ids to positions; positions stay."""
         found = np.asarray(records)
         names: list[object] = found.reshape(-1).tolist()
         if found.dtype.kind not in "OSU" or not any(map(_is_id, names)):
-            return whole_numbers(found)
+            return as_integers(found)
         if not all(map(_is_id, names)):
-            raise ArgumentError("expected ids or numbers of records, found both kinds")
+            raise ArgumentError("records must be all ids or all positions, got both")
         ids = cast("list[str | bytes]", names)
         return np.fromiter(map(self.row, ids), np.int64, len(ids))
 
@@ -328,12 +329,12 @@ class SequenceIndex:
         """Writes ``.fai`` beside the file, and ``.gzi`` for bgzip, as samtools does.
 
         Returns:
-            What was written.
+            The paths of the written files.
 
         Raises:
-            FormatError: Lines are of unequal length, or an id stands twice, which those
-                files cannot say.
-            ArgumentError: The file is ordinary gzip, which they are not made for.
+            FormatError: Lines have unequal lengths, or an id occurs twice, which a ``.fai``
+                cannot hold.
+            ArgumentError: The file is ordinary gzip: samtools needs bgzip.
 
         Examples:
             >>> from pathlib import Path
@@ -352,22 +353,24 @@ class SequenceIndex:
         return list(contents)
 
 
-_OF_PROCESS = frozenset({"_native", "_process", "_lengths", "_rows", "_kept"})
+_OF_PROCESS = frozenset({"_native", "_process", "_lengths", "_rows", "_content_of_index"})
 
 
-def _number(key: SupportsIndex) -> int:
-    """Takes a record's number; a fraction, a list or a slice is none."""
+def _to_position(key: SupportsIndex) -> int:
+    """Converts a position to int; refuses a fraction, a list or a slice."""
     try:
         return operator.index(key)
     except TypeError:
-        raise ArgumentError(f"expected an id or a number, got {key!r:.80}") from None
+        raise ArgumentError(
+            f"a record is named by its id or its position, an integer; got {quote(key)}"
+        ) from None
 
 
 def _is_id(key: object) -> bool:
-    """Says whether something is a record's id."""
+    """Says whether a key is a record's id."""
     return isinstance(key, (str, bytes))
 
 
 def _encode(name: str | bytes) -> bytes:
-    """Gives an id as it stands in the file."""
+    """Encodes an id as in the file."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Where an index is kept, whether it is of the file, and making one."""
+"""Finding, checking and making the index of a sequence file."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from seqloom._rust import _native
 from seqloom._text import printable
 from seqloom._threads import count_threads, run_interruptible
 from seqloom.errors import FileError, FormatError, MissingFileError
-from seqloom.io._regular import check_lasting
-from seqloom.io._remedy import replace_remedies
+from seqloom.io._origin import check_rereadable
+from seqloom.io._settings import replace_remedies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUFFIX = ".sli"
-# An index says where letters are, so that nothing between them can be left out.
+# An index holds offsets of letters: nothing between them can be left out.
 _CLEAN = "an index needs a clean file: seqloom convert {shell}"
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedIndex:
-    """Holds a native index, where it is kept (None: in memory), and what is unusual."""
+    """A native index, the path of its file (None: in memory), and a note to the user."""
 
     native: _native.SequenceIndex
     side: str | None
@@ -40,32 +40,32 @@ def build_index(
     num_threads: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> Path:
-    """Makes the index of a sequence file, whatever there was before.
+    """Makes the index of a sequence file, and replaces an index that exists.
 
     Args:
         path: The file: FASTA or FASTQ, plain, bgzip or gzip.
-        index: Where to write the index; None is beside the file.
-        num_threads: How many threads may take part; None takes as many as there are.
-        on_progress: Told now and then how many bytes of text were looked through.
+        index: The path of the index; None: beside the file.
+        num_threads: Number of threads; None or 0: all cores.
+        on_progress: Called from time to time with the number of bytes of text read so far.
 
     Returns:
-        The index's file.
+        The path of the index.
 
     Raises:
-        MissingFileError: There is no such file.
-        FileError: It cannot be read, or the index cannot be written.
-        FormatError: It is no sequence file, or a part of one.
+        MissingFileError: The file does not exist.
+        FileError: The file cannot be read, or the index cannot be written.
+        FormatError: The file is not a sequence file, or it was cut.
 
     Examples:
         >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
         >>> build_index("a.fa").name
         'a.fa.sli'
     """
-    check_lasting(path)
+    check_rereadable(path)
     check_function("on_progress", on_progress)
     side = as_path("index", index) if index is not None else _beside(os.fspath(path))
     if side.is_dir():
-        raise FileError(f"{side}: is a folder; expected the name of a file for the index")
+        raise FileError(f"{side}: is a folder; expected the path of a file for the index")
     threads = count_threads(num_threads)
     progress = _native.IndexProgress()
 
@@ -84,11 +84,11 @@ def build_index(
 def open_index(
     path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
 ) -> OpenedIndex:
-    """Opens the index that is there, or makes one."""
+    """Opens the index that exists, or makes one."""
     side = as_path("index", index) if index is not None else _beside(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)
-    # A folder of that name is no index: where one is made, it is kept in memory.
+    # A folder of that name is not an index: the one that is made stays in memory.
     if side.exists() and not side.is_dir():
         return _open_side(path, side, build=build, threads=threads)
     standard = Path(f"{path}.fai")
@@ -101,28 +101,29 @@ def open_index(
 
 
 def reopen_index(
-    path: str, kept: str | bytes | None, content: int, *, threads: int
+    path: str, source: str | bytes | None, content: int, *, threads: int
 ) -> _native.SequenceIndex:
-    """Opens an index again, in another process: it must be of the same file."""
-    if isinstance(kept, str):
-        native = _native.SequenceIndex.open(path, kept, threads)
+    """Opens an index again in another process; it must belong to the same file."""
+    if isinstance(source, str):
+        native = _native.SequenceIndex.open(path, source, threads)
     else:
-        native = _native.SequenceIndex.from_bytes(path, kept or b"", threads)
+        native = _native.SequenceIndex.from_bytes(path, source or b"", threads)
     if native.state in {"cut", "changed"} or native.content != content:
         raise FormatError(
-            f"{path}: the file or its index has changed since the index was opened",
+            f"{path}: the file or its index has changed since the index was opened; open "
+            "the index again",
             path=path,
         )
     return native
 
 
 def _beside(path: str) -> Path:
-    """Names the index that is kept beside a file."""
+    """Returns the path of the index beside a file."""
     return Path(path + SUFFIX)
 
 
 def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
-    """Opens our own index, or makes another where it is of another file."""
+    """Opens our own index; makes a new one where it belongs to another file."""
     try:
         native = _native.SequenceIndex.open(path, os.fspath(side), threads)
     except FormatError as error:
@@ -131,9 +132,9 @@ def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedInd
         return _make_again(path, side, str(error), threads=threads)
     if native.state == "cut":
         raise FormatError(
-            f"{path}: the file was cut: it ends before the place it had when {side} was "
-            f"made, and is the same up to there; if that is meant: seqloom index "
-            f"--overwrite {path}",
+            f"{path}: the file was cut: it is shorter than when {side} was made, and the "
+            f"same up to its end; get the whole file again, or make a new index: seqloom "
+            f"index --overwrite {path}",
             path=path,
         )
     if native.state == "changed":
@@ -145,7 +146,7 @@ def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedInd
 
 
 def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
-    """Makes an index in the place of one that is of no use, and says so."""
+    """Makes an index that replaces a useless one, and warns."""
     note = f"{why}: a new index was made"
     made = _make(path, side, threads=threads)
     warnings.warn(printable(note), stacklevel=6)
@@ -153,7 +154,7 @@ def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex
 
 
 def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
-    """Makes an index beside the file, or in memory where nothing can be written."""
+    """Makes an index beside the file, or in memory where the folder is read-only."""
     try:
         build_index(path, index=side, num_threads=threads)
     except MissingFileError:
@@ -165,20 +166,20 @@ def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
 
 
 def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
-    """Makes an index that is kept in memory."""
+    """Makes an index in memory."""
     progress = _native.IndexProgress()
 
     def make() -> bytes | None:
         return _native.build_index(path, None, progress, threads)
 
     with replace_remedies(_CLEAN):
-        kept = run_interruptible(make, lambda: None, stop=progress.stop) or b""
-    native = _native.SequenceIndex.from_bytes(path, kept, threads)
+        content = run_interruptible(make, lambda: None, stop=progress.stop) or b""
+    native = _native.SequenceIndex.from_bytes(path, content, threads)
     return OpenedIndex(native, None, f"the index is kept in memory ({why})")
 
 
 def _open_standard(path: str, fai: Path) -> OpenedIndex:
-    """Opens a file by samtools' index."""
+    """Opens a file by its .fai of samtools."""
     gzi = Path(f"{path}.gzi")
     blocks = (os.fspath(gzi), _read(gzi)) if gzi.exists() else None
     native = _native.SequenceIndex.from_standard(path, (os.fspath(fai), _read(fai)), blocks)
@@ -186,7 +187,7 @@ def _open_standard(path: str, fai: Path) -> OpenedIndex:
 
 
 def _read(path: Path) -> bytes:
-    """Reads an index of others."""
+    """Reads an index that another program made."""
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
@@ -196,7 +197,7 @@ def _read(path: Path) -> bytes:
 
 
 def _is_gzip(path: str) -> bool:
-    """Whether a file is gzip that is no bgzip; what is wrong with it, others say."""
+    """Says whether a file is gzip but not bgzip; False if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             start = file.read(16)

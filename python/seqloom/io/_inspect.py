@@ -1,22 +1,21 @@
-"""Looking through a sequence file once, in bounded memory."""
+"""Reading a sequence file once, in bounded memory, to count what it holds."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, FormatError
-from seqloom.io._alphabet import LETTERS, alphabet_of, letters_met
+from seqloom.errors import ArgumentError, FormatError, SeqloomError
 from seqloom.io._open import open_sequences
-from seqloom.io._position import positions_of
-from seqloom.io._quality import summarise
-from seqloom.io._record import header_id, header_text
-from seqloom.io._stream import StandardInput, origin_of, size_of
-from seqloom.io._summary import LengthBin, Summary
-from seqloom.io._tally import Tally, hash_ids
+from seqloom.io._origin import StandardInput, count_bytes, find_origin
+from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
+from seqloom.io._records import decode_header, parse_id
+from seqloom.io._summary import Summary
+from seqloom.io._tally import LETTERS, Tally, count_letters, find_alphabet, hash_ids
 
 if TYPE_CHECKING:
     import os
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
     from seqloom.io._origin import Origin
     from seqloom.io._settings import Comments, IdRule, Quality, Whitespace
 
+Kind: TypeAlias = Literal["genotypes", "intervals", "sequences"]
+
+_PLINK_MAGIC = b"\x6c\x1b"
+_INTERVALS = "found BED intervals"  # in the error of the reader of sequences
 _BINS = 10
 _LONG_TAIL = 20
 _EXAMPLES = 3
@@ -42,25 +45,25 @@ def inspect(
     whitespace: Whitespace = "error",
     ids: IdRule = "error",
 ) -> Summary:
-    """Looks through a sequence file and counts what it holds.
+    """Reads a sequence file once and counts what it holds.
 
     Args:
-        path: The file; ``"-"`` is standard input, of which no ids that stand twice are
-            named: that needs a second look.
-        quality: How FASTQ's qualities are to be read: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. Which of them are possible, the summary says.
+        path: The file; ``"-"`` is standard input. Examples of duplicate ids need a second
+            reading: for standard input there are none.
+        quality: The encoding of FASTQ's qualities: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"``. The summary says which encodings are possible.
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
-        ids: ``"number"`` takes headers without a word, each named by its record's number.
+        ids: ``"number"`` names records without an id by their number in the file.
 
     Returns:
-        Format, compression, records, lengths, letters, alphabet, GC, ids that stand twice,
-        qualities, and what stands at each position.
+        Format, compression, records, lengths, letters, alphabet, GC, duplicate ids,
+        qualities, and letters and scores by position.
 
     Raises:
-        ArgumentError: An option has no such value.
+        ArgumentError: An option has an unknown value.
         FileError: The file cannot be read, or it is a named pipe.
-        FormatError: It is no sequence file, or cut.
+        FormatError: The file is not a sequence file, or it was cut.
 
     Examples:
         >>> from pathlib import Path
@@ -78,7 +81,7 @@ def inspect(
         GC          60.0 %
         same id     1 (a)
     """
-    origin = origin_of(path)
+    origin = find_origin(path)
     tally = Tally()
     options: Options = {
         "quality": quality,
@@ -86,9 +89,9 @@ def inspect(
         "whitespace": whitespace,
         "ids": ids,
     }
-    with _pointing_on(), open_sequences(origin, **options) as reader:
+    with _suggest_readers(), open_sequences(origin, **options) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
-    examples, duplicates = _duplicates(origin, tally.names, options)
+    examples, duplicates = _duplicates(origin, tally.id_hashes, options)
     lengths, counts = tally.lengths, tally.counts
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
@@ -96,27 +99,54 @@ def inspect(
         path=reader.path,
         format=reader.format,
         compression=reader.compression,
-        file_bytes=size_of(origin),
+        file_bytes=count_bytes(origin),
         records=lengths.size,
         letters=_letters(counts),
         **_spread(lengths),
         **_composition(counts),
         duplicate_ids=duplicates,
         duplicate_examples=examples,
-        quality=summarise(qualities, means, encoding=quality),
-        positions=positions_of(tally.profile, int(lengths.max()), encoding=quality),
+        quality=summarise_quality(qualities, means, encoding=quality),
+        positions=bin_positions(tally.profile, int(lengths.max()), encoding=quality),
     )
 
 
+def find_kind(path: str | os.PathLike[str]) -> Kind:
+    """Says what a file holds, by its first bytes: genotypes, intervals or sequences."""
+    # The names of PLINK's genotypes and of intervals as text both end in .bed. A .bed that
+    # cannot be read is taken for genotypes: opening it raises the error that helps.
+    # A pipe is not opened: its first bytes would be lost.
+    start = b""
+    with suppress(OSError):
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                start = file.read(len(_PLINK_MAGIC))
+    is_bed = Path(path).suffix == ".bed"
+    if start == _PLINK_MAGIC:
+        return "genotypes"
+    if start and _holds_intervals(path):
+        return "intervals"
+    return "genotypes" if is_bed else "sequences"
+
+
+def _holds_intervals(path: str | os.PathLike[str]) -> bool:
+    """Says whether a file is a BED of intervals: text, a line for each."""
+    try:
+        with open_sequences(path):
+            return False
+    except SeqloomError as error:
+        return _INTERVALS in str(error)
+
+
 @contextmanager
-def _pointing_on() -> Generator[None]:
-    """Says of genotypes and intervals, which are no sequences, what reads them."""
+def _suggest_readers() -> Generator[None]:
+    """Names the function that reads genotypes or intervals, which are not sequences."""
     try:
         yield
     except FormatError as error:
         if "PLINK .bed" in str(error):
-            error.add_note("seqloom.io.inspect_bed says what a PLINK .bed holds")
-        if "found BED intervals" in str(error):
+            error.add_note("use seqloom.io.inspect_bed for a PLINK .bed")
+        if _INTERVALS in str(error):
             error.add_note(
                 "sl.data.IntervalDataset(genome, bed), or GENOME.fa --intervals BED, reads "
                 "parts of a genome"
@@ -125,7 +155,7 @@ def _pointing_on() -> Generator[None]:
 
 
 def _composition(counts: NDArray[np.int64]) -> dict[str, Any]:
-    """Describes the letters by the alphabet that they seem to be of."""
+    """Describes the letters by their alphabet."""
     alphabet = _alphabet(counts)
     return {
         "alphabet": alphabet,
@@ -136,32 +166,32 @@ def _composition(counts: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _letters(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Counts letters without regard to case, the commonest first."""
-    met = sorted(letters_met(counts).items())
+    """Counts letters without regard to case, the most frequent first."""
+    met = sorted(count_letters(counts).items())
     return dict(sorted(met, key=lambda pair: -pair[1]))
 
 
 def _alphabet(counts: NDArray[np.int64]) -> str | None:
-    """Guesses the alphabet; an inspection does not fail where it cannot."""
+    """Returns the alphabet; None where the letters do not tell."""
     try:
-        return alphabet_of(counts)
+        return find_alphabet(counts)
     except ArgumentError:
         return None
 
 
 def _outside(counts: NDArray[np.int64], alphabet: str | None) -> dict[str, int]:
-    """Counts letters that are no plain member of the alphabet."""
+    """Counts the letters that are not plain members of the alphabet."""
     plain = _PLAIN.get(alphabet or "protein", "")
     return {
         letter: n
-        for letter, n in sorted(letters_met(counts).items())
+        for letter, n in sorted(count_letters(counts).items())
         if letter not in plain
     }
 
 
 def _gc(counts: NDArray[np.int64]) -> float | None:
     """Computes the share of G and C among bases, where all letters are nucleotides."""
-    met = letters_met(counts)
+    met = count_letters(counts)
     if not any(met.keys() <= LETTERS[name] for name in ("dna", "rna")):
         return None
     strong, weak = (sum(met.get(letter, 0) for letter in group) for group in ("GC", "ATU"))
@@ -171,7 +201,7 @@ def _gc(counts: NDArray[np.int64]) -> float | None:
 def _duplicates(
     origin: Origin, names: NDArray[np.uint64], options: Options
 ) -> tuple[tuple[str, ...], int]:
-    """Counts ids that stood before; a file is read again only to name some."""
+    """Counts duplicate ids; reads the file again only to name some of them."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
     is_named = twice.size and not isinstance(origin, StandardInput)
@@ -181,11 +211,11 @@ def _duplicates(
 
 
 def _ids(origin: Origin, wanted: NDArray[np.uint64], options: Options) -> Iterator[str]:
-    """Reads the ids that stand twice."""
+    """Reads the ids whose hashes are wanted."""
     with open_sequences(origin, **options) as reader:
         for batch in reader.batches(1 << 16, max_bytes=1 << 24):
             for row in np.isin(hash_ids(batch), wanted).nonzero()[0].tolist():
-                yield header_text(header_id(batch.headers[row].tobytes()))
+                yield decode_header(parse_id(batch.headers[row].tobytes()))
 
 
 def _spread(lengths: NDArray[np.int64]) -> dict[str, Any]:
@@ -200,7 +230,7 @@ def _spread(lengths: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
-    """Counts lengths in bins that end at whole numbers."""
+    """Counts lengths in bins that end at integers."""
     edges = _edges(int(lengths.min()), float(np.median(lengths)), int(lengths.max()))
     counts, _ = np.histogram(lengths, edges)
     bounds: list[int] = edges.tolist()
@@ -211,7 +241,7 @@ def _histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
 
 
 def _edges(shortest: int, median: float, longest: int) -> NDArray[np.int64]:
-    """Chooses about ten bins: of equal width, or growing where few are very long."""
+    """Chooses about ten bins: of equal width, or growing where a few are very long."""
     if longest > _LONG_TAIL * median:
         raw = np.geomspace(max(shortest, 1), longest + 1, _BINS + 1)
         raw[0] = shortest

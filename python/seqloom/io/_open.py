@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
 
 from seqloom._arguments import as_flag
 from seqloom.errors import ArgumentError
-from seqloom.io._mates import Alternating, TwoFiles
 from seqloom.io._origin import is_same_file
-from seqloom.io._pairs import PairedReader
+from seqloom.io._pairs import InterleavedFile, PairedReader, TwoFiles
 from seqloom.io._reader import SequenceReader
 from seqloom.io._settings import Settings
 
@@ -21,7 +20,7 @@ _TWO = 2
 
 
 class Options(TypedDict, total=False):
-    """Names what a file is read with, as `open_sequences` describes it."""
+    """The options of `open_sequences` for one file."""
 
     format: Format | None
     quality: Quality
@@ -64,43 +63,42 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
 ) -> SequenceReader | PairedReader:
     """Opens a sequence file: FASTA or FASTQ, plain or in any usual container.
 
-    Format and container (gzip, bgzip, bzip2, xz, zstd) are told from the content, not from
-    the name. What is wrong with a file is an error that names file, record, line and byte;
-    nothing is left out unless asked for.
+    The content decides the format and the container (gzip, bgzip, bzip2, xz, zstd), not the
+    name. A fault in the file is an error that names file, record, line and byte; no record
+    is left out unless ``on_error`` says so.
 
     Args:
         path: The file: its path, ``"-"`` for standard input, or a file object in binary
-            mode, which is read from where it stands and stays open. A pair of them: two
-            files that hold first and second reads in the same order.
-        format: What the file must be (``"fasta"``, ``"fastq"``); None takes what it is.
-        quality: How FASTQ's qualities are written: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. A letter that the encoding does not have is an error; which
-            encodings are possible, `inspect` tells.
-        on_error: ``"raise"`` at the first fault in a record, or go on with the next:
-            ``"skip"`` counts in ``reader.report`` what was left out, ``"collect"`` keeps
-            the faults there too. Damaged compressed data always raises.
-        comments: Whether lines of FASTA before the first header, or before any other,
-            that begin with ``;`` or ``#`` are an ``"error"``, or ``"skip"``.
-        whitespace: Whether blanks among the letters of FASTA are an ``"error"``, or
-            ``"strip"``.
-        ids: Whether a header without a word is an ``"error"``, or the record's ``"number"``
-            in the file, from 0 on, becomes its id.
-        interleaved: Whether first and second reads alternate in the file.
-        expect: How many records the file must hold (of pairs: how many pairs). It finds
-            what the bytes cannot tell: a file that was cut between two records.
-        max_record: The longest sequence that is read; by default 64 Mi letters for FASTQ
-            and no limit for FASTA.
-        require_eof: Whether bgzip must end with the block that says so.
-        num_threads: How many threads may unpack; None: as many as the machine allows.
+            mode, which is read from its current position and stays open. A pair of files
+            holds first and second reads in the same order.
+        format: The required format, ``"fasta"`` or ``"fastq"``; None: either.
+        quality: The encoding of FASTQ's qualities: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"``. A letter that the encoding does not have is an error; `inspect`
+            says which encodings a file may have.
+        on_error: ``"raise"``: the first fault in a record is an error. ``"skip"``: records
+            with a fault are left out and counted in ``reader.report``. ``"collect"``: the
+            report has the faults too. Damaged compressed data is always an error.
+        comments: ``"error"`` or ``"skip"`` for lines of FASTA that begin with ``;`` or
+            ``#`` before a header.
+        whitespace: ``"error"`` or ``"strip"`` for blanks among the letters of FASTA.
+        ids: ``"error"`` for a header without an id, or ``"number"``: the id is the number
+            of the record in the file, from 0 on.
+        interleaved: True if first and second reads alternate in the file.
+        expect: The number of records (or pairs) that the file must hold. It detects a file
+            that was cut between two records, which the bytes alone do not show.
+        max_record: The largest number of letters in a sequence; None: 64 Mi letters for
+            FASTQ and no limit for FASTA.
+        require_eof: Whether a bgzip file without its closing block is an error.
+        num_threads: Number of threads that decompress; None or 0: all cores.
 
     Returns:
-        A reader at the first record; of pairs, one that gives both reads at once.
+        A reader at the first record; for pairs, a reader of both reads.
 
     Raises:
-        MissingFileError: There is no such file.
-        FileError: It is a folder or may not be read.
-        FormatError: It is empty, no sequence file, or not of the wanted format.
-        ArgumentError: An option has no such value, or options exclude each other.
+        MissingFileError: The file does not exist.
+        FileError: The path is a folder, or the file may not be read.
+        FormatError: The file is empty, not a sequence file, or not of the required format.
+        ArgumentError: An option has an unknown value, or two options exclude each other.
 
     Examples:
         >>> from pathlib import Path
@@ -128,7 +126,9 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
     interleaved = as_flag("interleaved", interleaved)
     if isinstance(path, tuple):
         if len(path) != _TWO:
-            raise ArgumentError(f"a pair is two files, got {len(path)}")
+            raise ArgumentError(
+                f"path must be one file or a pair of two, got {len(path)} files"
+            )
         return _open_two(path, settings, interleaved=interleaved)
     return _open_pairs(path, settings) if interleaved else SequenceReader(path, settings)
 
@@ -136,13 +136,15 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
 def _open_two(
     paths: tuple[Origin, Origin], settings: Settings, *, interleaved: bool
 ) -> PairedReader:
-    """Opens two files that go together."""
+    """Opens a file of first reads and a file of second reads."""
     if interleaved:
-        raise ArgumentError("interleaved=True is for one file, got two")
+        raise ArgumentError(
+            "interleaved=True means one file with both reads, got a pair of files"
+        )
     if is_same_file(*paths):
         raise ArgumentError(
-            f"{paths[0]}: both files are the same one; reads that alternate in one file "
-            "need interleaved=True"
+            f"{paths[0]}: both paths are the same file; for reads that alternate in one "
+            "file give its path once, with interleaved=True"
         )
     _check_pairs(settings)
     first = SequenceReader(paths[0], settings)
@@ -154,16 +156,18 @@ def _open_two(
 
 
 def _open_pairs(path: Origin, settings: Settings) -> PairedReader:
-    """Opens one file that holds pairs."""
+    """Opens one file in which the reads of pairs alternate."""
     _check_pairs(settings)
     expect = None if settings.expect is None else 2 * settings.expect
-    return PairedReader(Alternating(SequenceReader(path, replace(settings, expect=expect))))
+    return PairedReader(
+        InterleavedFile(SequenceReader(path, replace(settings, expect=expect)))
+    )
 
 
 def _check_pairs(settings: Settings) -> None:
-    """Refuses what would part mates."""
+    """Refuses options that would separate the reads of a pair."""
     if settings.on_error != "raise":
         raise ArgumentError(
-            f"on_error={settings.on_error!r} would leave reads out and part them from "
-            "their mates; pairs need on_error='raise'"
+            f"on_error={settings.on_error!r} would leave out single reads of pairs; for "
+            "pairs give on_error='raise'"
         )

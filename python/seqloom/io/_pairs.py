@@ -1,42 +1,64 @@
-"""Two reads of each fragment, in lock-step."""
+"""Reading the two reads of each fragment: from two files, or from one that alternates."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
-from seqloom.io._mate_ids import check_mates
-from seqloom.io._numbers import check_number
-from seqloom.io._turn import Turn
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.errors import FormatError
+from seqloom.io._reader import ReaderLock
+from seqloom.io._records import decode_header, join, parse_id
+from seqloom.io._settings import MOST, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from seqloom.io._mate_ids import BatchPair
     from seqloom.io._reader import SequenceReader
-    from seqloom.io._record import SequenceRecord
+    from seqloom.io._records import SequenceBatch, SequenceRecord
     from seqloom.io._settings import Format
+
+BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
+
+
+def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
+    """Refuses pairs of different fragments; the first pair is number ``start``."""
+    one, other = (batch.headers for batch in pair)
+    row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
+    if row is None:
+        return
+    ids = [decode_header(parse_id(headers[row].tobytes())) for headers in (one, other)]
+    number = start + row
+    raise FormatError(
+        f"{' and '.join(paths)}: pair {number}: expected two reads of one fragment, "
+        f"found {ids[0]!r} and {ids[1]!r}; both files need the same order",
+        kind="names",
+        path=paths[-1],
+        record=number,
+    )
 
 
 class Mates(Protocol):
-    """Gives batches of first and second reads."""
+    """A source of batches of first and second reads."""
 
     @property
     def readers(self) -> tuple[SequenceReader, ...]:
-        """What is read from."""
+        """The readers of the files."""
         ...
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Reads the next pairs, None at the end; both batches have the same length."""
+        """Reads the next pairs as two batches of one length; None at the end."""
         ...
 
 
 class PairedReader:
-    """Reads two files, or one that holds pairs, in lock-step; `open_sequences` makes it.
+    """Reads the two reads of each pair together; `open_sequences` makes it.
 
     Args:
-        mates: Where first and second reads come from.
+        mates: The source of first and second reads: two files, or one that alternates.
 
     Examples:
         >>> from pathlib import Path
@@ -51,11 +73,11 @@ class PairedReader:
     def __init__(self, mates: Mates) -> None:
         self._mates = mates
         self._count = 0
-        self._turn = Turn(" and ".join(self.paths))
+        self._reading = ReaderLock(" and ".join(self.paths))
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files: two, or one where it holds pairs."""
+        """The paths: of two files, or of the one that holds pairs."""
         return tuple(reader.path for reader in self._mates.readers)
 
     @property
@@ -64,19 +86,19 @@ class PairedReader:
         return self._mates.readers[0].format
 
     def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[BatchPair]:
-        """Reads on as columns, from where the reader stands.
+        """Reads the remaining pairs as batches of columns.
 
         Args:
-            n: At most so many pairs a batch.
-            max_bytes: At most about so many letters a batch (one pair at least): whichever
-                comes first.
+            n: The largest number of pairs in a batch.
+            max_bytes: The largest number of letters in a batch, roughly; a longer pair is a
+                batch of its own.
 
         Returns:
-            Pairs of batches of the same number of records, up to the end.
+            Pairs of batches with the same number of records, up to the end.
 
         Raises:
-            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or,
-                while reading, another thread reads too.
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or another
+                thread is reading.
 
         Examples:
             >>> from pathlib import Path
@@ -91,13 +113,13 @@ class PairedReader:
         return self._read(n, max_bytes)
 
     def _read(self, n: int, max_bytes: int) -> Iterator[BatchPair]:
-        """Reads batch after batch."""
+        """Reads the remaining batches."""
         while (pair := self._read_pair(n, max_bytes)) is not None:
             yield pair
 
     def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Reads the next pairs; their ids are checked."""
-        with self._turn:
+        """Reads the next pairs and checks their ids."""
+        with self._reading:
             pair = self._mates.read(n, max_bytes)
             if pair is not None:
                 check_mates(pair, paths=self.paths, start=self._count)
@@ -109,7 +131,7 @@ class PairedReader:
         return (mates for pair in pairs for mates in zip(*pair, strict=True))
 
     def close(self) -> None:
-        """Lets go of the files; a second call does nothing.
+        """Closes the files; a second call does nothing.
 
         Examples:
             >>> from pathlib import Path
@@ -131,3 +153,88 @@ class PairedReader:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class TwoFiles:
+    """Reads first reads from one file and second reads from another."""
+
+    def __init__(self, first: SequenceReader, second: SequenceReader) -> None:
+        self.readers = (first, second)
+        self._count = 0
+
+    def read(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads first reads, and as many second reads."""
+        first, second = self.readers
+        one = first.read_batch(n, max(max_bytes // 2, 1))
+        other = _read_all(second, 1 if one is None else len(one))
+        if one is not None and other is not None and len(one) == len(other):
+            self._count += len(one)
+            return one, other
+        if one is None and other is None:
+            return None
+        raise self._describe_missing(one, other)
+
+    def _describe_missing(
+        self, one: SequenceBatch | None, other: SequenceBatch | None
+    ) -> FormatError:
+        """Makes the error that names the file which ends first."""
+        ended, longer = self.readers if one is None else reversed(self.readers)
+        at = 0 if one is None or other is None else len(other)
+        rest = other if one is None else one
+        record = self._count + at
+        return FormatError(
+            f"{ended.path}: ends after {record:,} records, but {longer.path} goes on with "
+            f"record {record} ({_find_id(rest, at)}); each pair needs a read in both files",
+            kind="count",
+            path=ended.path,
+            record=record,
+        )
+
+
+class InterleavedFile:
+    """Reads first and second reads that alternate in one file."""
+
+    def __init__(self, reader: SequenceReader) -> None:
+        self.readers = (reader,)
+        self._count = 0
+
+    def read(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads pairs; completes a batch that ends between two mates."""
+        (reader,) = self.readers
+        batch = reader.read_batch(min(2 * n, MOST), max_bytes)
+        if batch is None:
+            return None
+        if len(batch) % 2:
+            batch = self._complete(batch)
+        self._count += len(batch)
+        rows = np.arange(len(batch))
+        return batch.take(rows[0::2]), batch.take(rows[1::2])
+
+    def _complete(self, batch: SequenceBatch) -> SequenceBatch:
+        """Reads the mate of the last record."""
+        (reader,) = self.readers
+        mate = reader.read_batch(1, MOST)
+        if mate is not None:
+            return join([batch, mate])
+        record = self._count + len(batch) - 1
+        raise FormatError(
+            f"{reader.path}: record {record} ({_find_id(batch, -1)}): expected its mate, "
+            f"found the end of the file: {record + 1:,} records cannot be pairs",
+            kind="count",
+            path=reader.path,
+            record=record,
+        )
+
+
+def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
+    """Reads n records, however long they are, or all that are left."""
+    batches: list[SequenceBatch] = []
+    while n and (batch := reader.read_batch(n, MOST)) is not None:
+        batches.append(batch)
+        n -= len(batch)
+    return join(batches) if batches else None
+
+
+def _find_id(batch: SequenceBatch | None, row: int) -> str:
+    """Returns the id of one record of a batch."""
+    return "" if batch is None else decode_header(parse_id(batch.headers[row].tobytes()))

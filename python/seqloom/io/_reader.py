@@ -1,29 +1,98 @@
-"""Reading a sequence file from start to end."""
+"""Reading a sequence file from start to end, and the report of what was left out."""
 
 from __future__ import annotations
 
+import threading
 import weakref
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
-from seqloom.io._batch import SequenceBatch
-from seqloom.io._numbers import check_number
 from seqloom.io._origin import resolve
-from seqloom.io._remedy import suggest_numbered_ids
-from seqloom.io._report import ReadReport, fault_of
-from seqloom.io._settings import Settings
-from seqloom.io._turn import Turn
+from seqloom.io._records import SequenceBatch
+from seqloom.io._settings import Settings, check_number, suggest_numbered_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
     from seqloom.io._origin import Origin
-    from seqloom.io._record import SequenceRecord
+    from seqloom.io._records import SequenceRecord
     from seqloom.io._settings import Format
+
+
+class ReaderLock:
+    """Lets one thread read, and refuses a second one instead of letting it wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        # Waiting would hide the mistake: which thread gets which record would be chance.
+        if not self._lock.acquire(blocking=False):
+            raise ArgumentError(
+                f"{self._name}: another thread is reading with this reader; open a reader "
+                "for each thread"
+            )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """The number of records read so far, and the faulty records that were left out.
+
+    Args:
+        records: The number of records read.
+        left_out: The number of faults by kind (`FormatError` lists the kinds). A record
+            with a fault is left out. A fault may hide the beginning of further records:
+            then one fault stands for several records.
+        faults: With ``on_error="collect"``, the first thousand faults in the order of the
+            file, as errors with record, line and byte that were not raised.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.io import open_sequences
+        >>> _ = Path("a.fa").write_text(">a\\nAC GT\\n>b\\nGG\\n")
+        >>> with open_sequences("a.fa", on_error="collect") as reader:
+        ...     [record.id for record in reader], reader.report.left_out
+        (['b'], {'letter': 1})
+        >>> reader.report.faults[0].line, reader.report.faults[0].byte
+        (2, 5)
+    """
+
+    records: int
+    left_out: dict[str, int] = field(default_factory=dict[str, int])
+    faults: tuple[FormatError, ...] = ()
+
+
+Fault = tuple[str, int | None, str | None, int | None, int | None, str]
+
+
+def _make_fault(path: str, fault: Fault) -> FormatError:
+    """Makes the error of a fault."""
+    kind, record, name, line, byte, message = fault
+    who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
+    where = "" if line is None else f"{who}line {line}, byte {byte or 0}: "
+    return FormatError(
+        f"{path}: {where}{message}",
+        kind=kind,
+        path=path,
+        record=record,
+        line=line,
+        byte=byte,
+    )
+
 
 _DEFAULTS = Settings()
 
@@ -31,12 +100,12 @@ _DEFAULTS = Settings()
 class SequenceReader:
     """Reads a sequence file once, from start to end, as records or as columns.
 
-    A reader belongs to one thread at a time: a second one that reads meanwhile gets an
-    error. Threads that share a file open a reader each, or use a `SequenceIndex`.
+    Only one thread at a time may read; a second one gets an error. For several threads
+    open a reader in each, or use a `SequenceIndex`.
 
     Args:
-        path: The file, as `open_sequences` takes it.
-        settings: How to read it; `open_sequences` makes them of its arguments.
+        path: The path, ``"-"`` or the file object, as for `open_sequences`.
+        settings: The options; `open_sequences` makes them of its arguments.
 
     Examples:
         >>> from pathlib import Path
@@ -75,23 +144,23 @@ class SequenceReader:
         # A process that ends closes its files itself, and another thread may be reading.
         self._finalizer.atexit = False
         self._closed: ReadReport | None = None
-        self._turn = Turn(self.path)
+        self._reading = ReaderLock(self.path)
 
     def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[SequenceBatch]:
-        """Reads on as columns, from where the reader stands.
+        """Reads the remaining records as batches of columns.
 
         Args:
-            n: At most so many records a batch.
-            max_bytes: At most so many letters a batch (one record at least): whichever
-                comes first. Batches of more than 16 MiB take new memory each, which costs
+            n: The largest number of records in a batch.
+            max_bytes: The largest number of letters in a batch; a longer record is a batch
+                of its own. Batches of more than 16 MiB take new memory each, which costs
                 more time than reading does.
 
         Returns:
             Batches up to the end of the file.
 
         Raises:
-            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or,
-                while reading, another thread reads too.
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or another
+                thread is reading.
 
         Examples:
             >>> from pathlib import Path
@@ -106,7 +175,7 @@ class SequenceReader:
         return self._read(n, max_bytes)
 
     def _read(self, n: int, max_bytes: int) -> Iterator[SequenceBatch]:
-        """Reads batch after batch."""
+        """Reads the remaining batches."""
         while (batch := self.read_batch(n, max_bytes)) is not None:
             yield batch
 
@@ -114,14 +183,14 @@ class SequenceReader:
         """Reads the next batch.
 
         Args:
-            n: At most so many records.
-            max_bytes: At most so many letters, one record at least.
+            n: The largest number of records.
+            max_bytes: The largest number of letters; a longer record is a batch of its own.
 
         Returns:
             The batch; None after the last one.
 
         Raises:
-            ArgumentError: The reader is closed, or another thread reads; or a number is
+            ArgumentError: The reader is closed, another thread is reading, or a number is
                 below 1 or not below 2**63.
 
         Examples:
@@ -133,10 +202,10 @@ class SequenceReader:
             (['a'], ['b'], None)
         """
         if self._closed is not None:
-            raise ArgumentError(f"{self.path}: the reader is closed")
+            raise ArgumentError(f"{self.path}: the reader is closed; open the file again")
         check_number("n", n)
         check_number("max_bytes", max_bytes)
-        with self._turn:
+        with self._reading:
             columns = self._columns(n, max_bytes)
         if columns is None:
             return None
@@ -148,7 +217,7 @@ class SequenceReader:
         )
 
     def _columns(self, n: int, max_bytes: int) -> Any:
-        """Reads columns; an error names what helps against a header without a word."""
+        """Reads columns; an error for a header without an id names what helps."""
         try:
             return self._native.read(n, max_bytes)
         except FormatError as error:
@@ -157,19 +226,19 @@ class SequenceReader:
 
     @property
     def report(self) -> ReadReport:
-        """What was read so far, and what was left out."""
+        """The number of records read so far, and the faults that were left out."""
         if self._closed is not None:
             return self._closed
-        with self._turn:
+        with self._reading:
             records, left_out, faults = self._native.report()
-        errors = tuple(fault_of(self.path, fault) for fault in faults)
+        errors = tuple(_make_fault(self.path, fault) for fault in faults)
         return ReadReport(records, left_out, errors)
 
     def __iter__(self) -> Iterator[SequenceRecord]:
         return (record for batch in self.batches(4096) for record in batch)
 
     def close(self) -> None:
-        """Lets go of the file; a second call does nothing. The report stays.
+        """Closes the file; a second call does nothing. The report stays.
 
         Examples:
             >>> from pathlib import Path

@@ -1,14 +1,22 @@
-"""How a sequence file is read."""
+"""How a sequence file is read: its options, checked, and as remedies in errors."""
 
 from __future__ import annotations
 
+import operator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from seqloom._arguments import as_flag
+import numpy as np
+
+from seqloom._arguments import as_choice, as_flag, quote
 from seqloom._threads import check_threads
-from seqloom.errors import ArgumentError
-from seqloom.io._numbers import check_number
+from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from numpy.typing import ArrayLike, NDArray
 
 Format: TypeAlias = Literal["fasta", "fastq"]
 Quality: TypeAlias = Literal["phred33", "phred64", "solexa"]
@@ -30,10 +38,7 @@ _LEAST = (("expect", 0), ("max_record", 1), ("start", 0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Holds what `open_sequences` was asked for, checked.
-
-    With `start`, a gzip file is read from that record on, by the index beside it.
-    """
+    """The checked options of `open_sequences`."""
 
     format: Format | None = None
     quality: Quality = "phred33"
@@ -44,9 +49,10 @@ class Settings:
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True
-    # Not asked of users: a stream of letters alone saves a copy.
+    # Not an option of users: a stream without qualities saves a copy.
     with_qualities: bool = True
     num_threads: int | None = None
+    # A gzip file is read from this record on, by the index beside it.
     start: int | None = None
 
     def __post_init__(self) -> None:
@@ -61,9 +67,79 @@ class Settings:
 
 
 def check_choice(name: str, value: str | None) -> None:
-    """Refuses a word that is no choice."""
-    choices = CHOICES[name]
-    if value is None and name == "format":
-        return
-    if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+    """Refuses a word that is not one of the option's choices."""
+    if value is not None or name != "format":
+        as_choice(name, value, CHOICES[name])
+
+
+MOST = (1 << 63) - 1
+
+
+def check_number(name: str, value: object, *, least: int = 1) -> None:
+    """Refuses anything but an integer from `least` to ``sys.maxsize``."""
+    try:
+        number = operator.index(value)  # pyright: ignore[reportArgumentType] - judged here
+    except TypeError:
+        raise ArgumentError(f"{name} must be an integer, got {quote(value)}") from None
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {quote(number)}")
+    if number > MOST:
+        raise ArgumentError(f"{name} must be below 2**63, got {quote(number)}")
+
+
+def as_integers(values: ArrayLike) -> NDArray[np.int64]:
+    """Converts positions to an array of int64; refuses anything but integers."""
+    found = np.asarray(values)
+    if found.size == 0:
+        return np.empty(0, np.int64)
+    if found.dtype.kind not in "iu" and not _are_huge(found):
+        raise ArgumentError(f"expected integers, got an array of {found.dtype}")
+    if found.dtype.kind != "i":
+        _check_64_bits(found.min(), found.max())
+    return np.ascontiguousarray(found.reshape(-1), np.int64)
+
+
+def _are_huge(values: NDArray[Any]) -> bool:
+    """Says whether these are integers too large for a type of NumPy."""
+    return values.dtype.kind == "O" and all(isinstance(value, int) for value in values.flat)
+
+
+def _check_64_bits(least: int, most: int) -> None:
+    """Refuses numbers beyond 64 bits: no file has so many records or letters."""
+    if least < -MOST - 1 or most > MOST:
+        found = f"{least}" if least == most else f"{least} to {most}"
+        raise OutOfRangeError(
+            f"expected a position in the file, got {found}, which does not fit 64 bits"
+        )
+
+
+# Options of `open_sequences` that errors of the FASTA parser name, and those of the shell.
+_OPTIONS = {
+    'whitespace="strip"': "--whitespace strip",
+    'comments="skip"': "--comments skip",
+    'ids="number"': "--ids number",
+}
+_NO_ID = "expected an id after"
+_NUMBERED_IDS = ' (ids="number" takes its number as the id)'
+
+
+def suggest_numbered_ids(error: FormatError) -> None:
+    """Adds the option `ids="number"` to the error for a header without an id."""
+    text = str(error)
+    if _NO_ID in text and _NUMBERED_IDS not in text:
+        error.args = (text + _NUMBERED_IDS,)
+
+
+@contextmanager
+def replace_remedies(pattern: str) -> Generator[None]:
+    """Replaces the options of `open_sequences` in an error by what the caller offers."""
+    # In the pattern ``{python}`` is the option in Python, ``{shell}`` that of the shell.
+    try:
+        yield
+    except FormatError as error:
+        suggest_numbered_ids(error)
+        text = str(error)
+        for python, shell in _OPTIONS.items():
+            text = text.replace(python, pattern.format(python=python, shell=shell))
+        error.args = (text,)
+        raise

@@ -1,4 +1,4 @@
-"""What a sequence file holds, as numbers."""
+"""The summary of a sequence file: as numbers, as words and as a picture."""
 
 from __future__ import annotations
 
@@ -7,63 +7,56 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom._text import printable
+from seqloom.io._profile import (
+    plot_bases,
+    plot_lengths,
+    plot_letters,
+    plot_means,
+    plot_quality,
+)
 from seqloom.report import write_panels
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
-    from seqloom.io._position import PositionBin
-    from seqloom.io._quality import QualitySummary
+    from seqloom.io._profile import LengthBin, PositionBin, QualitySummary
+    from seqloom.report import Bars, Lines, Shares
 
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class LengthBin:
-    """How many sequences are from ``start`` to ``stop`` letters long, both included.
-
-    Args:
-        start: The shortest that counts.
-        stop: The longest that counts.
-        records: How many there are.
-
-    Examples:
-        >>> LengthBin(1, 10, 3).records
-        3
-    """
-
-    start: int
-    stop: int
-    records: int
+_BASES = {"dna": "ACGTN", "rna": "ACGUN"}
+_WIDE = 20  # times the median: lengths are drawn on a logarithmic axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a sequence file holds.
+    """The contents of a sequence file, as `inspect` counted them.
 
     Args:
         path: The file; ``"-"`` for standard input.
         format: ``"fasta"`` or ``"fastq"``.
         compression: ``"none"``, ``"gzip"``, ``"bgzip"``, ``"bzip2"``, ``"xz"`` or
             ``"zstd"``.
-        file_bytes: Its size on disk; of standard input, how many bytes were read.
-        records: How many sequences it has.
-        letters: How often each letter stands in them, without regard to case, the
-            commonest first.
+        file_bytes: The size on disk; for standard input, the number of bytes read.
+        records: The number of sequences.
+        letters: How often each letter occurs, without regard to case, the most frequent
+            first.
         shortest: The length of the shortest sequence.
         median: The median length.
         mean: The mean length.
         longest: The length of the longest sequence.
-        histogram: How the lengths are spread.
-        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``; None where that cannot be told.
-        outside: Letters that are no plain member of the alphabet, and how many.
-        lower_case: How many letters are lower case.
-        gc: The share of G and C among plain bases; None where letters are not nucleotides.
-        duplicate_ids: How many records bear an id that stood before.
-        duplicate_examples: Up to three such ids; none of standard input.
-        quality: What the qualities are; None for FASTA.
-        positions: What stands at each position, or at each few where sequences are longer
-            than 512 letters: at most 512 bins.
+        histogram: The numbers of sequences by length.
+        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``; None where the letters
+            do not tell.
+        outside: Counts of the letters that are not plain members of the alphabet.
+        lower_case: The number of lower-case letters.
+        gc: The share of G and C among plain bases; None where not all letters are
+            nucleotides.
+        duplicate_ids: The number of records whose id an earlier record has.
+        duplicate_examples: Up to three such ids; none for standard input.
+        quality: The qualities; None for FASTA.
+        positions: Letters and scores by position, in at most 512 bins: a bin has several
+            positions where sequences are longer than 512 letters.
 
     Examples:
         >>> from pathlib import Path
@@ -94,7 +87,7 @@ class Summary:
     positions: tuple[PositionBin, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Turns the summary into what JSON knows.
+        """Converts the summary to plain values, which ``json.dumps`` accepts.
 
         Returns:
             The fields by name.
@@ -127,20 +120,17 @@ class Summary:
             >>> Path("a.png").read_bytes()[1:4]
             b'PNG'
         """
-        # Imported here: the panels are made of summaries.
-        from seqloom.io._plot import panels_of
-
         title = f"{Path(self.path).name}: {self.records:,} sequences, {self.format}"
-        write_panels(path, title, list(panels_of(self)))
+        write_panels(path, title, list(self._panels()))
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
 
     def facts(self) -> dict[str, str]:
-        """Writes the summary as a table of words.
+        """Describes the summary in words.
 
         Returns:
-            What a row is about, and its text.
+            The text of each row, by the name of the row.
 
         Examples:
             >>> from pathlib import Path
@@ -167,8 +157,22 @@ class Summary:
         facts["same id"] = _same_ids(self.duplicate_ids, self.duplicate_examples)
         return {name: printable(fact) for name, fact in facts.items()}
 
+    def _panels(self) -> Iterator[Bars | Lines | Shares]:
+        """Makes the panels of the picture: of FASTQ four, of FASTA two."""
+        yield plot_lengths(self.histogram, is_wide=self.longest > _WIDE * self.median)
+        if self.quality is not None:
+            yield plot_quality(self.positions, self.quality)
+            yield plot_means(self.quality)
+        bases = [
+            base
+            for base in _BASES.get(self.alphabet or "", "")
+            if base != "N" or base in self.letters
+        ]
+        # Proteins have too many letters for a line each.
+        yield plot_bases(self.positions, bases) if bases else plot_letters(self.letters)
+
     def _lengths(self) -> str:
-        """Writes the lengths in one line."""
+        """Describes the lengths in one line."""
         if self.shortest == self.longest:
             return f"all {self.shortest:,}"
         return (
@@ -178,7 +182,7 @@ class Summary:
 
 
 def _shares(letters: dict[str, int]) -> str:
-    """Writes how many letters there are, and which share the commonest have."""
+    """Describes the number of letters and the shares of the most frequent."""
     total = sum(letters.values())
     shown = [f"{letter} {_percent(n / total)}" for letter, n in letters.items()][:_SHOWN]
     rest = len(letters) - len(shown)
@@ -187,12 +191,12 @@ def _shares(letters: dict[str, int]) -> str:
 
 
 def _percent(share: float) -> str:
-    """Writes a share."""
+    """Formats a share."""
     return f"{100 * share:.1f} %"
 
 
 def _qualities(quality: QualitySummary) -> dict[str, str]:
-    """Writes what the qualities are, and what they could be."""
+    """Describes the qualities, and the encodings that they could have."""
     letters = f"{quality.lowest} to {quality.highest}"
     possible = " or ".join(quality.possible)
     return {
@@ -202,11 +206,11 @@ def _qualities(quality: QualitySummary) -> dict[str, str]:
 
 
 def _outside(letters: dict[str, int]) -> str:
-    """Writes letters with their numbers."""
+    """Lists letters with their counts."""
     return ", ".join(f"{letter} {n:,}" for letter, n in letters.items()) or "none"
 
 
 def _same_ids(number: int, examples: tuple[str, ...]) -> str:
-    """Writes how many ids stood before, and which."""
+    """Describes the ids that occur more than once."""
     named = f" ({', '.join(examples)})" if examples else ""
     return f"{number:,}{named}" if number else "none"

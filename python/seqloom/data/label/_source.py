@@ -20,7 +20,7 @@ from seqloom.data.label._missing import is_nothing
 from seqloom.data.label._parquet import parquet_frame
 from seqloom.data.label._table import Table, read_table, reading
 from seqloom.errors import ArgumentError, LabelError
-from seqloom.io._record import header_id, header_text
+from seqloom.io._records import decode_header, parse_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -319,7 +319,7 @@ def id_text(key: Any, where: str) -> str:
     """Writes an id as text; nothing is none."""
     if isinstance(key, str) and key and not key.isspace():
         return key
-    text = header_text(key) if isinstance(key, bytes) else str(key)
+    text = decode_header(key) if isinstance(key, bytes) else str(key)
     if is_nothing(key) or not text.strip():
         raise LabelError(
             f"{where}: an id is missing ({quote(key)}): give each label an id, or leave it "
@@ -423,8 +423,8 @@ def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells
     except re.error as error:
         raise ArgumentError(f"'{text}' is no regular expression: {error}") from error
     headers = list(records.headers())
-    ids = (header_text(header_id(header)) for header in headers)
-    found = zip(ids, map(search, map(header_text, headers)), strict=True)
+    ids = (decode_header(parse_id(header)) for header in headers)
+    found = zip(ids, map(search, map(decode_header, headers)), strict=True)
     cells = {name: (_group(match),) for name, match in found if match}
     return Source(f"headers searched for '{text}'", names[:1], cells)
 

@@ -17,7 +17,7 @@ from seqloom.data.loader._loader import DataLoader
 from seqloom.data.loader._mark import Mark, with_last
 from seqloom.data.loader._raw import ReadParts, count_files, deal
 from seqloom.errors import ArgumentError, MissingExtraError, WorkerError
-from seqloom.io._regular import check_regular
+from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

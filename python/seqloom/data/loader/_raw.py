@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.data.loader._iterable import Ended, Turn
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
-from seqloom.io._record import header_id, header_text
+from seqloom.io._records import decode_header, parse_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class Chunk:
         rows = zip(self.headers.to_list(), self.sequences.to_list(), strict=True)
         for ordinal, (header, letters) in enumerate(rows, self.first):
             yield {
-                "id": header_text(header_id(header)),
+                "id": decode_header(parse_id(header)),
                 "sequence": letters,
                 "file": self.path,
                 "ordinal": ordinal,

@@ -11,7 +11,7 @@ from seqloom._rust import _native
 from seqloom.data._extent import Extents, extents_of
 from seqloom.data._ids import ids_of
 from seqloom.io import SequenceBatch
-from seqloom.io._rows import join
+from seqloom.io._records import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -24,7 +24,7 @@ from seqloom.data.stream._shard import Shard, read_shard
 from seqloom.data.stream._stream_state import mark_of
 from seqloom.data.stream._window import Windows
 from seqloom.errors import ArgumentError, FileError
-from seqloom.io._regular import check_regular
+from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
     import os

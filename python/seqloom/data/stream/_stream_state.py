@@ -10,7 +10,7 @@ from typing import Any
 
 from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError
-from seqloom.io._regular import check_regular
+from seqloom.io._origin import check_regular
 
 VERSION = 1
 _ENDS = 1 << 16

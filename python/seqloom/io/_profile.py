@@ -1,0 +1,243 @@
+"""Qualities, letters and lengths of a file in bins, and as panels of a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.report import Bars, Lines, Shares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom._rust import _native
+
+# The letter of score 0, and the lowest letter, of each encoding; the highest is ~ for all.
+ZERO = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord("@")}
+LOWEST = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";")}
+
+
+@dataclass(frozen=True, slots=True)
+class QualityBin:
+    """Number of sequences with a mean quality from ``score`` to below ``score + 1``.
+
+    Args:
+        score: The mean score, rounded down.
+        records: The number of sequences.
+
+    Examples:
+        >>> QualityBin(38, 3).records
+        3
+    """
+
+    score: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualitySummary:
+    """The qualities of a FASTQ file.
+
+    Args:
+        encoding: The encoding that the file was read with.
+        lowest: The lowest quality letter of the file.
+        highest: The highest quality letter of the file.
+        possible: The encodings that have all of the file's quality letters. Often there
+            are several: the letters alone do not tell which one was used.
+        mean: The mean score of all letters, on the scale of ``encoding``.
+        by_read: The numbers of sequences by mean score.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.io import inspect
+        >>> _ = Path("a.fq").write_text("@a\\nACGT\\n+\\nIII?\\n")
+        >>> found = inspect("a.fq").quality
+        >>> found.lowest, found.highest, found.mean
+        ('?', 'I', 37.5)
+        >>> found.possible
+        ('phred33', 'solexa')
+    """
+
+    encoding: str
+    lowest: str
+    highest: str
+    possible: tuple[str, ...]
+    mean: float
+    by_read: tuple[QualityBin, ...]
+
+
+def summarise_quality(
+    letters: NDArray[np.int64], means: NDArray[np.int64], *, encoding: str
+) -> QualitySummary | None:
+    """Describes qualities by the counts of quality letters and of mean scores."""
+    met = letters.nonzero()[0]
+    if not met.size:
+        return None
+    scores = np.arange(letters.size) - ZERO[encoding]
+    reads = means.nonzero()[0]
+    return QualitySummary(
+        encoding=encoding,
+        lowest=chr(met[0]),
+        highest=chr(met[-1]),
+        possible=tuple(
+            name for name in ("phred33", "phred64", "solexa") if met[0] >= LOWEST[name]
+        ),
+        mean=float(letters @ scores / letters.sum()),
+        by_read=tuple(
+            QualityBin(int(letter) - ZERO[encoding], int(means[letter]))
+            for letter in range(reads[0], reads[-1] + 1)
+        ),
+    )
+
+
+_TOP_SCORE = 42
+_QUARTERS = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionBin:
+    """Letters and scores at positions ``start`` to ``stop``, both included, counted from 0.
+
+    Args:
+        start: The first position.
+        stop: The last position.
+        letters: How often each letter occurs there, without regard to case; ``"-"`` counts
+            all that is not a letter, such as a gap.
+        mean_quality: The mean score there; None for FASTA.
+        quartiles: The lower quartile, the median and the upper quartile of the scores
+            there; None for FASTA.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.io import inspect
+        >>> _ = Path("a.fq").write_text("@a\\nAC\\n+\\nII\\n@b\\nAG\\n+\\nI+\\n")
+        >>> last = inspect("a.fq").positions[-1]
+        >>> last.start, last.letters, last.mean_quality
+        (1, {'C': 1, 'G': 1}, 25.0)
+    """
+
+    start: int
+    stop: int
+    letters: dict[str, int]
+    mean_quality: float | None = None
+    quartiles: tuple[int, int, int] | None = None
+
+
+def bin_positions(
+    profile: _native.SequenceProfile, longest: int, *, encoding: str
+) -> tuple[PositionBin, ...]:
+    """Converts a profile to bins."""
+    letters, width = profile.letters.astype(np.int64), profile.width
+    qualities = profile.qualities.astype(np.int64)
+    zero = ZERO[encoding]
+    return tuple(
+        PositionBin(
+            start=i * width,
+            stop=min((i + 1) * width, longest) - 1,
+            letters=_name_counts(row),
+            **(_describe_scores(qualities[i], zero) if i < len(qualities) else {}),
+        )
+        for i, row in enumerate(letters)
+    )
+
+
+def _name_counts(counts: NDArray[np.int64]) -> dict[str, int]:
+    """Maps each letter that occurs to its count."""
+    return {
+        chr(column + 64) if column else "-": int(counts[column])
+        for column in np.roll(counts.nonzero()[0], -1 if counts[0] else 0).tolist()
+    }
+
+
+def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
+    """Describes the scores of one bin."""
+    below = counts.cumsum()
+    total = int(below[-1])
+    if not total:
+        return {}
+    quartiles = [int(np.searchsorted(below, share * total)) - zero for share in _QUARTERS]
+    mean = float(counts @ np.arange(counts.size)) / total - zero
+    return {"mean_quality": mean, "quartiles": tuple(quartiles)}
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBin:
+    """Number of sequences of ``start`` to ``stop`` letters, both included.
+
+    Args:
+        start: The smallest length.
+        stop: The largest length.
+        records: The number of sequences.
+
+    Examples:
+        >>> LengthBin(1, 10, 3).records
+        3
+    """
+
+    start: int
+    stop: int
+    records: int
+
+
+def plot_lengths(histogram: tuple[LengthBin, ...], *, is_wide: bool) -> Bars:
+    """Draws how many sequences have which length."""
+    edges = [part.start for part in histogram] + [histogram[-1].stop + 1]
+    counts = [part.records for part in histogram]
+    edges[0] = max(edges[0], 1) if is_wide else edges[0]
+    return Bars("lengths", edges, counts, axis="letters", is_wide=is_wide)
+
+
+def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) -> Lines:
+    """Draws quality by position, with the middle half of the scores."""
+    read = tuple(part for part in positions if part.quartiles is not None)
+    quartiles = [part.quartiles or (0, 0, 0) for part in read]
+    low, _, high = (list(column) for column in zip(*quartiles, strict=True))
+    means = [part.mean_quality or 0.0 for part in read]
+    return Lines(
+        f"quality by position, read as {quality.encoding}",
+        _middles(read),
+        {"mean": means},
+        band=("middle half", low, high),
+        axis="position",
+        top=max(_TOP_SCORE, *high),
+    )
+
+
+def plot_means(quality: QualitySummary) -> Bars:
+    """Draws how many sequences have which mean quality."""
+    bins = quality.by_read
+    edges = [part.score for part in bins] + [bins[-1].score + 1]
+    counts = [part.records for part in bins]
+    return Bars("mean quality of a sequence", edges, counts, axis="score")
+
+
+def plot_letters(letters: dict[str, int]) -> Shares:
+    """Draws the share of each letter in the whole file."""
+    total = max(sum(letters.values()), 1)
+    return Shares("letters", {letter: n / total for letter, n in letters.items()})
+
+
+def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Lines:
+    """Draws the share of each base by position."""
+    return Lines(
+        "composition by position",
+        _middles(positions),
+        {base: _shares(positions, base) for base in bases},
+        axis="position",
+        is_share=True,
+    )
+
+
+def _shares(positions: tuple[PositionBin, ...], letter: str) -> list[float]:
+    """Computes a letter's share at each position."""
+    return [
+        part.letters.get(letter, 0) / max(sum(part.letters.values()), 1)
+        for part in positions
+    ]
+
+
+def _middles(positions: tuple[PositionBin, ...]) -> list[float]:
+    """Computes the middle of each part."""
+    return [(part.start + part.stop) / 2 for part in positions]

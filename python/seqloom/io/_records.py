@@ -1,0 +1,193 @@
+"""Sequence records: one alone, and many as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom._ragged import Ragged, offsets_of
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+from seqloom.io._profile import ZERO
+from seqloom.io._settings import as_integers, check_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from seqloom.io._settings import Quality
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRecord:
+    """One record of a sequence file.
+
+    Args:
+        id: The header's first word.
+        description: The rest of the header, without the blanks between.
+        sequence: The letters, exactly as in the file, without line ends.
+        quality: A quality letter for each letter, as in FASTQ; None in FASTA.
+        header: The whole header as in the file; None for a record that was not read from
+            one. It is written again while id and description agree with it.
+
+    Examples:
+        >>> SequenceRecord("chr1", "human", b"ACGT").sequence
+        b'ACGT'
+    """
+
+    id: str
+    description: str
+    sequence: bytes
+    quality: bytes | None = None
+    header: bytes | None = field(default=None, repr=False, compare=False)
+
+
+def parse_id(header: bytes) -> bytes:
+    """Returns the id: the header up to the first blank."""
+    return header.split(None, 1)[0] if header.strip() else b""
+
+
+def decode_header(header: bytes) -> str:
+    """Decodes a header as UTF-8; escapes bytes that are not."""
+    return header.decode("utf-8", "backslashreplace")
+
+
+def split_header(header: bytes) -> tuple[str, str]:
+    """Splits a header into id and description."""
+    name, *rest = header.split(None, 1) or [b""]
+    return decode_header(name), decode_header(rest[0].strip()) if rest else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceBatch:
+    """Sequence records as columns: one array each for headers, letters and qualities.
+
+    Args:
+        headers: Header lines without their ``>`` or ``@``, byte for byte.
+        sequences: The letters.
+        qualities: FASTQ's quality letters as in the file, None for FASTA.
+
+    Examples:
+        >>> from seqloom._ragged import Ragged
+        >>> batch = SequenceBatch(
+        ...     Ragged.from_list(["a one", "b"]), Ragged.from_list(["AC", "G"])
+        ... )
+        >>> batch.ids, batch.sequences.lengths.tolist(), batch[0].description
+        (['a', 'b'], [2, 1], 'one')
+    """
+
+    headers: Ragged
+    sequences: Ragged
+    qualities: Ragged | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the records: the headers up to their first blanks."""
+        return [decode_header(parse_id(header)) for header in self.headers.to_list()]
+
+    def take(self, rows: ArrayLike) -> SequenceBatch:
+        """Copies some records, in the order of `rows`.
+
+        Args:
+            rows: Positions of the records in the batch; a position may occur twice.
+
+        Returns:
+            A new batch of these records.
+
+        Raises:
+            OutOfRangeError: A position is outside the batch.
+            ArgumentError: ``rows`` holds something else than integers.
+
+        Examples:
+            >>> from seqloom._ragged import Ragged
+            >>> batch = SequenceBatch(
+            ...     Ragged.from_list(["a", "b"]), Ragged.from_list(["AC", "G"])
+            ... )
+            >>> batch.take([1, 1, 0]).ids
+            ['b', 'b', 'a']
+        """
+        wanted = as_integers(rows)
+        qualities = self.qualities
+        return SequenceBatch(
+            _take(self.headers, wanted),
+            _take(self.sequences, wanted),
+            None if qualities is None else _take(qualities, wanted),
+        )
+
+    def mean_quality(self, encoding: Quality = "phred33") -> NDArray[np.float64]:
+        """Computes the mean score of each record's qualities.
+
+        Args:
+            encoding: Their encoding: ``"phred33"``, ``"phred64"`` or ``"solexa"``.
+
+        Returns:
+            One mean for each record; 0 for a record without letters.
+
+        Raises:
+            ArgumentError: The records have no qualities, or the encoding is unknown.
+
+        Examples:
+            >>> from seqloom._ragged import Ragged
+            >>> letters = Ragged.from_list(["ACGT"])
+            >>> batch = SequenceBatch(
+            ...     Ragged.from_list(["a"]), letters, Ragged.from_list(["II!!"])
+            ... )
+            >>> batch.mean_quality().tolist()
+            [20.0]
+        """
+        check_choice("quality", encoding)
+        if self.qualities is None:
+            raise ArgumentError(
+                "the records have no qualities, because they are FASTA: read a FASTQ file"
+            )
+        data, offsets = self.qualities.data, self.qualities.offsets
+        scores = [float(letter - ZERO[encoding]) for letter in range(256)]
+        return _native.mean_scores(data, offsets, scores)
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    def __getitem__(self, index: int) -> SequenceRecord:
+        quality = None if self.qualities is None else self.qualities[index].tobytes()
+        return _make_record(
+            self.headers[index].tobytes(), self.sequences[index].tobytes(), quality
+        )
+
+    def __iter__(self) -> Iterator[SequenceRecord]:
+        sequences = self.sequences.to_list()
+        qualities = (
+            [None] * len(self) if self.qualities is None else self.qualities.to_list()
+        )
+        return map(_make_record, self.headers.to_list(), sequences, qualities)
+
+
+def _take(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
+    """Copies some rows of a column."""
+    return Ragged(*_native.take_rows(column.data, column.offsets, rows))
+
+
+def _make_record(header: bytes, sequence: bytes, quality: bytes | None) -> SequenceRecord:
+    """Makes one record of its columns."""
+    name, description = split_header(header)
+    return SequenceRecord(name, description, sequence, quality, header)
+
+
+def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
+    """Concatenates batches; a single one is not copied."""
+    if len(batches) == 1:
+        return batches[0]
+    qualities = [batch.qualities for batch in batches if batch.qualities is not None]
+    return SequenceBatch(
+        _join([batch.headers for batch in batches]),
+        _join([batch.sequences for batch in batches]),
+        _join(qualities) if len(qualities) == len(batches) else None,
+    )
+
+
+def _join(columns: Sequence[Ragged]) -> Ragged:
+    """Concatenates columns."""
+    data = np.concatenate([column.data for column in columns])
+    return Ragged(data, offsets_of(np.concatenate([column.lengths for column in columns])))
