@@ -65,7 +65,7 @@ def test_a_constant_of_the_inner_backend_is_lifted():
 def test_two_unrelated_differentiable_backends_do_not_mix():
     x = A.tensor([1.0], requires_grad=True)
     y = sl.tensor.Autodiff(B).tensor([1.0], requires_grad=True)
-    with pytest.raises(BackendError, match="cannot meet"):
+    with pytest.raises(BackendError, match="on different backends"):
         x + y
 
 
@@ -84,7 +84,7 @@ def test_summed_gradients_do_not_overwrite_each_other():
 def test_a_second_backward_is_an_error():
     y = A.tensor(2.0, requires_grad=True) ** 2
     y.backward()
-    with pytest.raises(GradientError, match="already taken"):
+    with pytest.raises(GradientError, match="already computed"):
         y.backward()
 
 

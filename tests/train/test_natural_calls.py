@@ -59,7 +59,7 @@ def test_a_backend_is_taken_for_its_name(fit):
 
 def test_a_backend_keeps_its_threads(fit):
     backend = sl.tensor.backend("numpy", num_threads=1)
-    with pytest.raises(ArgumentError, match="has 1 threads, num_threads asks for 2"):
+    with pytest.raises(ArgumentError, match="has 1 threads, num_threads is 2"):
         fit(backend=backend, num_threads=2)
 
 

@@ -15,10 +15,10 @@ from seqloom.tensor._derivatives._levels import (
     depth,
     gradients_of,
     level_over,
-    plain,
+    lower_result,
 )
-from seqloom.tensor._memory._buffer import owner_of
-from seqloom.tensor._memory._origin import here
+from seqloom.tensor._memory import memory_of
+from seqloom.tensor._scope._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -74,7 +74,7 @@ def value_and_grad(
             several = isinstance(result, tuple)
             loss, *others = cast("tuple[Any, ...]", result) if several else (result,)
             found = gradients_of(followed.level, loss)
-        values = [plain(followed.level, each) for each in (loss, *others)]
+        values = [lower_result(followed.level, each) for each in (loss, *others)]
         followed.lend_to(values)
         return (*values, followed.gradients(found, args))
 
@@ -150,15 +150,15 @@ class Followed:
             if param.version != version:
                 raise GradientError(
                     f"{param.path} was changed inside the function whose gradients are "
-                    f"taken at {here()}; step the optimiser after value_and_grad returned"
+                    f"taken at {current_line()}; step the optimiser after value_and_grad returned"
                 )
 
     def lend_to(self, results: list[Any]) -> None:
         """A result in a parameter's own memory keeps its values when that is written."""
         tensors = [each for each in results if isinstance(each, Tensor)]
-        taken = {owner_of(each.raw, None)[0] for each in tensors}
+        taken = {memory_of(each.raw, None)[0] for each in tensors}
         for param, _ in self.versions:
-            if owner_of(param.storage(), None)[0] in taken:
+            if memory_of(param.storage(), None)[0] in taken:
                 param.lend()
 
     def gradients(self, found: dict[int, Any], args: tuple[Any, ...]) -> Gradients:

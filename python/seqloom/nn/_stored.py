@@ -12,7 +12,7 @@ import numpy as np
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.tensor import Tensor, backend as find_backend
 from seqloom.tensor._compile._substitute import check_declared
-from seqloom.tensor._derivatives import recomputing
+from seqloom.tensor._derivatives import is_recomputing
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._native import misfit
 
@@ -266,7 +266,7 @@ class Buffer(Stored):
             >>> norm.running_mean.numpy().tolist()
             [2.0]
         """
-        if not recomputing():
+        if not is_recomputing():
             super().assign(values)
 
 

@@ -1,17 +1,7 @@
-"""One tensor over any array library, differentiable by decoration."""
+"""One tensor over any array library, with automatic differentiation."""
 
-from seqloom.tensor._along import (
-    chunk,
-    cumprod,
-    cumsum,
-    gather,
-    logcumsumexp,
-    scatter,
-    scatter_add,
-    split,
-)
 from seqloom.tensor._autodiff import Autodiff
-from seqloom.tensor._backend import Backend
+from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._compile._compile import compile  # noqa: A004  # torch's name
 from seqloom.tensor._derivatives import (
     check_finite,
@@ -23,33 +13,41 @@ from seqloom.tensor._derivatives import (
     stop_gradient,
     value_and_grad,
 )
-from seqloom.tensor._elementwise import (
+from seqloom.tensor._dispatch import apply
+from seqloom.tensor._memory import Memory, memory
+from seqloom.tensor._profile import Profile
+from seqloom.tensor._scope import scope
+from seqloom.tensor._standard_functions import (
     clip,
+    concat,
     cos,
+    einsum,
     exp,
+    from_dlpack,
     log,
     log1p,
     maximum,
     minimum,
     sin,
-    sqrt,
-    where,
-)
-from seqloom.tensor._from_dlpack import from_dlpack
-from seqloom.tensor._gradients import Gradients
-from seqloom.tensor._memory import Memory, memory, scope
-from seqloom.tensor._profile import Profile
-from seqloom.tensor._registry import backend
-from seqloom.tensor._several import (
-    concat,
-    einsum,
     sort,
+    sqrt,
     stack,
     take_along_axis,
     topk,
+    where,
 )
-from seqloom.tensor._tensor import Tensor, apply
+from seqloom.tensor._tensor import Gradients, Tensor
 from seqloom.tensor._torch_autograd import TorchAutograd
+from seqloom.tensor._torch_functions import (
+    chunk,
+    cumprod,
+    cumsum,
+    gather,
+    logcumsumexp,
+    scatter,
+    scatter_add,
+    split,
+)
 
 __all__ = [
     "Autodiff",

@@ -1,4 +1,4 @@
-"""What a backend is: a table of plain functions over one array library's arrays."""
+"""Backend: the functions of one array library, and the tensors that it makes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ import numpy as np
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, ArrayFunctions
 from seqloom.tensor._integer_range import require_in_range
+from seqloom.tensor._native_error import translate_data_error
+from seqloom.tensor._registry import find_backend
+from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._graph import Graph
-    from seqloom.tensor._tensor import Tensor
+    from seqloom.tensor._namespace import ArrayNamespace
 
-_WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
-__all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "array_of", "overrides"]
+__all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "backend", "make_array"]
 
 
 class Backend(ArrayFunctions, ABC):
-    """A table of plain functions over one library's arrays.
+    """Plain functions over the arrays of one library.
 
-    A backend must have the functions that `Standard` names, which are those of the Array
-    API standard. What deep learning needs beyond it has default bodies in terms of them;
-    a backend overrides what it does better. Each function takes and returns that
-    library's own arrays, never tensors: arrays by position, what is fixed by keyword.
-    `Autodiff` wraps a backend in another with the same names.
+    A backend must have the functions in `required`, which are those of the Array API
+    standard. Further functions for deep learning have default bodies that use them; a
+    backend overrides those that it computes better. Each function takes and returns the
+    library's own arrays, never tensors: arrays by position, options by keyword. `Autodiff`
+    wraps a backend in another one with the same functions.
 
     Attributes:
-        name: What `backend` calls it.
-        device: Where its arrays are.
+        name: The name by which `sl.tensor.backend` finds it.
+        device: The device of its arrays.
         threads: How many threads its functions may use.
-        float_dtype: What Python's floats become.
+        float_dtype: The element type of Python's floats.
         defers: Whether a function may return before it has read its arguments.
         required: The names of the functions that a backend must have.
 
@@ -52,11 +55,11 @@ class Backend(ArrayFunctions, ABC):
     float_dtype: str = "float32"
     defers: bool = False
     required = REQUIRED - {"index"}  # which has a body
-    differentiable: Backend  # the one `Autodiff` over it that modules use, once made
+    differentiable: Backend  # the one `Autodiff` over it, once made
 
     @abstractmethod
     def to_numpy(self, x: Array) -> Any:
-        """The array as NumPy's, sharing memory where it can.
+        """Converts an array to NumPy's; shares memory if possible.
 
         Args:
             x: An array of this backend.
@@ -72,11 +75,11 @@ class Backend(ArrayFunctions, ABC):
         """
 
     def adopt(self, x: Array, source: Backend) -> Array:
-        """An array of another backend as one of this backend.
+        """Converts an array of another backend to one of this backend.
 
         Args:
             x: An array of `source`.
-            source: The backend that it is of.
+            source: The backend of `x`.
 
         Returns:
             An array of the same type and values.
@@ -90,7 +93,7 @@ class Backend(ArrayFunctions, ABC):
         return self.asarray(source.to_numpy(x), dtype=source.dtype(x))
 
     def sync(self) -> None:
-        """Waits until all that was asked for is computed.
+        """Waits until all functions called before are computed.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -98,13 +101,13 @@ class Backend(ArrayFunctions, ABC):
         """
 
     def nbytes(self, x: Array) -> int:
-        """The memory of an array.
+        """Returns the size of an array in memory.
 
         Args:
             x: An array.
 
         Returns:
-            Bytes.
+            The number of bytes.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -118,13 +121,13 @@ class Backend(ArrayFunctions, ABC):
         return count
 
     def to_full_precision(self, x: Array) -> Array:
-        """Half precision as float32; anything else as it is.
+        """Converts half precision to float32; returns any other array as it is.
 
         Args:
             x: An array.
 
         Returns:
-            An array of float32 or more, or of no floats at all.
+            An array of float32, or of the type of `x`.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -136,13 +139,13 @@ class Backend(ArrayFunctions, ABC):
         return self.astype(x, "float32") if narrow else x
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Makes a captured step ready to run; by default, one function after the other.
+        """Makes a captured step ready to run; by default, one function after another.
 
         Args:
-            graph: The step. Its inputs that are ``weak`` come as Python numbers.
+            graph: The step. Its ``weak`` inputs are Python numbers.
 
         Returns:
-            A function from the arrays of its inputs to those of its outputs.
+            A function from the arrays of the inputs to those of the outputs.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -160,55 +163,52 @@ class Backend(ArrayFunctions, ABC):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Makes a tensor on this backend, of numbers of its own.
+        """Makes a tensor on this backend from a copy of the data.
 
         Args:
-            data: Numbers, nested lists, or an array, which is copied: whoever writes it
-                later does not change the tensor. Python's floats become float32.
+            data: Numbers, nested lists, or an array. Later writes to the array do not
+                change the tensor. Python's floats become float32.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Follow it, so that ``backward`` gives its gradient; only on
-                an `Autodiff` backend.
+            requires_grad: Whether to record operations on it, so that ``backward`` computes
+                its gradient; only on an `Autodiff` backend.
 
         Returns:
             A tensor.
 
         Raises:
-            BackendError: ``requires_grad`` on a backend that records nothing.
+            BackendError: ``requires_grad`` on a backend that records no gradients.
             DTypeError: The data are no numbers.
-            ShapeError: Lists of several lengths.
+            ShapeError: The nested lists differ in length.
 
         Examples:
             >>> import seqloom as sl
             >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]])
             Tensor([[1., 2.]], shape=(1, 2), dtype=float32, backend=numpy)
         """
-        from seqloom.tensor._tensor import Tensor
-
         if requires_grad:
             raise BackendError(
-                f"{self.name} records nothing; make the tensor on "
+                f"the backend {self.name} records no gradients; make the tensor on "
                 f'sl.tensor.Autodiff(sl.tensor.backend("{self.name}"))'
             )
-        return Tensor(array_of(data, dtype, self), self)
+        return Tensor(make_array(data, dtype, self), self)
 
     def from_numpy(self, array: Any) -> Tensor:
-        """Makes a tensor that shares the memory of a NumPy array where it can.
+        """Makes a tensor that shares the memory of a NumPy array if possible.
 
-        Nothing is copied on ``numpy`` and on ``torch`` (CPU) where the numbers are in the
-        machine's order of bytes; ``jax`` shares memory that is aligned as it needs, and
-        copies other memory; a GPU has a copy. The array must not be written for as long as
-        the tensor, or what was computed from it, is in use: results and gradients would
-        change without a word. `tensor` copies.
+        ``numpy`` and ``torch`` (CPU) share the memory of arrays in native byte order;
+        ``jax`` shares aligned memory and copies the rest; a GPU always copies. Do not write
+        to the array while the tensor, or a result computed from it, is in use: results and
+        gradients would silently change. `tensor` copies.
 
         Args:
-            array: A NumPy array of numbers or truths.
+            array: A NumPy array of numbers or booleans.
 
         Returns:
             A tensor of the array's type and shape.
 
         Raises:
-            ArgumentError: It is no NumPy array.
-            DTypeError: It holds no numbers.
+            ArgumentError: `array` is no NumPy array.
+            DTypeError: `array` contains no numbers.
 
         Examples:
             >>> import numpy as np
@@ -218,73 +218,87 @@ class Backend(ArrayFunctions, ABC):
             >>> np.shares_memory(x.numpy(), array)
             True
         """
-        from seqloom.tensor._tensor import Tensor
-
         if not isinstance(array, np.ndarray):
             raise ArgumentError(
-                f"from_numpy takes a NumPy array, this is a {type(array).__name__}; "
+                f"from_numpy takes a NumPy array, got {type(array).__name__}; "
                 f"backend.tensor(...) takes numbers, lists and other libraries' arrays"
             )
-        return Tensor(array_of(array, None, self, copy=None), self)
+        return Tensor(make_array(array, None, self, copy=None), self)
+
+    def array_namespace(self, api_version: str | None = None) -> ArrayNamespace:
+        """Returns the Array API standard's functions over tensors of this backend.
+
+        Args:
+            api_version: The version of the standard; default the newest.
+
+        Returns:
+            The namespace that ``x.__array_namespace__()`` returns too.
+
+        Raises:
+            ArgumentError: The version is not supported.
+
+        Examples:
+            >>> from seqloom.tensor import backend
+            >>> backend("numpy").array_namespace().ones((2,)).tolist()
+            [1.0, 1.0]
+        """
+        from seqloom.tensor._namespace import namespace_of
+
+        return namespace_of(self, api_version)
 
     def __repr__(self) -> str:
         return self.name
 
 
-def array_of(data: Any, dtype: Any, backend: Backend, *, copy: bool | None = True) -> Array:
-    """The array that data become on a backend.
+def backend(
+    name: str | Backend, *, num_threads: int | None = None, deterministic: bool = False
+) -> Backend:
+    """Returns the backend of a name.
 
     Args:
-        data: Numbers, nested lists, or an array.
-        dtype: The element type, or None for that of the data.
-        backend: Whose array.
-        copy: True for memory that nobody else writes, None where it may be shared.
+        name: ``"numpy"``, ``"torch"``, ``"jax"`` or the name of a backend that another
+            package registered; a device may follow, as in ``"torch:cuda:0"``. A backend is
+            returned as it is.
+        num_threads: Number of threads of its functions; default: as many as the
+            environment and the machine's quota allow.
+        deterministic: Whether results must be the same to the bit with any number of
+            threads, which makes matrix products slower; only NumPy's backend supports it.
 
     Returns:
-        An array.
+        The one backend of that name, device, number of threads and determinism.
 
     Raises:
-        SeqloomError: The library cannot make one; it names the type of the data.
+        BackendError: There is no backend of that name, or it lacks that device or
+            `deterministic`.
+        ArgumentError: `name` is no name and no backend, or `num_threads` differs from the
+            backend's.
+        MissingExtraError: The backend's library is not installed.
 
     Examples:
-        >>> from seqloom.tensor import backend
-        >>> array_of([1, 2], None, backend("numpy")).tolist()
-        [1, 2]
+        >>> backend("numpy")
+        numpy
     """
+    return find_backend(name, num_threads=num_threads, deterministic=deterministic)
+
+
+def make_array(
+    data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
+) -> Array:
+    """Makes a backend's array of data; with `copy` None it may share memory."""
     try:
-        _require_room(data, dtype)
+        _require_integers_fit(data, dtype)
         return backend.asarray(data, dtype=dtype, copy=copy)
     except Exception as error:
-        from seqloom.tensor._native_error import unusable
-
-        if (ours := unusable(error, data, backend)) is error:
+        if (ours := translate_data_error(error, data, backend)) is error:
             raise
         raise ours from error
 
 
-def _require_room(data: Any, dtype: Any) -> None:
-    """Refuses whole numbers of Python's that the type lacks; an array's are cast."""
-    if str(dtype) not in _WHOLE or not isinstance(data, (int, list, tuple)):
+def _require_integers_fit(data: Any, dtype: Any) -> None:
+    """Refuses Python integers that the type cannot represent; an array's are cast."""
+    if str(dtype) not in _INTEGERS or not isinstance(data, (int, list, tuple)):
         return
     numbers: np.ndarray[Any, Any] = np.asarray(cast("Any", data))
     if numbers.size and numbers.dtype.kind in "iu":
-        for each in (numbers.min(), numbers.max()):
-            require_in_range(int(each), np.dtype(str(dtype)))
-
-
-def overrides(backend: Backend, name: str) -> bool:
-    """Whether a backend has a function of its own in place of the default body.
-
-    Args:
-        backend: A backend.
-        name: A function of the extension set.
-
-    Returns:
-        False where the default body serves.
-
-    Examples:
-        >>> from seqloom.tensor import backend
-        >>> overrides(backend("numpy"), "sigmoid"), overrides(backend("numpy"), "erfc")
-        (True, False)
-    """
-    return getattr(type(backend), name) is not getattr(Backend, name)
+        for extreme in (numbers.min(), numbers.max()):
+            require_in_range(int(extreme), np.dtype(str(dtype)))

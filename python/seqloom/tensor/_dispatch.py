@@ -1,21 +1,44 @@
-"""The door: tensors in, the backend's function on their arrays, tensors out."""
+"""`apply`: tensors in, the backend's function on their arrays, tensors out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from seqloom.errors import BackendError
-from seqloom.tensor._held import Held, hold, new
-from seqloom.tensor._memory._origin import caller
-from seqloom.tensor._native_error import translated
-from seqloom.tensor._watch import watchers
+from seqloom.tensor._native_error import translate
+from seqloom.tensor._scope._origin import caller
+from seqloom.tensor._state import TensorState, fill, new
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
 
-    from seqloom.tensor._backend import Backend
+    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._tape import Node
+
+
+class Observer(Protocol):
+    """Receives each operation, in the thread that runs it."""
+
+    def on_apply(self, name: str, out: Any, backend: Any) -> None:
+        """Receives the array or arrays that an operation has computed."""
+        ...
+
+    def on_pull(self, node: Node, parts: Sequence[Array | None], inner: Any) -> None:
+        """Receives the gradients by the inputs of a recorded operation."""
+        ...
+
+
+# Normally empty, so that an operation pays for one test only.
+observers: list[Observer] = []
+
+
+def notify(name: str, out: Any, backend: Any) -> None:
+    """Passes the result of an operation to all observers."""
+    for observer in observers:
+        observer.on_apply(name, out, backend)
 
 
 def apply(name: str, *args: Any, **options: Any) -> Any:
@@ -24,17 +47,17 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
     Args:
         name: A function of `Backend`.
         *args: Tensors, lists of tensors, numbers, NumPy arrays, keys.
-        **options: Passed on.
+        **options: Keyword arguments of the function.
 
     Returns:
-        A tensor, or a tuple where the function gives several arrays; a list among them
-        is a list of tensors.
+        A tensor, or a tuple if the function returns several arrays; a list among them
+        becomes a list of tensors.
 
     Raises:
-        ShapeError: The shapes do not go together; it names them.
+        ShapeError: The shapes do not fit together; the message names them.
         DTypeError: The operation does not take these element types.
-        OutOfRangeError: An index or an axis lies beyond the size.
-        BackendError: No argument is a tensor, or two are of backends that cannot meet.
+        OutOfRangeError: An index or an axis is out of range.
+        BackendError: No argument is a tensor, or two tensors are on different backends.
 
     Examples:
         >>> import seqloom as sl
@@ -44,24 +67,24 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
     tensors = tensors_in(args)
     backend = shared_backend(tensors)
     try:
-        out = getattr(backend, name)(*[raw_of(arg, backend) for arg in args], **options)
+        out = getattr(backend, name)(*[to_raw(arg, backend) for arg in args], **options)
     except Exception as error:
-        ours = translated(error, name, args, backend)
+        ours = translate(error, name, args, backend)
         if ours is error:
             raise
         raise ours from error
-    if watchers:
-        tell(name, out, backend)
+    if observers:
+        notify(name, out, backend)
     kind, frame = type(tensors[0]), caller(1)
     if not isinstance(out, (tuple, list)):
-        return hold(new(kind), out, backend, frame)
-    several = cast("list[Any]", out)
+        return fill(new(kind), out, backend, frame)
+    # `_wrap` written out for the usual case: a call costs more than the test.
     return tuple(
         [
-            _nested(each, kind, backend, frame)
-            if type(each) in _NESTED
-            else hold(new(kind), each, backend, frame)
-            for each in several
+            _wrap(part, kind, backend, frame)
+            if type(part) in _NESTED
+            else fill(new(kind), part, backend, frame)
+            for part in cast("list[Any]", out)
         ]
     )
 
@@ -70,100 +93,73 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
 _NESTED = frozenset({type(None), list, tuple})
 
 
-def _nested(part: Any, kind: Any, backend: Backend, frame: FrameType) -> Any:
-    """One of several results: nothing, or a list of arrays as one of tensors."""
+def _wrap(part: Any, kind: Any, backend: Any, frame: FrameType) -> Any:
+    """Makes tensors of one result: of an array, or of each in nested lists and tuples."""
     if part is None:
         return None
-    found = [
-        _nested(each, kind, backend, frame)
-        if type(each) in _NESTED
-        else hold(new(kind), each, backend, frame)
-        for each in part
-    ]
-    return found if type(part) is list else tuple(found)
+    if type(part) not in _NESTED:
+        return fill(new(kind), part, backend, frame)
+    return type(part)([_wrap(inner, kind, backend, frame) for inner in part])
 
 
-def tell(name: str, out: Any, backend: Backend) -> None:
-    """Tells those who watch what an operation has given."""
-    for each in watchers:
-        each.applied(name, out, backend)
-
-
-def raw_of(arg: Any, backend: Backend) -> Any:
-    """The array of a tensor, alone or within lists and tuples; else as it is.
-
-    Args:
-        arg: An argument.
-        backend: Who will compute; NumPy's arrays become its own, copied.
-
-    Returns:
-        What the backend's function takes.
-    """
-    if isinstance(arg, Held):
+def to_raw(arg: Any, backend: Any) -> Any:
+    """Returns what a backend's function takes: arrays in place of tensors."""
+    if isinstance(arg, TensorState):
         return arg.raw
     if isinstance(arg, (list, tuple)):
-        raws = [_part(item, backend) for item in cast("list[Any]", arg)]
+        raws = [_raw_part(item, backend) for item in cast("list[Any]", arg)]
         return raws if isinstance(arg, list) else tuple(raws)
     if isinstance(arg, np.ndarray):  # its owner may write it before a gradient reads it
         return backend.asarray(arg, copy=True)
-    return _number(arg, backend) if isinstance(arg, np.generic) else arg
+    return _raw_number(arg, backend) if isinstance(arg, np.generic) else arg
 
 
-def _number(scalar: Any, backend: Backend) -> Any:
-    """One number of NumPy's: a fraction is as Python's, and takes the tensor's type."""
+def _raw_number(scalar: Any, backend: Any) -> Any:
+    """Converts a NumPy scalar: a float as Python's, which takes the tensor's type."""
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
 
-def _part(item: Any, backend: Backend) -> Any:
-    """An array of several; a whole number among them is a size, an axis or a place."""
-    is_whole = isinstance(item, np.integer)
-    return item.item() if is_whole else raw_of(item, backend)
+def _raw_part(item: Any, backend: Any) -> Any:
+    """Converts one of several; an integer among them is a size, an axis or an index."""
+    return item.item() if isinstance(item, np.integer) else to_raw(item, backend)
 
 
-def tensors_in(args: Any) -> list[Held]:
-    """The tensors among arguments, alone or within lists and tuples."""
-    found: list[Held] = []
+def tensors_in(args: Any) -> list[TensorState]:
+    """Returns the tensors among arguments, alone or within lists and tuples."""
+    found: list[TensorState] = []
     for arg in args:
-        if isinstance(arg, Held):
+        if isinstance(arg, TensorState):
             found.append(arg)
         elif type(arg) is list or type(arg) is tuple:
             found += tensors_in(arg)
     return found
 
 
-def shared_backend(tensors: list[Held]) -> Backend:
-    """The outermost backend of tensors; the others must lie inside it."""
+def shared_backend(tensors: Sequence[TensorState]) -> Any:
+    """Returns the outermost backend of tensors; the others must lie inside it."""
     if not tensors:
-        raise BackendError("none of the arguments is a tensor: there is no backend to ask")
+        raise BackendError("no argument is a tensor; pass at least one")
     found = tensors[0].backend
-    for each in tensors:
-        if each.backend is not found:
-            found = _outer(found, each.backend)
+    for tensor in tensors:
+        if tensor.backend is not found:
+            found = _outer(found, tensor.backend)
     return found
 
 
-def _outer(one: Backend, other: Backend) -> Backend:
-    """Of two backends, the one that contains the other."""
+def _outer(one: Any, other: Any) -> Any:
+    """Returns the backend, of two, that contains the other."""
     if contains(one, other):
         return one
     if contains(other, one):
         return other
     raise BackendError(
-        f"tensors of {_numbered(one)} and of {_numbered(other)} cannot meet; make both on "
-        "the same backend"
+        f"the tensors are on different backends, {_full_name(one)} and "
+        f"{_full_name(other)}; make both on the same backend, or move one by .to(backend)"
     )
 
 
-def contains(outer: Backend, inner: Backend) -> bool:
-    """Says whether a backend is another, or one that the other is over.
-
-    Args:
-        outer: A backend.
-        inner: Another.
-
-    Returns:
-        True where arrays of `inner` are constants for `outer`.
-    """
+def contains(outer: Any, inner: Any) -> bool:
+    """Whether a backend is another or lies over it: arrays of `inner` are constants."""
     while outer is not inner:
         within = getattr(outer, "inner", None)
         if within is None:
@@ -172,7 +168,7 @@ def contains(outer: Backend, inner: Backend) -> bool:
     return True
 
 
-def _numbered(backend: Backend) -> str:
-    """A backend's name, with the number of its level: two may have the same name."""
+def _full_name(backend: Any) -> str:
+    """Names a backend with the number of its level: two may have the same name."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"

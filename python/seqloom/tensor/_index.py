@@ -1,4 +1,4 @@
-"""Keys of ``x[key]``: NumPy's indexing, the same on every backend."""
+"""Keys of ``x[key]``: NumPy's indexing, the same on every backend; and axes."""
 
 from __future__ import annotations
 
@@ -9,95 +9,84 @@ import numpy as np
 
 from seqloom.errors import DTypeError, OutOfRangeError, ShapeError
 
-_NARROW = 2**31  # how many places 32 bits can count
+_INT32_LIMIT = 2**31  # how many indices 32 bits can count
 
 
-def plain_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """A key with lists as arrays and tensors of one integer as integers, in range.
+def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
+    """Returns a key with lists as arrays and scalars as integers, checked for range.
 
-    Args:
-        key: Integers, slices, ``None``, ``...``, arrays of integers or of booleans, lists,
-            tensors, or a tuple of them.
-        shape: The shape of what is indexed.
-
-    Returns:
-        What backends take, with tensors left as they are.
-
-    Raises:
-        OutOfRangeError: An integer, alone or in a list, beyond its axis; more keys than
-            axes.
-        DTypeError: A list holds something other than integers or booleans.
-        ShapeError: A list of lists of several lengths.
+    A key is an integer, a slice, ``None``, ``...``, an array of integers or booleans, a
+    list, a tensor, or a tuple of them. Arrays and tensors are returned as they are.
     """
     if type(key) is int and shape:
-        return _within(key, 0, shape)
-    several = type(key) is tuple
-    given = cast("tuple[Any, ...]", key) if several else (key,)
-    parts = tuple([_plain(each) for each in given])
-    axes = _begins(parts, shape)
-    for place, part in enumerate(parts):
+        return _require_in_axis(key, 0, shape)
+    is_tuple = type(key) is tuple
+    given = cast("tuple[Any, ...]", key) if is_tuple else (key,)
+    parts = [_normalize_part(part) for part in given]
+    axes = _first_axes(parts, shape)
+    for position, part in enumerate(parts):
         if type(part) is int:
-            _within(part, axes[place], shape)
-        elif type(given[place]) is list:
-            parts = (*parts[:place], _narrow(part, axes[place], shape), *parts[place + 1 :])
-    return parts if several else parts[0]
+            _require_in_axis(part, axes[position], shape)
+        elif type(given[position]) is list:
+            parts[position] = _narrow(part, axes[position], shape)
+    return tuple(parts) if is_tuple else parts[0]
 
 
-def _within(number: int, axis: int, shape: tuple[int, ...]) -> int:
-    """An integer that does not lie beyond its axis; not every library looks."""
-    if not -shape[axis] <= number < shape[axis]:
-        raise OutOfRangeError(f"index {number} is out of range for shape {shape}")
-    return number
+def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
+    """Refuses an integer beyond its axis; not every library checks."""
+    if not -shape[axis] <= index < shape[axis]:
+        raise OutOfRangeError(f"index {index} is out of range for shape {shape}")
+    return index
 
 
-def _plain(part: Any) -> Any:
-    """One part of a key."""
+def _normalize_part(part: Any) -> Any:
+    """Returns one part of a key with lists as arrays and scalars as integers."""
     if type(part) is slice:
         return slice(*map(_bound, (part.start, part.stop, part.step)))
     if type(part) is list:
-        return _places(cast("list[Any]", part))
+        return _list_to_array(cast("list[Any]", part))
     return cast("Any", part).item() if isinstance(part, np.generic) else part
 
 
-def _places(part: list[Any]) -> Any:
-    """A list as an array of integers or booleans; an empty one is of integers."""
+def _list_to_array(part: list[Any]) -> Any:
+    """Makes an array of integers or booleans of a list; an empty one is of integers."""
     try:
         array = np.asarray(part)
     except ValueError as error:
         raise ShapeError(
-            "a list of lists is an index where they are of one length"
+            "an index that is a list of lists needs inner lists of the same length"
         ) from error
     if array.size == 0 and array.dtype != bool:
         return array.astype(np.int64)
     if array.dtype.kind not in "biu":
         raise DTypeError(
-            "a list is an index where it holds integers or booleans; this one holds "
+            "an index that is a list must contain integers or booleans; this one contains "
             f"{array.dtype}"
         )
     return array
 
 
 def _bound(value: Any) -> Any:
-    """A bound of a slice; tensors and NumPy's integers are numbers there."""
+    """Returns a bound of a slice as an integer, of tensors and NumPy's integers too."""
     return value if value is None else operator.index(value)
 
 
-def _begins(parts: tuple[Any, ...], shape: tuple[int, ...]) -> list[int]:
-    """The axis that each part begins at."""
-    taken = [_axes_of(each) for each in parts]
-    rest = len(shape) - sum(taken)
+def _first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
+    """Returns the first axis that each part indexes."""
+    counts = [_axis_count(part) for part in parts]
+    rest = len(shape) - sum(counts)
     if rest < 0:
-        raise OutOfRangeError(f"{sum(taken)} indices for a tensor of shape {shape}")
-    begins: list[int] = []
+        raise OutOfRangeError(f"{sum(counts)} indices for a tensor of shape {shape}")
+    axes: list[int] = []
     axis = 0
-    for part, count in zip(parts, taken, strict=True):
-        begins.append(axis)
+    for part, count in zip(parts, counts, strict=True):
+        axes.append(axis)
         axis += rest if part is Ellipsis else count
-    return begins
+    return axes
 
 
-def _axes_of(part: Any) -> int:
-    """How many axes a part of a key takes."""
+def _axis_count(part: Any) -> int:
+    """Returns how many axes a part of a key indexes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     dtype = getattr(part, "dtype", None)
@@ -105,10 +94,17 @@ def _axes_of(part: Any) -> int:
 
 
 def _narrow(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """What a list holds, in range, of a type that every backend has."""
+    """Checks a list's indices, and gives them a type that every backend has."""
     if array.dtype == bool:
         return array
     values = array.ravel().tolist()
-    for each in (min(values), max(values)) if values else ():
-        _within(each, axis, shape)
-    return array.astype(np.int32 if shape[axis] <= _NARROW else np.int64)
+    for index in (min(values), max(values)) if values else ():
+        _require_in_axis(index, axis, shape)
+    return array.astype(np.int32 if shape[axis] <= _INT32_LIMIT else np.int64)
+
+
+def check_axis(axis: int, ndim: int, name: str) -> int:
+    """Returns an axis counted from 0; refuses one that a tensor of `ndim` axes lacks."""
+    if not -ndim <= axis < ndim:
+        raise OutOfRangeError(f"{name}: a tensor of {ndim} axes has no axis {axis}")
+    return axis % ndim

@@ -1,4 +1,4 @@
-"""A backend that counts, times and weighs what another one does."""
+"""Profile: a backend that measures the calls, time and memory of another one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._tensor import Tensor
 
-_FACTS = frozenset(("dtype", "finfo", "iinfo", "isdtype", "result_type", "key_words"))
+# Functions that compute nothing.
+_UNMEASURED = frozenset(("dtype", "finfo", "iinfo", "isdtype", "result_type", "key_words"))
 
 
-class _Event(NamedTuple):
-    """One call."""
+class _Call(NamedTuple):
+    """One call of a function."""
 
     name: str
     start: int  # nanoseconds
@@ -34,19 +35,19 @@ class _Event(NamedTuple):
 
 @dataclass(frozen=True)
 class OperationProfile:
-    """What one operation took in all its calls.
+    """The measurements of one operation over all its calls.
 
     Attributes:
-        name: The function's name.
-        calls: How often it was called.
-        seconds: How long these calls took.
-        bytes: What its results occupy.
+        name: The name of the function.
+        calls: The number of calls.
+        seconds: The time of all calls.
+        bytes: The size of all results.
 
     Examples:
         >>> import seqloom as sl
         >>> P = sl.tensor.Profile(sl.tensor.backend("numpy"))
         >>> _ = P.tensor([1.0, 2.0]) + 1
-        >>> [(each.name, each.calls, each.bytes) for each in P.operations if each.bytes]
+        >>> [(one.name, one.calls, one.bytes) for one in P.operations if one.bytes]
         [('asarray', 1, 8), ('add', 1, 8)]
     """
 
@@ -57,11 +58,11 @@ class OperationProfile:
 
 
 class Profile(Backend):
-    """Measures what a backend does: calls, time and bytes by operation.
+    """Measures a backend: calls, time and bytes by operation.
 
-    It has the functions of `inner` and gives its results; arrays of both may meet. Where
-    `inner` works in the background, each call waits for its result, so that its time is
-    its own. It goes wherever a backend does, below `Autodiff` too.
+    It has the functions of `inner` and returns its results; arrays of both may be mixed. If
+    `inner` computes in the background, each call waits for its result, so that times are
+    exact. Use it like any backend, also below `Autodiff`.
 
     Args:
         inner: The backend to measure.
@@ -71,7 +72,7 @@ class Profile(Backend):
         >>> P = sl.tensor.Profile(sl.tensor.backend("numpy"))
         >>> x = sl.tensor.Autodiff(P).tensor([[1.0, 2.0]], requires_grad=True)
         >>> _ = (x @ x.mT).sum().backward()
-        >>> sorted(each.name for each in P.operations if "matmul" in each.name)
+        >>> sorted(one.name for one in P.operations if "matmul" in one.name)
         ['matmul']
     """
 
@@ -80,49 +81,50 @@ class Profile(Backend):
         self.name = inner.name  # its arrays are those of `inner`
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
-        self._events: list[_Event] = []
-        for name in (REQUIRED | EXTENSION) - _FACTS:
+        self._calls: list[_Call] = []
+        for name in (REQUIRED | EXTENSION) - _UNMEASURED:
             if hasattr(inner, name):
-                setattr(self, name, self._timed(name, getattr(inner, name)))
+                setattr(self, name, self._time(name, getattr(inner, name)))
 
     def __getattr__(self, name: str) -> Any:
-        """What is not measured is the inner backend's."""
+        """Returns what is not measured from the inner backend."""
         if name == "inner" or name.startswith("__"):
             raise AttributeError(name)  # while it is being copied, say
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """A copy is another one over the same backend; it has measured nothing yet."""
+        """A copy is over the same backend, without measurements."""
         return Profile, (self.inner,)
 
-    def _timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The inner function, with a note of each call."""
-        inner, note = self.inner, self._events.append  # which threads may share
+    def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Makes a function that measures each call of the inner one."""
+        inner, note = self.inner, self._calls.append  # which threads may share
 
         def call(*args: Any, **options: Any) -> Any:
             start = perf_counter_ns()
             out = function(*args, **options)
             inner.sync()
             taken = perf_counter_ns() - start
-            note(_Event(name, start, taken, _bytes(inner, out), threading.get_ident()))
+            size = _total_bytes(inner, out)
+            note(_Call(name, start, taken, size, threading.get_ident()))
             return out
 
         return call
 
     @property
     def operations(self) -> list[OperationProfile]:
-        """What was measured so far, the longest first."""
-        found: defaultdict[str, list[_Event]] = defaultdict(list)
-        for event in list(self._events):
-            found[event.name].append(event)
-        every = [_summed(name, events) for name, events in found.items()]
-        return sorted(every, key=lambda each: each.seconds, reverse=True)
+        """The measurements so far, the operation that took longest first."""
+        found: defaultdict[str, list[_Call]] = defaultdict(list)
+        for call in list(self._calls):
+            found[call.name].append(call)
+        profiles = [_sum_up(name, calls) for name, calls in found.items()]
+        return sorted(profiles, key=lambda profile: profile.seconds, reverse=True)
 
     def table(self) -> str:
-        """The measurements as text, the longest first.
+        """Formats the measurements as text, the operation that took longest first.
 
         Returns:
-            A line for each operation: calls, milliseconds, megabytes of its results.
+            A line for each operation: calls, milliseconds, megabytes of the results.
 
         Examples:
             >>> import seqloom as sl
@@ -135,10 +137,10 @@ class Profile(Backend):
         return "\n".join([head, *map(_line, self.operations)])
 
     def trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes each call as an event that chrome://tracing and Perfetto show.
+        """Writes each call as an event for chrome://tracing and Perfetto.
 
         Args:
-            path: The JSON file to write; it appears whole or not at all.
+            path: The JSON file to write; it is written whole or not at all.
 
         Examples:
             >>> import json, seqloom as sl
@@ -149,12 +151,12 @@ class Profile(Backend):
             >>> len(json.loads(Path("step.json").read_text())["traceEvents"])
             2
         """
-        events = [_chrome(event) for event in list(self._events)]
-        whole = {"traceEvents": events, "displayTimeUnit": "ms"}
-        write_atomic(path, json.dumps(whole).encode())
+        events = [_to_event(call) for call in list(self._calls)]
+        trace = {"traceEvents": events, "displayTimeUnit": "ms"}
+        write_atomic(path, json.dumps(trace).encode())
 
     def clear(self) -> None:
-        """Forgets what was measured, after a warm-up for example.
+        """Deletes the measurements, after a warm-up for example.
 
         Examples:
             >>> import seqloom as sl
@@ -164,7 +166,7 @@ class Profile(Backend):
             >>> P.operations
             []
         """
-        self._events.clear()
+        self._calls.clear()
 
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
@@ -174,13 +176,13 @@ class Profile(Backend):
         Args:
             data: Numbers, nested lists, or an array.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Only an `Autodiff` over this backend follows a tensor.
+            requires_grad: Must be False: only an `Autodiff` over this backend records.
 
         Returns:
             A tensor.
 
         Raises:
-            BackendError: ``requires_grad``.
+            BackendError: `requires_grad` is True.
 
         Examples:
             >>> import seqloom as sl
@@ -189,64 +191,64 @@ class Profile(Backend):
         """
         if requires_grad:
             raise BackendError(
-                f"{self} follows nothing; an engine goes over what measures: "
-                "sl.tensor.Autodiff(sl.tensor.Profile(backend)).tensor(…)"
+                f"{self} records no gradients, so requires_grad must be False; make the "
+                "tensor on sl.tensor.Autodiff(sl.tensor.Profile(backend))"
             )
         return super().tensor(data, dtype=dtype)
 
-    # What a backend must have, and what is a fact rather than work.
+    # Methods that are not measured.
 
     def to_numpy(self, x: Array) -> Any:
-        """The array as NumPy's."""
+        """Converts an array to NumPy's."""
         return self.inner.to_numpy(x)
 
     def adopt(self, x: Array, source: Backend) -> Array:
-        """An array of another backend as one of the inner one."""
+        """Converts an array of another backend to one of the inner one."""
         return self.inner.adopt(x, source)
 
     def sync(self) -> None:
-        """Waits until all that was asked for is computed."""
+        """Waits until all functions called before are computed."""
         self.inner.sync()
 
     def nbytes(self, x: Array) -> int:
-        """The memory of an array."""
+        """Returns the size of an array in memory."""
         return self.inner.nbytes(x)
 
     def dtype(self, x: Array) -> Any:
-        """The element type of an array."""
+        """Returns the element type of an array."""
         return self.inner.dtype(x)
 
     def __repr__(self) -> str:
         return f"profile({self.inner})"
 
 
-def _bytes(inner: Backend, out: Any) -> int:
-    """The memory of an operation's results."""
+def _total_bytes(inner: Backend, out: Any) -> int:
+    """Returns the size of an operation's results in memory."""
     if isinstance(out, (list, tuple)):
-        return sum(_bytes(inner, each) for each in cast("list[Any]", out))
+        return sum(_total_bytes(inner, part) for part in cast("list[Any]", out))
     return inner.nbytes(out) if hasattr(out, "shape") else 0
 
 
-def _summed(name: str, events: list[_Event]) -> OperationProfile:
-    """All calls of one operation."""
-    seconds = sum(event.nanoseconds for event in events) / 1e9
-    return OperationProfile(name, len(events), seconds, sum(e.bytes for e in events))
+def _sum_up(name: str, calls: list[_Call]) -> OperationProfile:
+    """Sums all calls of one operation."""
+    seconds = sum(call.nanoseconds for call in calls) / 1e9
+    return OperationProfile(name, len(calls), seconds, sum(call.bytes for call in calls))
 
 
-def _line(each: OperationProfile) -> str:
-    """One operation as a line of the table."""
-    milliseconds, megabytes = 1e3 * each.seconds, each.bytes / 1e6
-    return f"{each.name:<22}{each.calls:>8}{milliseconds:>12.3f}{megabytes:>10.3f}"
+def _line(profile: OperationProfile) -> str:
+    """Formats one operation as a line of the table."""
+    milliseconds, megabytes = 1e3 * profile.seconds, profile.bytes / 1e6
+    return f"{profile.name:<22}{profile.calls:>8}{milliseconds:>12.3f}{megabytes:>10.3f}"
 
 
-def _chrome(event: _Event) -> dict[str, Any]:
-    """One call in the words of Chrome's trace format; times are microseconds."""
+def _to_event(call: _Call) -> dict[str, Any]:
+    """Converts one call to an event of Chrome's trace format; times are microseconds."""
     return {
-        "name": event.name,
+        "name": call.name,
         "ph": "X",
-        "ts": event.start / 1e3,
-        "dur": event.nanoseconds / 1e3,
+        "ts": call.start / 1e3,
+        "dur": call.nanoseconds / 1e3,
         "pid": os.getpid(),
-        "tid": event.thread,
-        "args": {"bytes": event.bytes},
+        "tid": call.thread,
+        "args": {"bytes": call.bytes},
     }

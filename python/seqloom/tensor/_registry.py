@@ -11,78 +11,56 @@ from typing import Any
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, BackendError, MissingExtraError
-from seqloom.tensor._backend import Backend
+from seqloom.tensor._defaults import ArrayFunctions
 
 _GROUP = "seqloom.backends"
 
 
-def backend(
-    name: str | Backend, *, num_threads: int | None = None, deterministic: bool = False
-) -> Backend:
-    """The backend of that name.
-
-    Args:
-        name: ``"numpy"``, ``"torch"``, ``"jax"`` or what another package registered; a
-            device may follow, as in ``"torch:cuda:0"``. A backend is given back as it is.
-        num_threads: Threads for its kernels; default: what the environment and the
-            machine's quota allow.
-        deterministic: Whether results must be the same to the bit with any number of
-            threads, at some cost in products of matrices; NumPy's backend can.
-
-    Returns:
-        The one backend of that name, device, number of threads and promise.
-
-    Raises:
-        BackendError: No backend is called that, it has no such device, or it cannot
-            promise `deterministic`.
-        ArgumentError: `name` is neither, or `num_threads` are others than the backend's.
-        MissingExtraError: The library that it is over is not installed.
-
-    Examples:
-        >>> backend("numpy")
-        numpy
-    """
-    if isinstance(name, Backend):
-        return _given(name, num_threads)
-    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+def find_backend(
+    name: object, *, num_threads: int | None = None, deterministic: bool = False
+) -> Any:
+    """Returns the backend of a name; a backend is returned as it is."""
+    if isinstance(name, ArrayFunctions):
+        return _require_threads(name, num_threads)
+    if not isinstance(name, str):
         raise ArgumentError(f'backend must be a name such as "numpy", got {quote(name)}')
     library, _, device = name.partition(":")
-    return _made(library, device or None, count_threads(num_threads), deterministic)
+    return _make(library, device or None, count_threads(num_threads), deterministic)
 
 
-def _given(found: Backend, num_threads: int | None) -> Backend:
-    """Takes a backend as it is; its threads were chosen when it was made."""
-    if num_threads is not None and count_threads(num_threads) != found.threads:
+def _require_threads(backend: Any, num_threads: int | None) -> Any:
+    """Refuses another number of threads than a backend was made with."""
+    if num_threads is not None and count_threads(num_threads) != backend.threads:
         raise ArgumentError(
-            f"the backend {found.name} has {found.threads} threads, num_threads asks for "
-            f'{num_threads}; give its name: backend="{found.name}"'
+            f"the backend {backend.name} has {backend.threads} threads, num_threads is "
+            f'{num_threads}; pass the name instead: backend="{backend.name}"'
         )
-    return found
+    return backend
 
 
-# By name, threads and promise: one device may be called by several names.
-_objects: dict[tuple[str, int, bool], Backend] = {}
+# By name, number of threads and determinism: one device may have several names.
+_backends: dict[tuple[str, int, bool], Any] = {}
 
 
 @cache
-def _made(library: str, device: str | None, threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a key of the cache
-    """One object for each name, device, number of threads and promise."""
-    kind = _kind(library)
+def _make(library: str, device: str | None, threads: int, deterministic: bool) -> Any:  # noqa: FBT001 - a key of the cache
+    """Makes one backend for each name, device, number of threads and determinism."""
+    kind = _load(library)
     if deterministic and not hasattr(kind, "deterministic"):
-        raise BackendError(f"the backend {library} cannot promise deterministic results")
+        raise BackendError(f"the backend {library} cannot compute deterministically")
     options = {"deterministic": True} if deterministic else {}
     made = kind(device, threads=threads, **options)
-    return _objects.setdefault((made.name, threads, deterministic), made)
+    return _backends.setdefault((made.name, threads, deterministic), made)
 
 
-def _kind(library: str) -> Any:
-    """The class of a backend."""
-    entry = _entry(library)
+def _load(library: str) -> Any:
+    """Imports the class of a backend."""
+    entry = _entry_point(library)
     try:
         return entry.load()
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
-            raise  # a fault of ours, not a library that is missing
+            raise  # our own fault, not a missing library
         package = entry.dist.name if entry.dist else "seqloom"
         raise MissingExtraError(
             f"the backend {library} needs {error.name or library}, which is not installed: "
@@ -90,8 +68,8 @@ def _kind(library: str) -> Any:
         ) from error
 
 
-def _entry(library: str) -> EntryPoint:
-    """Where a backend is written: here, or in any package that is installed."""
+def _entry_point(library: str) -> EntryPoint:
+    """Finds the entry point of a backend: of this package, or of any that is installed."""
     # Reading one distribution's list takes a hundredth of the time that all of them take.
     own = distribution("seqloom").entry_points.select(group=_GROUP)
     entries = own if library in own.names else entry_points(group=_GROUP)

@@ -1,26 +1,24 @@
-"""Gradients by torch's own engine, behind the interface of `Autodiff`."""
+"""Gradients by torch's own engine, with the interface of `Autodiff`."""
 
 from __future__ import annotations
 
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from seqloom.errors import BackendError, GradientError
-from seqloom.tensor._backend import Array, Backend, array_of
+from seqloom.tensor._backend import Array, Backend, make_array
+from seqloom.tensor._tensor import Tensor
 
-if TYPE_CHECKING:
-    from seqloom.tensor._tensor import Tensor
-
-_numbers = count(1)
+_leaf_numbers = count(1)
 
 
 class TorchAutograd(Backend):
     """Makes the torch backend differentiable by torch's own tape.
 
-    It gives what `Autodiff` gives, ``backward`` and `Gradients` and ``value_and_grad``, and
-    shows that another engine fits behind the same names.
+    It supports ``backward``, `Gradients` and ``value_and_grad``, as `Autodiff` does, and
+    shows that another engine fits the same interface.
 
     Args:
         inner: The torch backend; another `TorchAutograd` for second derivatives.
@@ -42,42 +40,43 @@ class TorchAutograd(Backend):
     def __init__(self, inner: Backend) -> None:
         if not inner.name.startswith("torch"):
             raise BackendError(
-                f"torch's engine follows torch's arrays, not those of {inner}"
+                f"TorchAutograd needs a torch backend, got {inner}; "
+                "sl.tensor.Autodiff works on any backend"
             )
         self.inner = inner
         self.name = f"torch_autograd({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype = inner.float_dtype
-        self.follows = True
+        self.is_engine = True  # records by itself: see `is_own_engine`
         self._leaves: WeakValueDictionary[int, Any] = WeakValueDictionary()
         for name in _names():
             setattr(self, name, getattr(inner, name))
         self.accumulate = inner.add  # what it writes into may be on the tape
 
     def __getattr__(self, name: str) -> Any:
-        """Torch follows by itself, so each function is the inner one."""
+        """Torch records by itself, so each function is the inner one."""
         if name == "inner" or name.startswith("_"):
             raise AttributeError(name)  # while it is being copied, say
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """A copy is another one over the same backend."""
+        """A copy is another engine over the same backend."""
         return TorchAutograd, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """An array of the data."""
+        """Makes an array of the data."""
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """The value as NumPy's array."""
+        """Returns the value as NumPy's array."""
         return self.inner.to_numpy(x.detach() if hasattr(x, "detach") else x)
 
     def stop_gradient(self, x: Array) -> Array:
-        """The same values, which torch no longer follows."""
+        """Returns the same values, which torch no longer tracks."""
         return x.detach()
 
     def dropout(self, x: Array, key: Any, rate: float) -> Array:
-        """As everywhere; in pieces, since torch cannot look into our own kernel."""
+        """Computes in pieces, because torch cannot differentiate our own kernel."""
         return Backend.dropout(self, x, key, rate)
 
     def attention(
@@ -89,19 +88,19 @@ class TorchAutograd(Backend):
         key: Any = None,
         **options: Any,
     ) -> Any:
-        """As everywhere; with dropout in pieces."""
+        """Computes in pieces if there is dropout, as `dropout` does."""
         if options.get("dropout") and key is not None:
             return Backend.attention(self, q, k, v, mask, key, **options)
         return self.inner.attention(q, k, v, mask, None, **options)
 
     def leaf(self, value: Array) -> Array:
-        """Begins to follow an array.
+        """Makes a leaf of an array: operations on it are recorded.
 
         Args:
             value: An array of floats.
 
         Returns:
-            An array that results can be differentiated by.
+            An array of this engine.
 
         Examples:
             >>> import seqloom as sl
@@ -109,27 +108,27 @@ class TorchAutograd(Backend):
             >>> A.leaf(A.inner.ones((2,))).requires_grad
             True
         """
-        # A view is another node for torch, and what the outer engine follows stays so.
-        inside = value.requires_grad
-        leaf = value.view_as(value) if inside else value.detach().requires_grad_()
-        self._leaves[self._numbered(leaf)] = leaf
+        # A view is another node for torch, and stays tracked by the outer engine.
+        is_tracked = value.requires_grad
+        leaf = value.view_as(value) if is_tracked else value.detach().requires_grad_()
+        self._leaves[self._number_of(leaf)] = leaf
         return leaf
 
     def gradients(
         self, raw: Array, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """The derivatives of a result, weighted; what was recorded is consumed.
+        """Computes the gradients of a result by all leaves; consumes what was recorded.
 
         Args:
-            raw: A result.
-            seed: The gradient by it, of its shape.
-            retain: Leave what was recorded as it is, for another call.
+            raw: The result.
+            seed: The gradient by the result, of its shape.
+            retain: Whether the recorded operations stay usable for another call.
 
         Returns:
             Arrays by the number of each leaf.
 
         Raises:
-            GradientError: Torch refuses, because it was consumed before, say.
+            GradientError: Torch refuses; the operations were consumed before, say.
 
         Examples:
             >>> import seqloom as sl
@@ -141,27 +140,27 @@ class TorchAutograd(Backend):
         import torch
 
         leaves = dict(self._leaves)
-        again = "follows" in vars(self.inner)
+        is_nested = is_own_engine(self.inner)
         try:
             parts = torch.autograd.grad(
                 *(raw, list(leaves.values()), seed),
-                retain_graph=retain or again,
-                create_graph=again,
+                retain_graph=retain or is_nested,
+                create_graph=is_nested,
                 allow_unused=True,
             )
         except RuntimeError as error:
-            raise GradientError(f"torch's engine: {error}") from error
+            raise GradientError(f"torch's engine failed: {error}") from error
         found: Any = zip(leaves, parts, strict=True)
         return {number: part for number, part in found if part is not None}
 
     def leaf_number(self, raw: Any) -> int | None:
-        """The number under which the gradient by an array is found.
+        """Returns the number by which the gradient by an array is found.
 
         Args:
             raw: An array.
 
         Returns:
-            Its number, None where torch does not follow it.
+            The number, or None if torch does not track the array.
 
         Examples:
             >>> import seqloom as sl
@@ -171,22 +170,22 @@ class TorchAutograd(Backend):
         """
         if not getattr(raw, "requires_grad", False):
             return None
-        return self._numbered(raw)
+        return self._number_of(raw)
 
-    def _numbered(self, raw: Any) -> int:
-        """The number that an array keeps for good."""
+    def _number_of(self, raw: Any) -> int:
+        """Numbers an array once, for its lifetime."""
         if not hasattr(raw, "seqloom_number"):
-            raw.seqloom_number = next(_numbers)
+            raw.seqloom_number = next(_leaf_numbers)
         return raw.seqloom_number
 
     def lower(self, raw: Array) -> Array:
-        """A result as the inner backend has it.
+        """Returns a result as an array of the inner backend.
 
         Args:
             raw: An array.
 
         Returns:
-            The same values, no longer followed by this engine.
+            The same values, no longer tracked by this engine.
 
         Examples:
             >>> import seqloom as sl
@@ -194,7 +193,7 @@ class TorchAutograd(Backend):
             >>> A.lower(A.leaf(A.inner.ones((2,)))).requires_grad
             False
         """
-        return raw if "follows" in vars(self.inner) else raw.detach()
+        return raw if is_own_engine(self.inner) else raw.detach()
 
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
@@ -204,7 +203,8 @@ class TorchAutograd(Backend):
         Args:
             data: Numbers, nested lists, or an array.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Follow it, so that ``backward`` gives its gradient.
+            requires_grad: Whether to record operations on it, so that ``backward``
+                computes its gradient.
 
         Returns:
             A tensor.
@@ -215,16 +215,20 @@ class TorchAutograd(Backend):
             >>> (A.tensor(3.0, requires_grad=True) * 2).item()
             6.0
         """
-        from seqloom.tensor._tensor import Tensor
-
-        value = array_of(data, dtype, self.inner)
+        value = make_array(data, dtype, self.inner)
         return Tensor(self.leaf(value) if requires_grad else value, self)
+
+
+def is_own_engine(backend: object) -> bool:
+    """Whether a backend records gradients on a tape of its own, not by `Autodiff`."""
+    # Not getattr: backends over another one pass unknown names on to it.
+    return "is_engine" in vars(backend)
 
 
 @cache
 def _names() -> tuple[str, ...]:
-    """The functions of a backend that have a default body."""
-    own = {*vars(TorchAutograd), "accumulate", "from_numpy"}
+    """Returns the functions of a backend that have a default body."""
+    own = {*vars(TorchAutograd), "accumulate", "array_namespace", "from_numpy"}
     return tuple(
         name
         for name in dir(Backend)

@@ -52,5 +52,5 @@ def test_a_tensor_of_another_library_is_an_error():
 
 
 def test_several_numbers_need_a_gradient():
-    with pytest.raises(GradientError, match=r"scalar or a gradient.*\(2,\)"):
+    with pytest.raises(GradientError, match=r"scalar, or the argument gradient.*\(2,\)"):
         squared()[1].backward()

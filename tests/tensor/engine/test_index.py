@@ -49,5 +49,5 @@ def test_a_list_of_other_things_is_no_index(x, key):
 
 
 def test_a_ragged_list_is_no_index(x):
-    with pytest.raises(ShapeError, match="of one length"):
+    with pytest.raises(ShapeError, match="of the same length"):
         x[[[0, 1], [2]]]

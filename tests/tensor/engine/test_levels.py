@@ -65,13 +65,13 @@ def test_no_two_levels_have_one_number():
 
 @pytest.mark.parametrize("values", [[1, 2], [True, False]])
 def test_what_has_no_derivative_cannot_be_followed(values):
-    with pytest.raises(GradientError, match="cannot be followed"):
+    with pytest.raises(GradientError, match="requires_grad needs floats"):
         ONE.tensor(np.array(values), requires_grad=True)
 
 
 def test_a_float_made_an_integer_is_not_followed():
     x = ONE.tensor([1.5], requires_grad=True)
-    with pytest.raises(GradientError, match="nothing followed"):
+    with pytest.raises(GradientError, match="computed from leaves"):
         x.astype("int64").sum().backward()
 
 

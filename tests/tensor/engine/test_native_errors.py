@@ -87,12 +87,12 @@ def test_what_a_followed_operation_raises_is_named_too():
 
 
 def test_no_tensor_at_all():
-    with pytest.raises(BackendError, match="none of the arguments"):
+    with pytest.raises(BackendError, match="no argument is a tensor"):
         apply("exp", 1.0)
 
 
 def test_tensors_of_two_libraries_do_not_meet():
-    with pytest.raises(BackendError, match=r"numpy and of torch"):
+    with pytest.raises(BackendError, match=r"numpy and torch"):
         tensor("numpy", 2) + tensor("torch", 2)
 
 
@@ -122,7 +122,7 @@ def test_random_numbers_without_a_key():
 
 def test_moving_to_what_is_no_backend():
     number: Any = 3
-    with pytest.raises(ArgumentError, match="int"):
+    with pytest.raises(ArgumentError, match="got 3"):
         tensor("numpy", 1).to(number)
 
 

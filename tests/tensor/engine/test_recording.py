@@ -8,8 +8,9 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import GradientError
-from seqloom.tensor._autodiff import newest, pull_back, record
+from seqloom.tensor._autodiff import pull_back
 from seqloom.tensor._rules import ALL, Rule
+from seqloom.tensor._tape import draw_number, record
 
 B = sl.tensor.backend("numpy", num_threads=1)
 A = sl.tensor.Autodiff(B)
@@ -24,7 +25,7 @@ def watched(*shape):
     return array, weakref.ref(array)
 
 
-def split(x, followed):
+def split(x, tracked):
     """The two halves of an array of the level, and its count, as one operation."""
     value = x.value
     half = len(value) // 2
@@ -34,7 +35,7 @@ def split(x, followed):
         halves = [b.zeros((half,)) if grad is None else grad for grad in grads[:2]]
         return (b.concat(halves, axis=0),)
 
-    rule = Rule(lambda *_: (), pull, followed=followed)
+    rule = Rule(lambda *_: (), pull, tracked=tracked)
     outs = value[:half], value[half:], np.int64(len(value))
     return record(A, rule, (x.node,), (), outs)
 
@@ -72,7 +73,7 @@ def test_an_output_that_is_used_twice_sums_its_gradients():
 def test_a_walk_may_stop_at_older_nodes():
     x = A.leaf(np.array(3.0))
     y = A.multiply(x, x)
-    mark = newest()
+    mark = draw_number()
     z = A.multiply(y, 2.0)
     assert pull_back([z], [np.array(1.0)], before=mark) == {y.node.number: 2}
     assert A.gradients(y, np.array(1.0))[x.node.number] == 6

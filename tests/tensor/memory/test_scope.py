@@ -191,7 +191,7 @@ def test_a_scope_can_stand_before_a_function():
 
 
 def test_tensors_made_while_unscoped_belong_to_no_scope():
-    from seqloom.tensor._memory._scope import unscoped
+    from seqloom.tensor._scope._scope import unscoped
 
     with sl.tensor.scope():
         with unscoped():

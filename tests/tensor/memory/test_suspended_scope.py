@@ -7,7 +7,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ReleasedError
-from seqloom.tensor._memory._scope import innermost
+from seqloom.tensor._scope._scope import innermost
 
 B = sl.tensor.backend("numpy", num_threads=1)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.tensor import Tensor, apply
-from seqloom.tensor._backend import array_of
+from seqloom.tensor._backend import make_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ def beside(x: Tensor, data: Any, dtype: Any = None) -> Tensor:
     """Data as a tensor that can meet `x`; a tensor as it is, in the type asked for."""
     if not isinstance(data, Tensor):
         # Copied: a gradient may read it after its owner has written it.
-        return Tensor(array_of(data, dtype, x.backend), x.backend)
+        return Tensor(make_array(data, dtype, x.backend), x.backend)
     return data if dtype is None or data.dtype == dtype else data.astype(dtype)
 
 

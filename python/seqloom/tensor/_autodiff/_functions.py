@@ -1,25 +1,25 @@
-"""The functions of a level: what each does with followed arguments."""
+"""The functions of a level: what each does with tracked arguments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._autodiff._node import (
-    Node,
-    Traced,
-    is_followable,
-    node_of,
-    numbers,
-    record,
-    traced,
-)
 from seqloom.tensor._rules._keep import likes_of_two
+from seqloom.tensor._tape import (
+    Node,
+    TrackedArray,
+    is_differentiable,
+    make_node,
+    node_numbers,
+    record,
+    track,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._autodiff._level import Autodiff
     from seqloom.tensor._rules import Rule
+    from seqloom.tensor._tape import Level
 
     Function = Callable[..., Any]
 
@@ -29,17 +29,19 @@ BINARY = frozenset(
 )
 
 
-def function_of(
-    level: Autodiff, name: str, plain: Function, rule: Rule | None, body: Function | None
+def make_function(
+    level: Level, name: str, plain: Function, rule: Rule | None, body: Function | None
 ) -> Function:
-    """The inner function, followed by its rule, piece by piece, or not at all."""
-    if rule and rule.followed:
+    """Makes a level's function: recorded by its rule, by its pieces, or not at all."""
+    if rule and rule.tracked:
         return _by_rule(level, name, plain, rule)
-    return _piecewise(level, plain, body) if body and not rule else unfollowed(level, plain)
+    if body and not rule:
+        return _by_pieces(level, plain, body)
+    return make_untracked(level, plain)
 
 
-def _by_rule(level: Autodiff, name: str, plain: Function, rule: Rule) -> Function:
-    """The inner function, recorded by its rule."""
+def _by_rule(level: Level, name: str, plain: Function, rule: Rule) -> Function:
+    """Makes the inner function, recorded by its rule."""
     if rule.of_sequence:
         return _of_sequence(level, plain, rule)
     if name in BINARY:
@@ -48,163 +50,163 @@ def _by_rule(level: Autodiff, name: str, plain: Function, rule: Rule) -> Functio
     return _floats_only(level, call) if name == "astype" else call
 
 
-def _of_two(level: Autodiff, plain: Function, rule: Rule) -> Function:
-    """A function of two arrays and no options."""
+def _of_two(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function of two arrays and no options."""
     save = rule.save
     if save is likes_of_two:
         return _of_terms(level, plain, rule)
 
+    # `node_on` written out here and below: these functions run at each step.
     def call(left: Any, right: Any) -> Any:
-        one = left.node if type(left) is Traced and left.level is level else None
-        two = right.node if type(right) is Traced and right.level is level else None
+        one = left.node if type(left) is TrackedArray and left.level is level else None
+        two = right.node if type(right) is TrackedArray and right.level is level else None
         if one is None and two is None:
             return plain(left, right)
         values = left if one is None else left.value, right if two is None else right.value
         out = plain(*values)
         saved = save(values, out, (one is not None, two is not None), {})
-        return traced(out, node_of(rule, (one, two), saved), level)
+        return track(out, make_node(rule, (one, two), saved), level)
 
     return call
 
 
-def _of_terms(level: Autodiff, plain: Function, rule: Rule) -> Function:
-    """A function of two arrays that keeps only what they look like: sums cost least."""
-    shorter = of_arrays(plain)
+def _of_terms(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function of two that saves only shapes and types, such as a sum: cheapest."""
+    shorter = without_numbers(plain)
 
     def call(left: Any, right: Any) -> Any:
-        one = two = kept = also = None
-        if type(left) is Traced and left.level is level:
+        one = two = left_like = right_like = None
+        if type(left) is TrackedArray and left.level is level:
             one, left = left.node, left.value
-            kept = left.shape, left.dtype
-        if type(right) is Traced and right.level is level:
+            left_like = left.shape, left.dtype
+        if type(right) is TrackedArray and right.level is level:
             two, right = right.node, right.value
-            also = right.shape, right.dtype
+            right_like = right.shape, right.dtype
         if one is None or two is None:
             out = plain(left, right)
             if one is two:
                 return out
         else:
             out = shorter(left, right)
-        # What `node_of` and `traced` do, without two calls.
-        node, made = Node(), Traced()
-        node.number, node.rule, node.parents = next(numbers), rule, (one, two)
-        node.saved = kept, also
-        made.value, made.node, made.level = out, node, level
-        return made
+        # `make_node` and `track` written out, which saves two calls.
+        node, array = Node(), TrackedArray()
+        node.number, node.rule, node.parents = next(node_numbers), rule, (one, two)
+        node.saved = left_like, right_like
+        array.value, array.node, array.level = out, node, level
+        return array
 
     return call
 
 
-def of_arrays(plain: Function) -> Function:
-    """The shorter way to a function of two, where neither is a Python number."""
+def without_numbers(plain: Function) -> Function:
+    """Returns the faster form of a function of two for arrays only, not Python numbers."""
     return getattr(plain, "of_arrays", plain)
 
 
-def _of_any(level: Autodiff, plain: Function, rule: Rule) -> Function:
-    """A function of any number of arrays."""
+def _of_any(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function of any number of arrays."""
 
     def call(*args: Any, **options: Any) -> Any:
         nodes = tuple(
             [
-                arg.node if type(arg) is Traced and arg.level is level else None
+                arg.node if type(arg) is TrackedArray and arg.level is level else None
                 for arg in args
             ]
         )
         if not any(nodes):
             return plain(*args, **options)
         values = _values(args, nodes)
-        return _recorded(level, rule, nodes, values, plain(*values, **options), options)
+        return _record(level, rule, nodes, values, plain(*values, **options), options)
 
     return call
 
 
-def _of_sequence(level: Autodiff, plain: Function, rule: Rule) -> Function:
-    """A function whose first argument is a list of arrays."""
+def _of_sequence(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function whose first argument is a list of arrays."""
 
     def call(arrays: Sequence[Any], **options: Any) -> Any:
         nodes = tuple(
             [
-                each.node if type(each) is Traced and each.level is level else None
-                for each in arrays
+                array.node if type(array) is TrackedArray and array.level is level else None
+                for array in arrays
             ]
         )
         if not any(nodes):
             return plain(arrays, **options)
         values = _values(arrays, nodes)
-        return _recorded(
-            level, rule, nodes, values, plain(list(values), **options), options
-        )
+        out = plain(list(values), **options)
+        return _record(level, rule, nodes, values, out, options)
 
     return call
 
 
 def _values(args: Sequence[Any], nodes: tuple[Node | None, ...]) -> tuple[Any, ...]:
-    """The inner array of each argument."""
+    """Returns the inner array of each argument."""
     return tuple(
         [arg if node is None else arg.value for arg, node in zip(args, nodes, strict=True)]
     )
 
 
-def _recorded(
-    level: Autodiff,
+def _record(
+    level: Level,
     rule: Rule,
     nodes: tuple[Node | None, ...],
     values: tuple[Any, ...],
     out: Any,
     options: dict[str, Any],
 ) -> Any:
-    """Keeps what the rule declares, and wraps what is followed of the result."""
+    """Saves what the rule declares, and tracks the result."""
     needs = tuple([node is not None for node in nodes])
     saved = rule.save(values, out, needs, options)
     if isinstance(out, (tuple, list)):
         return record(level, rule, nodes, saved, tuple(cast("list[Any]", out)))
-    return traced(out, node_of(rule, nodes, saved), level)
+    return track(out, make_node(rule, nodes, saved), level)
 
 
-def _floats_only(level: Autodiff, call: Function) -> Function:
-    """A function whose result may be integers, which nothing follows."""
+def _floats_only(level: Level, call: Function) -> Function:
+    """Makes a function whose result may be integers, which are not tracked."""
 
-    def checked(*args: Any, **options: Any) -> Any:
+    def call_and_check(*args: Any, **options: Any) -> Any:
         out = call(*args, **options)
-        if type(out) is Traced and not is_followable(level.inner, out.value):
+        if type(out) is TrackedArray and not is_differentiable(level.inner, out.value):
             return out.value
         return out
 
-    return checked
+    return call_and_check
 
 
-def _piecewise(level: Autodiff, plain: Function, body: Function) -> Function:
-    """A function without a rule: its default body on the level records each piece."""
+def _by_pieces(level: Level, plain: Function, body: Function) -> Function:
+    """Makes a function without a rule: its default body on the level records each piece."""
 
     def call(*args: Any, **options: Any) -> Any:
-        if is_followed(level, args):
+        if _is_tracked(level, args):
             return body(level, *args, **options)
         return plain(*args, **options)
 
     return call
 
 
-def is_followed(level: Autodiff, arg: Any) -> bool:
-    """Says whether an argument is an array of this level, or holds one."""
+def _is_tracked(level: Level, arg: Any) -> bool:
+    """Whether an argument is a tracked array of this level, or contains one."""
     if isinstance(arg, (list, tuple)):
-        return any(is_followed(level, each) for each in cast("list[Any]", arg))
-    return type(arg) is Traced and arg.level is level
+        return any(_is_tracked(level, part) for part in cast("list[Any]", arg))
+    return type(arg) is TrackedArray and arg.level is level
 
 
-def unfollowed(level: Autodiff, plain: Function) -> Function:
-    """A function whose result has no derivative."""
+def make_untracked(level: Level, plain: Function) -> Function:
+    """Makes a function whose result has no derivative."""
 
     def call(*args: Any, **options: Any) -> Any:
-        return plain(*[value_of(level, arg) for arg in args], **options)
+        return plain(*[_inner(level, arg) for arg in args], **options)
 
     return call
 
 
-def value_of(level: Autodiff, arg: Any) -> Any:
-    """The inner array of an argument, or of each in a list."""
-    if type(arg) is Traced and arg.level is level:
+def _inner(level: Level, arg: Any) -> Any:
+    """Returns the inner array of an argument, also within lists and tuples."""
+    if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):
-        values = [value_of(level, item) for item in cast("list[Any]", arg)]
+        values = [_inner(level, item) for item in cast("list[Any]", arg)]
         return values if isinstance(arg, list) else tuple(values)
     return arg

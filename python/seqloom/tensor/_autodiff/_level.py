@@ -1,11 +1,11 @@
-"""Autodiff: a backend that follows what is computed on another one.
+"""Autodiff: a backend that records what is computed on another one.
 
-`Autodiff(inner)` has the names of `inner`. Each function computes on `inner` and, where an
-argument is followed, records a node by the operation's rule; a function without a rule runs
-by its default body on the level itself, and records piece by piece; what has no derivative
-(comparisons, making arrays) runs on the plain values. A level may lie over another: rules
-are written in the functions of the inner backend alone, so the outer derivative is itself
-followed by the inner level.
+`Autodiff(inner)`, a level, has the functions of `inner`. Each computes on `inner` and, if
+an argument is tracked, records a node by the operation's rule. A function without a rule
+runs its default body on the level itself, which records each piece. A function without a
+derivative (comparisons, making arrays) runs on the plain values. A level may lie over
+another: rules use the functions of the inner backend only, so the inner level records the
+outer derivative.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import GradientError
 from seqloom.tensor._autodiff._backward import pull_back
-from seqloom.tensor._autodiff._functions import BINARY, function_of, of_arrays, unfollowed
-from seqloom.tensor._autodiff._node import Traced, is_followable, node_of, traced
-from seqloom.tensor._backend import Array, Backend, array_of
+from seqloom.tensor._autodiff._functions import (
+    BINARY,
+    make_function,
+    make_untracked,
+    without_numbers,
+)
+from seqloom.tensor._autodiff._scan import scan_tracked
+from seqloom.tensor._backend import Array, Backend, make_array
 from seqloom.tensor._rules import RULES
+from seqloom.tensor._tape import TrackedArray, is_differentiable, make_node, track
+from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._tensor import Tensor
+_level_numbers = count(1)
 
-_levels = count(1)
-
-# What is asked of a backend beside its functions; the inner one answers.
+# Methods of a backend that are no functions of arrays; the inner one answers them.
 _SUPPORT = ("adopt", "dtype", "key_words", "nbytes", "program", "sync", "to_numpy")
 
 
@@ -40,7 +45,7 @@ class Autodiff(Backend):
 
     Attributes:
         inner: That backend.
-        number: Which level it is: no two in a process are the same.
+        number: The number of the level, unique in the process.
 
     Examples:
         >>> import seqloom as sl
@@ -52,7 +57,7 @@ class Autodiff(Backend):
 
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
-        self.number = next(_levels)
+        self.number = next(_level_numbers)
         self.name = f"autodiff({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
@@ -60,13 +65,13 @@ class Autodiff(Backend):
             setattr(self, name, self._function(name))
         for name in _SUPPORT:
             if hasattr(inner, name):
-                setattr(self, name, unfollowed(self, getattr(inner, name)))
-        self.of_two = {name: of_arrays(getattr(inner, name)) for name in BINARY}
-        # What is already there may be followed: nothing is written into.
+                setattr(self, name, make_untracked(self, getattr(inner, name)))
+        self.of_two = {name: without_numbers(getattr(inner, name)) for name in BINARY}
+        # The first summand may be tracked, so it is not written into.
         self.accumulate = self.add
 
     def __getattr__(self, name: str) -> Any:
-        """The function of that name, followed where it has a rule; made on first use."""
+        """Makes the function of that name on first use."""
         if name == "inner" or name.startswith("_"):
             raise AttributeError(name)  # while it is being copied, say
         if not callable(plain := getattr(self.inner, name)):
@@ -76,41 +81,39 @@ class Autodiff(Backend):
         return function
 
     def _function(self, name: str) -> Callable[..., Any]:
-        """The function of that name on this level."""
+        """Makes the function of that name on this level."""
         plain = getattr(self.inner, name)
-        return function_of(self, name, plain, RULES.get(name), _bodies().get(name))
+        return make_function(self, name, plain, RULES.get(name), _bodies().get(name))
 
     def __reduce__(self) -> Any:
-        """A copy is another one over the same backend."""
+        """A copy is another level over the same backend."""
         return Autodiff, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """An array of the data; a followed one as it is."""
-        if isinstance(data, Traced):
+        """Makes an array of the data; a tracked array stays as it is."""
+        if isinstance(data, TrackedArray):
             return data if dtype is None else self.astype(data, dtype)
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """The value as NumPy's array."""
-        return self.inner.to_numpy(x.value if isinstance(x, Traced) else x)
+        """Returns the value as NumPy's array."""
+        return self.inner.to_numpy(x.value if isinstance(x, TrackedArray) else x)
 
     def scan(self, body: Any, init: Any, xs: Any, **options: Any) -> Any:
-        """A loop whose body is followed."""
-        from seqloom.tensor._derivatives._scan import followed_scan
+        """Runs a loop whose body is recorded."""
+        return scan_tracked(self, body, init, xs, **options)
 
-        return followed_scan(self, body, init, xs, **options)
-
-    def leaf(self, value: Array) -> Traced:
-        """Begins to follow an array of the inner backend.
+    def leaf(self, value: Array) -> TrackedArray:
+        """Makes a leaf of an array: operations on it are recorded.
 
         Args:
-            value: An array of floats.
+            value: An array of floats of the inner backend.
 
         Returns:
-            An array of this level, which results can be differentiated by.
+            An array of this level.
 
         Raises:
-            GradientError: It holds no floats.
+            GradientError: The array contains no floats.
 
         Examples:
             >>> import seqloom as sl
@@ -118,22 +121,22 @@ class Autodiff(Backend):
             >>> A.leaf(A.inner.ones((2,))).shape
             (2,)
         """
-        if not is_followable(self.inner, value):
+        if not is_differentiable(self.inner, value):
             raise GradientError(
-                f"an array of {self.inner.dtype(value)} cannot be followed: only numbers "
-                'that change smoothly have a derivative; .astype("float32") it first'
+                f"requires_grad needs floats, got {self.inner.dtype(value)}, which has no "
+                'derivative; convert it first: .astype("float32")'
             )
-        return traced(value, node_of(None, (), ()), self)
+        return track(value, make_node(None, (), ()), self)
 
     def gradients(
-        self, raw: Traced, seed: Array, *, retain: bool = False
+        self, raw: TrackedArray, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """The derivatives of a result, weighted; what was recorded is consumed.
+        """Computes the gradients of a result by all leaves; consumes what was recorded.
 
         Args:
-            raw: An array of this level.
-            seed: The gradient by it, of its shape.
-            retain: Leave what was recorded as it is, for another call.
+            raw: The result, an array of this level.
+            seed: The gradient by the result, of its shape.
+            retain: Whether the recorded operations stay usable for another call.
 
         Returns:
             Arrays of the inner backend by the number of each leaf.
@@ -148,10 +151,10 @@ class Autodiff(Backend):
         return pull_back([raw], [seed], retain=retain)
 
     def lower(self, raw: Any) -> Array:
-        """The inner array of one of this level.
+        """Returns the inner array of an array of this level.
 
         Args:
-            raw: An array, followed or not.
+            raw: An array, tracked or not.
 
         Returns:
             An array of the inner backend.
@@ -162,16 +165,16 @@ class Autodiff(Backend):
             >>> A.lower(A.leaf(A.inner.ones((1,)))).tolist()
             [1.0]
         """
-        return raw.value if isinstance(raw, Traced) and raw.level is self else raw
+        return raw.value if isinstance(raw, TrackedArray) and raw.level is self else raw
 
     def leaf_number(self, raw: Any) -> int | None:
-        """The number under which the gradient by an array is found.
+        """Returns the number by which the gradient by an array is found.
 
         Args:
             raw: An array of this level.
 
         Returns:
-            Its number, None where it is not followed.
+            The number, or None if the array is not tracked.
 
         Examples:
             >>> import seqloom as sl
@@ -179,7 +182,7 @@ class Autodiff(Backend):
             >>> A.leaf_number(A.inner.ones((2,))) is None
             True
         """
-        return raw.node.number if isinstance(raw, Traced) else None
+        return raw.node.number if isinstance(raw, TrackedArray) else None
 
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
@@ -189,7 +192,8 @@ class Autodiff(Backend):
         Args:
             data: Numbers, nested lists, or an array.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Follow it, so that ``backward`` gives its gradient.
+            requires_grad: Whether to record operations on it, so that ``backward``
+                computes its gradient.
 
         Returns:
             A tensor.
@@ -203,15 +207,13 @@ class Autodiff(Backend):
             >>> (A.tensor(3.0, requires_grad=True) * 2).item()
             6.0
         """
-        from seqloom.tensor._tensor import Tensor
-
-        value = array_of(data, dtype, self.inner)
+        value = make_array(data, dtype, self.inner)
         return Tensor(self.leaf(value) if requires_grad else value, self)
 
 
 @cache
 def _bodies() -> dict[str, Callable[..., Any]]:
-    """The default bodies of a backend's functions, by name."""
-    own = {*vars(Autodiff), *_SUPPORT, "tensor", "from_numpy"}
+    """Returns the default bodies of a backend's functions, by name."""
+    own = {*vars(Autodiff), *_SUPPORT, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}

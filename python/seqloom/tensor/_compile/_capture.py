@@ -22,9 +22,9 @@ from seqloom.tensor._compile._unsized import (
     require_known_shape,
 )
 from seqloom.tensor._graph import Value, values_in
-from seqloom.tensor._memory._origin import here
-from seqloom.tensor._memory._scope import unscoped
-from seqloom.tensor._native_error import translated
+from seqloom.tensor._native_error import translate
+from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._scope._scope import unscoped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -115,8 +115,8 @@ class Capture(Backend):
         """Records one call, or computes it if none of its arguments is a symbol."""
         if options and has_symbol(options.values()):
             raise CaptureError(
-                f"{here()}: in a compiled step the tensor arguments of {name} must be "
-                "passed by position, not by keyword"
+                f"{current_line()}: in a compiled step the tensor arguments of {name} must "
+                "be passed by position, not by keyword"
             )
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
@@ -178,10 +178,10 @@ class Capture(Backend):
         try:
             return find_kinds(self.target, name, args, options)
         except Exception as error:
-            ours = translated(error, name, args, self.target)
+            ours = translate(error, name, args, self.target)
             if ours is error:
                 raise
-            raise type(ours)(f"{here()}: {ours}") from error
+            raise type(ours)(f"{current_line()}: {ours}") from error
 
     # Functions that are not recorded as they are called -----------------------------------
 

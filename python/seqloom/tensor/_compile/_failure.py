@@ -8,7 +8,7 @@ from seqloom.errors import SeqloomError
 from seqloom.tensor._compile._copies import WRITES
 from seqloom.tensor._graph import map_values
 from seqloom.tensor._lower import flat
-from seqloom.tensor._native_error import translated
+from seqloom.tensor._native_error import translate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +22,11 @@ def explain_failure(
 ) -> SeqloomError:
     """Returns our error; it names the operation, its line, shapes and dtypes if found."""
     if isinstance(error, (SeqloomError, MemoryError)) or backend.device != "cpu":
-        return translated(error, "a compiled step", tuple(arrays), backend)
+        return translate(error, "a compiled step", tuple(arrays), backend)
     known: dict[int, Array] = dict(graph.constants)
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     found = _find_first_failure(graph, known, backend)
-    return found or translated(error, "a compiled step", tuple(arrays), backend)
+    return found or translate(error, "a compiled step", tuple(arrays), backend)
 
 
 def _find_first_failure(
@@ -49,7 +49,7 @@ def _run(
     try:
         result = getattr(backend, operation.name)(*args, **operation.options)
     except Exception as error:  # noqa: BLE001  # whatever the library raises
-        ours = translated(error, operation.name, args, backend)
+        ours = translate(error, operation.name, args, backend)
         return type(ours)(f"{operation.where}: {ours}")
     pairs = zip(operation.outputs, flat(result), strict=True)
     known.update((value.number, array) for value, array in pairs)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import CaptureError
-from seqloom.tensor._memory._origin import is_machinery
+from seqloom.tensor._scope._origin import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -107,7 +107,7 @@ def _describe(name: str) -> str:
 def _is_user_file(name: str) -> bool:
     """Returns True for a file of the user's code, not of a library."""
     is_library = "site-packages" in name or name.startswith((*_STDLIB_FOLDERS, "<frozen"))
-    return not (is_library or is_machinery(name))
+    return not (is_library or is_internal(name))
 
 
 def _name_c_call(function: Any) -> str | None:

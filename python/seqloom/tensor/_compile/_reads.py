@@ -18,7 +18,7 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._leaves import HasLeaves
-from seqloom.tensor._memory._origin import is_machinery
+from seqloom.tensor._scope._origin import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +170,7 @@ def is_of_library(value: object) -> bool:
         return value.__name__.partition(".")[0] in _LIBRARIES
     if isinstance(value, FunctionType):
         filename = value.__code__.co_filename
-        return is_machinery(filename) or "site-packages" in filename
+        return is_internal(filename) or "site-packages" in filename
     if isinstance(value, type):
         return value.__module__.partition(".")[0] in _LIBRARIES | {"builtins"}
     return False

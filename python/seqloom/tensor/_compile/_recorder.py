@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
 from seqloom.tensor._graph import Graph, Operation, Value, values_in
-from seqloom.tensor._memory._origin import here
+from seqloom.tensor._scope._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class Recorder:
     ) -> list[Symbol]:
         """Adds an operation whose results have the given shapes and dtypes."""
         outputs = tuple(self.new_value(shape, dtype) for shape, dtype in kinds)
-        operation = Operation(name, args, options, outputs, here())
+        operation = Operation(name, args, options, outputs, current_line())
         self.graph.operations.append(operation)
         return [Symbol(value) for value in outputs]
 

@@ -13,9 +13,8 @@ from seqloom._key import Key
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._signature import dict_maker
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,9 +11,8 @@ import numpy as np
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._symbol import SymbolKey
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves, Leaf, frozen
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import CaptureError
-from seqloom.tensor._memory._origin import here
+from seqloom.tensor._scope._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +48,9 @@ def check_declared(stored: Any) -> None:
     capture = capturing.get()
     if capture is not None and stored.backend is not capture:
         raise CaptureError(
-            f"{here()} reads {stored.path or stored!r}, which belongs to no argument of "
-            "the compiled step, so the program would never see it change; pass the module "
-            "as an argument of the step"
+            f"{current_line()} reads {stored.path or stored!r}, which belongs to no "
+            "argument of the compiled step, so the program would never see it change; pass "
+            "the module as an argument of the step"
         )
 
 

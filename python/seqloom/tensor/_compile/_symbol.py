@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from seqloom._key import counter_of
 from seqloom.errors import CaptureError
-from seqloom.tensor._memory._origin import here
+from seqloom.tensor._scope._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,8 +105,8 @@ def has_symbol(tree: Iterable[object]) -> bool:
 def refuse(request: str) -> NoReturn:
     """Raises an error that names the line, and says what to do."""
     raise CaptureError(
-        f"{here()} needs {request}, but inside a compiled step a tensor has no values "
-        "yet. Choose with sl.tensor.where instead of `if`, return the tensor and read it "
-        "after the step, pass what decides as a Python argument, or switch compiling off: "
-        "sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0"
+        f"{current_line()} needs {request}, but inside a compiled step a tensor has no "
+        "values yet. Choose with sl.tensor.where instead of `if`, return the tensor and "
+        "read it after the step, pass what decides as a Python argument, or switch "
+        "compiling off: sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0"
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._symbol import Symbol
-from seqloom.tensor._memory._origin import here
+from seqloom.tensor._scope._origin import current_line
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -39,9 +39,9 @@ def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
 def _refuse(name: str) -> NoReturn:
     """Raises an error that names the line, and says what to do."""
     raise CaptureError(
-        f"{here()}: the shape of the result of {name} depends on values, which a compiled "
-        "step has only when it runs; use sl.tensor.where(mask, x, other) or a fixed number "
-        "of elements, or do this outside of the step"
+        f"{current_line()}: the shape of the result of {name} depends on values, which a "
+        "compiled step has only when it runs; use sl.tensor.where(mask, x, other) or a "
+        "fixed number of elements, or do this outside of the step"
     )
 
 

@@ -1,7 +1,7 @@
-"""Derivatives of functions: taken, stopped, made again, replaced, and watched."""
+"""Derivatives of functions: computed, stopped, recomputed, replaced, and checked."""
 
 from seqloom.tensor._derivatives._check_finite import check_finite
-from seqloom.tensor._derivatives._checkpoint import checkpoint, recomputing
+from seqloom.tensor._derivatives._checkpoint import checkpoint, is_recomputing
 from seqloom.tensor._derivatives._custom import custom_gradient, stop_gradient
 from seqloom.tensor._derivatives._functions import grad, hvp, value_and_grad
 from seqloom.tensor._derivatives._jacobian import jacobian
@@ -12,8 +12,8 @@ __all__ = [
     "custom_gradient",
     "grad",
     "hvp",
+    "is_recomputing",
     "jacobian",
-    "recomputing",
     "stop_gradient",
     "value_and_grad",
 ]

@@ -1,4 +1,4 @@
-"""check_finite: which operation gave the first NaN."""
+"""check_finite: which operation computed the first NaN."""
 
 from __future__ import annotations
 
@@ -10,33 +10,32 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import NotFiniteError
-from seqloom.tensor._autodiff import Traced
-from seqloom.tensor._autodiff._node import is_followable
-from seqloom.tensor._memory._origin import here
-from seqloom.tensor._watch import watchers
+from seqloom.tensor._dispatch import observers
+from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._tape import TrackedArray, is_differentiable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from seqloom.tensor._autodiff import Node
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._tape import Node
 
 
 @contextmanager
 def check_finite(*, infinities: bool = True) -> Generator[None]:
-    """Stops at the first operation that gives NaN or infinity, forward or backward.
+    """Raises an error at the first operation that computes NaN or infinity.
 
-    It looks at every result, so it is for finding a fault, not for daily use. Steps that
-    are compiled are not looked into.
+    It checks every result and every gradient, which is slow: use it to find a fault. It
+    does not check inside compiled steps.
 
     Args:
-        infinities: Whether an infinity is a fault as well as a NaN.
+        infinities: Whether infinity is an error too, not only NaN.
 
     Yields:
-        Nothing; operations of this thread inside the block are looked at.
+        Nothing; operations of this thread inside the block are checked.
 
     Raises:
-        NotFiniteError: An operation gave such a number; it names operation and line.
+        NotFiniteError: An operation computed such a number; names the operation and line.
 
     Examples:
         >>> import seqloom as sl
@@ -46,17 +45,17 @@ def check_finite(*, infinities: bool = True) -> Generator[None]:
         Traceback (most recent call last):
         seqloom.errors.NotFiniteError: divide gave 1 NaN or infinity in float32[2]
     """
-    watcher = _FiniteCheck(infinities=infinities)
-    watchers.append(watcher)
+    check = _FiniteCheck(infinities=infinities)
+    observers.append(check)
     try:
         with np.errstate(all="ignore"):  # NumPy's own warning would say less
             yield
     finally:
-        watchers.remove(watcher)
+        observers.remove(check)
 
 
 class _FiniteCheck:
-    """Looks at each result of one thread, and remembers which line made which node."""
+    """Checks each result of one thread, and remembers which line made which node."""
 
     def __init__(self, *, infinities: bool) -> None:
         self.test = "isfinite" if infinities else "isnan"
@@ -65,31 +64,31 @@ class _FiniteCheck:
         self.last: list[int] = []
         self.operations: list[str] = []
 
-    def applied(self, name: str, out: Any, backend: Backend) -> None:
-        """Looks at what an operation gave."""
+    def on_apply(self, name: str, out: Any, backend: Any) -> None:
+        """Checks the result of an operation."""
         if get_ident() != self.thread:
             return
-        operation = f"{name} at {here()}"
+        operation = f"{name} at {current_line()}"
         outs = cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
-        for each in outs:
-            self._look(operation, each, backend)
-            if isinstance(each, Traced):
-                self.last.append(each.node.number)
+        for array in outs:
+            self._check(operation, array, backend)
+            if isinstance(array, TrackedArray):
+                self.last.append(array.node.number)
                 self.operations.append(operation)
 
-    def pulled(self, node: Node, parts: Sequence[Array | None], inner: Backend) -> None:
-        """Looks at the gradients by an operation's inputs."""
+    def on_pull(self, node: Node, parts: Sequence[Array | None], inner: Any) -> None:
+        """Checks the gradients by an operation's inputs."""
         if get_ident() != self.thread:
             return
-        place = bisect_left(self.last, node.number)
-        known = place < len(self.operations)
-        name = self.operations[place] if known else getattr(node.rule, "name", "?")
+        position = bisect_left(self.last, node.number)
+        is_known = position < len(self.operations)
+        name = self.operations[position] if is_known else getattr(node.rule, "name", "?")
         for part in parts:
-            self._look(f"the gradient of {name}", part, inner)
+            self._check(f"the gradient of {name}", part, inner)
 
-    def _look(self, operation: str, array: Any, backend: Any) -> None:
-        """Raises where an array holds what it should not."""
-        while isinstance(array, Traced):
+    def _check(self, operation: str, array: Any, backend: Any) -> None:
+        """Raises the error if an array contains NaN or infinity."""
+        while isinstance(array, TrackedArray):
             array, backend = array.value, array.level.inner
         while not getattr(backend, "records", False) and "inner" in vars(backend):
             backend = backend.inner
@@ -105,5 +104,5 @@ class _FiniteCheck:
 
 
 def _is_float_array(backend: Any, array: Any) -> bool:
-    """Whether something is an array that may hold NaN."""
-    return hasattr(array, "shape") and is_followable(backend, array)
+    """Whether something is an array that can contain NaN."""
+    return hasattr(array, "shape") and is_differentiable(backend, array)

@@ -1,4 +1,4 @@
-"""checkpoint: memory for time. What is inside is computed again for its gradient."""
+"""checkpoint: saves memory; the function is computed again for its gradient."""
 
 from __future__ import annotations
 
@@ -6,43 +6,36 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._autodiff import newest, pull_back, record
-from seqloom.tensor._derivatives._region import followed_by, outer_nodes, outermost
+from seqloom.tensor._autodiff import pull_back
+from seqloom.tensor._derivatives._levels import outermost_level, tensors_on
 from seqloom.tensor._rules import ALL, Rule
 from seqloom.tensor._rules._keep import nothing
+from seqloom.tensor._tape import draw_number, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._defaults import Array
     from seqloom.tensor._rules._keep import Needs
 
-_again: ContextVar[bool] = ContextVar("again", default=False)
+_is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 
 
-def recomputing() -> bool:
-    """Says whether a `checkpoint` is computing again, so that nothing is written twice.
-
-    Returns:
-        True inside the second computation.
-
-    Examples:
-        >>> recomputing()
-        False
-    """
-    return _again.get()
+def is_recomputing() -> bool:
+    """Whether a `checkpoint` is computing again: then buffers must not be written."""
+    return _is_recomputing.get()
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keeps only what goes into a function, and computes it again for its gradient.
+    """Makes a function save only its inputs; it is computed again for its gradient.
 
-    Random numbers depend on keys alone, so the second time gives the same; buffers, such as
-    the running means of batch norm, are written the first time only.
+    Random numbers depend on keys only, so both computations are equal. Buffers, such as the
+    running means of batch norm, are written the first time only.
 
     Args:
-        function: Takes and returns tensors, one or several; a module too. It must compute
-            the same when called again.
+        function: A function or module that takes and returns one tensor or several. It must
+            compute the same when called again.
 
     Returns:
         A function of the same arguments and results.
@@ -58,40 +51,40 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        before = newest()
+        before = draw_number()
         out = function(*args, **options)
-        outs = _several(out)
-        level = outermost(outs)
+        outs = _as_tuple(out)
+        level = outermost_level(outs)
         if level is None:
             return out
-        results = followed_by(level, outs)
-        nodes = outer_nodes([each.raw for each in results], before)
+        results = tensors_on(level, outs)
+        nodes = outer_nodes([result.raw for result in results], before)
         numbers = [node.number for node in nodes]
         saved = level, function, args, options, numbers
-        values = tuple(each.raw.value for each in results)
-        made = record(level, _RULE, tuple(nodes), saved, values)
-        new = iter(Tensor(each, level) for each in made)
-        found = [next(new) if any(each is r for r in results) else each for each in outs]
+        values = tuple(result.raw.value for result in results)
+        arrays = record(level, _RULE, tuple(nodes), saved, values)
+        new = iter(Tensor(array, level) for array in arrays)
+        found = [next(new) if any(part is r for r in results) else part for part in outs]
         return tuple(found) if isinstance(out, tuple) else found[0]
 
     return call
 
 
-def _recompute(_b: Backend, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
-    """The gradients by what went in, from a second computation."""
+def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
+    """Computes the gradients by the inputs, from a second computation."""
     level, function, args, options, numbers = saved
-    before, token = newest(), _again.set(True)
+    before, token = draw_number(), _is_recomputing.set(True)
     try:
-        results = followed_by(level, _several(function(*args, **options)))
+        results = tensors_on(level, _as_tuple(function(*args, **options)))
     finally:
-        _again.reset(token)
-    found = pull_back([each.raw for each in results], grads, before=before)
+        _is_recomputing.reset(token)
+    found = pull_back([result.raw for result in results], grads, before=before)
     return [found.get(number) for number in numbers]
 
 
-def _several(out: Any) -> tuple[Any, ...]:
-    """One result, or several, as a tuple."""
+def _as_tuple(out: Any) -> tuple[Any, ...]:
+    """Returns one result, or several, as a tuple."""
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 
-_RULE = Rule(nothing, _recompute, followed=ALL, name="checkpoint")
+_RULE = Rule(nothing, _recompute, tracked=ALL, name="checkpoint")

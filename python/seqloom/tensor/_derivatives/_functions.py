@@ -1,4 +1,4 @@
-"""Derivatives of plain functions of tensors."""
+"""Derivatives of functions of tensors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import GradientError, ShapeError
 from seqloom.tensor._derivatives._levels import (
     active,
-    chosen,
     gradients_of,
     is_on,
     leaves_over,
-    plain,
+    lower_result,
+    select,
 )
 from seqloom.tensor._tensor import Tensor
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., tuple[Any, Any]]:
-    """Makes a function of tensors also give its gradient.
+    """Makes a function of tensors also return its gradient.
 
     Args:
-        function: Returns a scalar tensor.
-        argnums: By which of its arguments, counted from 0.
+        function: A function of tensors that returns a scalar tensor.
+        argnums: The argument to differentiate by, counted from 0, or several.
 
     Returns:
-        A function of the same arguments that returns the value and the gradient, a tuple of
-        them where `argnums` are several. Called inside another one, its results are
-        followed by the outer, which gives second derivatives.
+        A function of the same arguments that returns the value and the gradient; a tuple of
+        gradients if `argnums` are several. Inside another such function, the outer one
+        records its results, which gives second derivatives.
 
     Raises:
         ArgumentError: An argument to differentiate by is no tensor.
-        GradientError: The value is no scalar, or does not depend on an argument.
+        GradientError: The value is no scalar, or does not depend on such an argument.
 
     Examples:
         >>> import seqloom as sl
@@ -50,15 +50,15 @@ def value_and_grad(
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> tuple[Any, Any]:
-        level, leaves = leaves_over(chosen(args, numbers))
-        given = list(args)
+        level, leaves = leaves_over(select(args, numbers))
+        inputs = list(args)
         for number, leaf in zip(numbers, leaves, strict=True):
-            given[number] = leaf
+            inputs[number] = leaf
         with active(level):
-            value = function(*given, **options)
+            value = function(*inputs, **options)
         found = gradients_of(level, value)
         grads = tuple(_gradient(level, found, leaf) for leaf in leaves)
-        return plain(level, value), grads if several else grads[0]
+        return lower_result(level, value), grads if several else grads[0]
 
     return call
 
@@ -66,11 +66,11 @@ def value_and_grad(
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., Any]:
-    """Makes a function of tensors its gradient; as `value_and_grad`, without the value.
+    """Makes the gradient of a function of tensors: `value_and_grad` without the value.
 
     Args:
-        function: Returns a scalar tensor.
-        argnums: By which of its arguments, counted from 0.
+        function: A function of tensors that returns a scalar tensor.
+        argnums: The argument to differentiate by, counted from 0, or several.
 
     Returns:
         A function of the same arguments that returns the gradient.
@@ -92,12 +92,12 @@ def grad(
 
 
 def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
-    """The product of a function's second derivatives with a vector, without the matrix.
+    """Computes the product of a function's Hessian matrix with a vector, not the matrix.
 
     Args:
-        function: Takes tensors, returns a scalar tensor.
-        inputs: The tensor, or tuple of tensors, to take it at.
-        v: The vector: of the shape, or tuple of the shapes, of the inputs.
+        function: A function of tensors that returns a scalar tensor.
+        inputs: The tensor, or tuple of tensors, to evaluate the derivatives at.
+        v: The vector: a tensor, or tuple of tensors, of the shapes of the inputs.
 
     Returns:
         The function's value, and the product in the shapes of the inputs.
@@ -116,29 +116,30 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     """
     several = isinstance(inputs, (tuple, list))
     points = list(cast("Sequence[Any]", inputs)) if several else [inputs]
-    ways = list(v) if several else [v]
+    vectors = list(v) if several else [v]
     level, leaves = leaves_over(points)
-    _check_shapes(ways, leaves)
+    _require_shapes(vectors, leaves)
     with active(level):
         value, grads = value_and_grad(function, range(len(points)))(*leaves)
-        total = sum((slope * way).sum() for slope, way in zip(grads, ways, strict=True))
+        pairs = zip(grads, vectors, strict=True)
+        total = sum((gradient * vector).sum() for gradient, vector in pairs)
     found = gradients_of(level, total) if is_on(level, total) else {}
     products = tuple(_gradient(level, found, leaf, missing="zero") for leaf in leaves)
-    return plain(level, value), products if several else products[0]
+    return lower_result(level, value), products if several else products[0]
 
 
-def _check_shapes(ways: list[Any], leaves: list[Tensor]) -> None:
-    """Refuses a vector that would broadcast, or have parts left over."""
-    found = [tuple(getattr(each, "shape", ())) for each in ways]
-    expected = [each.shape for each in leaves]
+def _require_shapes(vectors: list[Any], leaves: list[Tensor]) -> None:
+    """Refuses a vector that would broadcast, or has too many parts."""
+    found = [tuple(getattr(vector, "shape", ())) for vector in vectors]
+    expected = [leaf.shape for leaf in leaves]
     if found != expected:
-        raise ShapeError(f"v has the shapes {found}; expected are those of {expected}")
+        raise ShapeError(f"v must have the shapes of the inputs, {expected}, got {found}")
 
 
 def _gradient(
     level: Any, found: dict[int, Any], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
-    """The gradient by one leaf."""
+    """Returns the gradient by one leaf."""
     array = found.get(level.leaf_number(leaf.raw))
     if array is None and missing == "error":
         raise GradientError(

@@ -1,4 +1,4 @@
-"""All first derivatives of a function, one row for each number of its result."""
+"""All first derivatives of a function, one row for each element of its result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import GradientError
-from seqloom.tensor._derivatives._levels import active, chosen, is_on, leaves_over
+from seqloom.tensor._derivatives._levels import active, is_on, leaves_over, select
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """Makes a function of tensors all its first derivatives.
+    """Makes a function that returns all first derivatives of a function of tensors.
 
-    The function runs once; each number of its result costs one backward pass.
+    The function runs once; each element of its result costs one backward pass.
 
     Args:
-        function: Returns a tensor.
-        argnum: By which of its arguments, counted from 0.
+        function: A function of tensors that returns a tensor.
+        argnum: The argument to differentiate by, counted from 0.
 
     Returns:
         A function of the same arguments that returns a tensor whose shape is the result's
@@ -40,28 +40,27 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Tensor:
-        level, (leaf,) = leaves_over(chosen(args, [argnum]))
-        given = [*args]
-        given[argnum] = leaf
+        level, (leaf,) = leaves_over(select(args, [argnum]))
+        inputs = [*args]
+        inputs[argnum] = leaf
         with active(level):
-            out = _one_tensor(function(*given, **options))
-        return Tensor(_stacked(level, out, leaf), level.inner)
+            out = _one_tensor(function(*inputs, **options))
+        return Tensor(_stack(level, out, leaf), level.inner)
 
     return call
 
 
 def _one_tensor(out: Any) -> Tensor:
-    """A function's result, which must be a tensor."""
+    """Returns a function's result, which must be a tensor."""
     if not isinstance(out, Tensor):
         raise GradientError(
-            "jacobian is of a function that returns one tensor; this one returned "
-            f"{type(out).__name__}"
+            f"the function of jacobian must return one tensor, got {type(out).__name__}"
         )
     return out
 
 
-def _stacked(level: Any, out: Tensor, leaf: Tensor) -> Any:
-    """The gradients of each number of a result by a leaf, as one array."""
+def _stack(level: Any, out: Tensor, leaf: Tensor) -> Any:
+    """Returns the gradients of each element of a result by a leaf, as one array."""
     b, number = level.inner, level.leaf_number(leaf.raw)
     blank = b.zeros(leaf.shape, dtype=leaf.raw.dtype)
     found = [rows.get(number) for rows in _rows(level, out)]
@@ -73,13 +72,13 @@ def _stacked(level: Any, out: Tensor, leaf: Tensor) -> Any:
 
 
 def _rows(level: Any, out: Tensor) -> list[dict[int, Any]]:
-    """The gradients of each number of a result; what was recorded stays till the last."""
+    """Computes the gradients of each element of a result; the last pass frees the tape."""
     size = math.prod(out.shape)
     if size == 0 or not is_on(level, out):
         return [{} for _ in range(size)]
     b = level.inner
     seeds = b.reshape(b.eye(size, dtype=out.raw.dtype), (size, *out.shape))
     return [
-        level.gradients(out.raw, b.index(seeds, place), retain=place < size - 1)
-        for place in range(size)
+        level.gradients(out.raw, b.index(seeds, row), retain=row < size - 1)
+        for row in range(size)
     ]

@@ -1,7 +1,7 @@
-"""Which level a derivative is taken on.
+"""Which level a derivative is computed on.
 
 A derivative inside another one needs a level of its own, over that of the outer: were both
-on one level, the inner backward would use up what the outer one recorded.
+on one level, the inner backward would consume what the outer one recorded.
 """
 
 from __future__ import annotations
@@ -11,48 +11,51 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, GradientError
-from seqloom.tensor._autodiff import Autodiff, Traced
+from seqloom.tensor._autodiff import Autodiff
+from seqloom.tensor._tape import TrackedArray
 from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._torch_autograd import is_own_engine
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._backend import Backend
+    from seqloom.tensor._defaults import Array
 
-# The innermost derivative that is being taken in this thread.
+# The level of the innermost derivative that is being computed in this thread.
 _active: ContextVar[Any] = ContextVar("active", default=None)
 
 
 def level_over(backend: Backend) -> Any:
-    """The level of a new derivative: over the active one where that is over the backend."""
+    """Returns the level of a new derivative, over the active one if that fits."""
     current = _active.get()
     inner = current if _lies_over(current, backend) else backend
     state: dict[str, Any] = vars(inner)
-    follows = "follows" in state  # another engine, which is its own level
-    if follows and inner is not current:
+    is_engine = is_own_engine(inner)  # which is its own level
+    if is_engine and inner is not current:
         return inner
     if "differentiable" not in state:
-        kind = cast("Any", type(inner)) if follows else Autodiff
+        kind = cast("Any", type(inner)) if is_engine else Autodiff
         state["differentiable"] = kind(inner)
     return state["differentiable"]
 
 
 def _lies_over(outer: Any, inner: Any) -> bool:
-    """Whether a backend is another one, or a decorator of it."""
+    """Whether a backend is another one, or lies over it."""
     if outer is None or outer is inner:
         return outer is not None
     return _lies_over(getattr(outer, "inner", None), inner)
 
 
 def depth(backend: Any) -> int:
-    """How many backends one is a decorator of."""
+    """Returns how many backends one lies over."""
     below = getattr(backend, "inner", None)
     return 0 if below is None else 1 + depth(below)
 
 
 @contextmanager
 def active(level: Any) -> Generator[None]:
-    """Takes derivatives inside this block over a level."""
+    """Computes derivatives inside this block over a level."""
     token = _active.set(level)
     try:
         yield
@@ -60,51 +63,69 @@ def active(level: Any) -> Generator[None]:
         _active.reset(token)
 
 
-def chosen(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
-    """The arguments to differentiate by."""
+def select(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    """Returns the arguments to differentiate by."""
     for number in numbers:
         if not -len(args) <= number < len(args):
             raise ArgumentError(
-                f"a gradient by argument {number} was asked for (counted from 0); the "
-                f"function was called with {len(args)}"
+                f"there is no argument {number} (counted from 0) to compute a gradient by; "
+                f"the function was called with {len(args)} arguments"
             )
     return [args[number] for number in numbers]
 
 
 def leaves_over(points: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    """A level for a new derivative, and the arguments as its leaves."""
+    """Returns a level for a new derivative, and the arguments as its leaves."""
     for point in points:
         if not isinstance(point, Tensor):
             raise ArgumentError(
-                f"a gradient is taken by tensors; this argument is {type(point).__name__}"
+                "a gradient is computed by tensors only; this argument is "
+                f"{type(point).__name__}"
             )
     level = level_over(points[0].backend)
     return level, [Tensor(level.leaf(point.raw), level) for point in points]
 
 
 def is_on(level: Any, value: Any) -> bool:
-    """Whether a tensor is followed by a level."""
+    """Whether a level tracks a tensor."""
     return (
         isinstance(value, Tensor)
         and level.leaf_number(value.raw) is not None
-        and (not isinstance(value.raw, Traced) or value.raw.level is level)
+        and (not isinstance(value.raw, TrackedArray) or value.raw.level is level)
     )
 
 
-def plain(level: Any, value: Any) -> Any:
-    """A result as the level below has it; what is no tensor as it is."""
+def lower_result(level: Any, value: Any) -> Any:
+    """Returns a result as the level below has it; other values stay as they are."""
     if not is_on(level, value):
         return value
     return Tensor(level.lower(value.raw), level.inner)
 
 
 def gradients_of(level: Any, loss: Any) -> dict[int, Array]:
-    """The gradients of a scalar by the number of each leaf of a level."""
+    """Returns the gradients of a scalar by the number of each leaf of a level."""
     if not is_on(level, loss):
         raise GradientError(
-            "the loss does not depend on anything that is followed: on no trainable "
-            "parameter, and on no input that a gradient is asked by"
+            "the loss does not depend on any trainable parameter, nor on an input that "
+            "gradients are computed by"
         )
     if loss.shape != ():
-        raise GradientError(f"the loss must be a scalar; it has shape {loss.shape}")
+        raise GradientError(f"the loss must be a scalar, got shape {loss.shape}")
     return level.gradients(loss.raw, level.inner.ones((), dtype=loss.raw.dtype))
+
+
+def tensors_on(level: Any, values: Sequence[Any]) -> list[Tensor]:
+    """Returns the tensors among values whose arrays a level tracks."""
+    return [
+        value
+        for value in values
+        if isinstance(value, Tensor) and isinstance(value.raw, TrackedArray)
+        if value.raw.level is level
+    ]
+
+
+def outermost_level(values: Sequence[Any]) -> Any:
+    """Returns the outermost level that tracks one of the values, or None."""
+    raws = [value.raw for value in values if isinstance(value, Tensor)]
+    levels = [raw.level for raw in raws if isinstance(raw, TrackedArray)]
+    return max(levels, key=depth, default=None)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seqloom.errors import ArgumentError
-from seqloom.tensor._namespace._creation import Creation
-from seqloom.tensor._namespace._elementwise import Elementwise
-from seqloom.tensor._namespace._places import Places
-from seqloom.tensor._namespace._reductions import Reductions
-from seqloom.tensor._namespace._shapes import Shapes
-from seqloom.tensor._namespace._types import Types
-
-if TYPE_CHECKING:
-    from seqloom.tensor._backend import Backend
+from seqloom.tensor._namespace._creation import NamespaceCreation
+from seqloom.tensor._namespace._functions import NamespaceFunctions
+from seqloom.tensor._namespace._types import NamespaceTypes
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
-class ArrayNamespace(Creation, Elementwise, Places, Reductions, Shapes, Types):
+class ArrayNamespace(NamespaceCreation, NamespaceFunctions, NamespaceTypes):
     """The functions, types and constants of the Array API standard, over tensors.
 
-    ``x.__array_namespace__()`` gives the one of x's backend. What takes tensors works on
-    those of any backend; what makes them makes them on this one. A float type that is not
-    named is the backend's `float_dtype`, and ``device`` may only be the backend's own.
+    ``x.__array_namespace__()`` returns the namespace of x's backend. Functions that take
+    tensors work on any backend; functions that make tensors make them on this one. The
+    default float type is the backend's `float_dtype`, and ``device`` may only be the
+    backend's own.
 
     Args:
-        backend: The backend that tensors are made on.
+        backend: The backend to make tensors on.
 
     Examples:
         >>> import seqloom as sl
@@ -38,7 +33,7 @@ class ArrayNamespace(Creation, Elementwise, Places, Reductions, Shapes, Types):
 
     __array_api_version__ = _VERSIONS[-1]
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Any) -> None:
         self._backend = backend
         self.__name__ = f"seqloom.tensor on {backend.name}"
 
@@ -52,19 +47,8 @@ class ArrayNamespace(Creation, Elementwise, Places, Reductions, Shapes, Types):
         return f"<array namespace: {self.__name__}>"
 
 
-def namespace_of(backend: Backend, api_version: Any) -> ArrayNamespace:
-    """The namespace of a backend.
-
-    Args:
-        backend: The backend.
-        api_version: Which version of the standard, or None for the newest.
-
-    Returns:
-        The namespace; each of these versions is part of the newest.
-
-    Raises:
-        ArgumentError: There is no such version here.
-    """
+def namespace_of(backend: Any, api_version: Any) -> ArrayNamespace:
+    """Returns the namespace of a backend: each version is part of the newest."""
     if api_version not in {None, *_VERSIONS}:
         raise ArgumentError(
             f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"

@@ -1,4 +1,4 @@
-"""Element types, constants, and what the standard lets a library say of itself."""
+"""Element types, constants, and the standard's inspection of a library."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._dispatch import apply
-from seqloom.tensor._namespace._reductions import whole_type
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from seqloom.tensor._backend import Backend
 
     DType = np.dtype[Any]
 
@@ -43,8 +40,8 @@ class FloatLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeLimits:
-    """The limits of a type of whole numbers."""
+class IntegerLimits:
+    """The limits of an integer type."""
 
     bits: int
     max: int
@@ -52,49 +49,45 @@ class WholeLimits:
     dtype: DType
 
 
-class Facts:
-    """What a backend has: types, devices, capabilities.
+class Inspection:
+    """The types, devices and capabilities of a backend."""
 
-    Args:
-        backend: The backend.
-    """
-
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Any) -> None:
         self._backend = backend
 
     def capabilities(self) -> dict[str, Any]:
-        """What is optional in the standard, and there."""
-        sizes = {"boolean indexing": True, "data-dependent shapes": True}
-        return {**sizes, "max dimensions": _MOST_AXES}
+        """Returns the optional parts of the standard, and whether the backend has them."""
+        options = {"boolean indexing": True, "data-dependent shapes": True}
+        return {**options, "max dimensions": _MOST_AXES}
 
     def default_device(self) -> str:
-        """The device of the backend."""
+        """Returns the device of the backend."""
         return self._backend.device
 
     def devices(self) -> list[str]:
-        """The device of the backend: another one has a backend of its own."""
+        """Returns the device of the backend: each device has its own backend."""
         return [self._backend.device]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """What Python's numbers become."""
+        """Returns the element types of Python's numbers."""
         del device
         usual = np.dtype(self._backend.float_dtype)
         wide = "complex64" if usual == np.float32 else "complex128"
-        whole = whole_type(self._backend)
+        integer = self._backend.dtype(self._backend.asarray(0))
         return {
             "real floating": usual,
             "complex floating": np.dtype(wide),
-            "integral": whole,
-            "indexing": whole,
+            "integral": integer,
+            "indexing": integer,
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The element types that the backend has, of a kind or several."""
+        """Returns the element types of the backend, of one kind or several."""
         del device
         types = {name: np.dtype(name) for name in NAMES if self._has(name)}
         if kind is None:
             return types
-        return {name: each for name, each in types.items() if np.isdtype(each, kind)}
+        return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
 
     def _has(self, name: str) -> bool:
         """Whether the backend has a type."""
@@ -105,10 +98,10 @@ class Facts:
         return True
 
 
-class Types:
-    """Types, constants, and questions about them."""
+class NamespaceTypes:
+    """Types, constants, and functions of types."""
 
-    _backend: Backend
+    _backend: Any
 
     e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
     int8, int16, int32, int64 = map(np.dtype, ("int8", "int16", "int32", "int64"))
@@ -116,54 +109,52 @@ class Types:
     float32, float64 = np.dtype("float32"), np.dtype("float64")
     complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
-    def __array_namespace_info__(self) -> Facts:
-        return Facts(self._backend)
+    def __array_namespace_info__(self) -> Inspection:
+        return Inspection(self._backend)
 
     @staticmethod
     def astype(
         x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None
     ) -> Tensor:
-        """The values in another type; `copy` decides nothing: tensors are values."""
+        """Converts to another element type; `copy` has no effect on tensors."""
         del copy
         found = x if x.dtype == dtype else apply("astype", x, dtype)
         return found if device is None else found.to_device(device)
 
     @staticmethod
     def can_cast(from_: Any, to: Any, /) -> Any:
-        """Whether the standard's promotion leads from one type to another."""
+        """Whether the standard promotes one type to another."""
         return np.can_cast(np.dtype(getattr(from_, "dtype", from_)), np.dtype(to))
 
     @staticmethod
     def finfo(type: Any, /) -> FloatLimits:  # noqa: A002  # the standard's name
-        """The limits of a float type; of a complex one, those of its parts."""
+        """Returns the limits of a float type; of a complex one, those of its parts."""
         dtype = np.dtype(getattr(type, "dtype", type))
         if dtype.kind == "c":
             dtype = np.dtype(f"float{dtype.itemsize * 4}")
         limits = cast("Callable[[Any], Any]", ml_dtypes.finfo)(dtype)
         names = ("eps", "max", "min", "smallest_normal")
-        found = {each: float(getattr(limits, each)) for each in names}
+        found = {name: float(getattr(limits, name)) for name in names}
         return FloatLimits(limits.bits, **found, dtype=dtype)
 
     @staticmethod
-    def iinfo(type: Any, /) -> WholeLimits:  # noqa: A002  # the standard's name
-        """The limits of a type of whole numbers."""
+    def iinfo(type: Any, /) -> IntegerLimits:  # noqa: A002  # the standard's name
+        """Returns the limits of an integer type."""
         dtype = np.dtype(getattr(type, "dtype", type))
         limits = np.iinfo(dtype)
-        return WholeLimits(limits.bits, int(limits.max), int(limits.min), dtype)
+        return IntegerLimits(limits.bits, int(limits.max), int(limits.min), dtype)
 
     def isdtype(self, dtype: Any, kind: Any) -> Any:
         """Whether a type is of a kind."""
         return self._backend.isdtype(np.dtype(dtype), kind)
 
     def result_type(self, *arrays_and_dtypes: Any) -> DType:
-        """The type of a result of these; Python's numbers are weak."""
+        """Returns the type of a result of these; Python's numbers take the others' type."""
         if not arrays_and_dtypes:
-            raise ArgumentError("result_type needs a tensor, a type or a number")
-        raws = [
-            each.raw if isinstance(each, Tensor) else each for each in arrays_and_dtypes
-        ]
+            raise ArgumentError("result_type needs at least one tensor, type or number")
+        raws = [arg.raw if isinstance(arg, Tensor) else arg for arg in arrays_and_dtypes]
         return np.dtype(self._backend.result_type(*raws))
 
 
 # Last, since it would hide Python's own inside the class.
-Types.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
+NamespaceTypes.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]

@@ -146,7 +146,7 @@ RULES: dict[str, Rule] = {
     "round": _FLAT,
     "trunc": _FLAT,
     # A step that nothing smooth leads to.
-    "nextafter": Rule(keep.nothing, _flat, followed=0),
+    "nextafter": Rule(keep.nothing, _flat, tracked=0),
     "erf": by_input(_erf),
     "erfc": by_input(lambda b, grad, x: b.negative(_erf(b, grad, x))),
     "sigmoid": by_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
@@ -158,5 +158,5 @@ RULES: dict[str, Rule] = {
     "softplus": by_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
     "astype": Rule(_keep_types, _astype),
     # Its result is followed by nobody.
-    "stop_gradient": Rule(keep.nothing, _flat, followed=0),
+    "stop_gradient": Rule(keep.nothing, _flat, tracked=0),
 }

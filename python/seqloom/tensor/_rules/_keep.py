@@ -1,6 +1,6 @@
 """What an operation keeps for its derivative: raw arrays, shapes and numbers, nothing else.
 
-Each function takes the inputs, the output, which inputs are followed and the options.
+Each function takes the inputs, the output, which inputs are tracked and the options.
 """
 
 from __future__ import annotations

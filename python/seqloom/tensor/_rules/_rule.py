@@ -2,7 +2,7 @@
 
 `save` declares what is kept of an operation (raw arrays, shapes, numbers), `pull` turns the
 gradient by its output into those by its inputs, written in the functions of the inner
-backend alone, so that it works on every backend and can itself be followed.
+backend alone, so that it works on every backend and can itself be tracked.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Rule:
     """The derivative of one operation.
 
     Attributes:
-        save: What is kept, from (inputs, output, which inputs are followed, options).
+        save: What is kept, from (inputs, output, which inputs are tracked, options).
         pull: The gradients by the inputs, from (backend, what was kept, gradient, needs);
             None, or nothing, where none flows.
         of_sequence: The first argument is a list of arrays.
-        followed: How many of several outputs are followed, `ALL` for each. With any other
+        tracked: How many of several outputs are tracked, `ALL` for each. With any other
             number than 1, ``pull`` gets a list of gradients, None where none arrived.
         name: The operation's, as errors call it.
     """
@@ -38,7 +38,7 @@ class Rule:
     save: Save
     pull: Pull
     of_sequence: bool = False
-    followed: int = 1
+    tracked: int = 1
     name: str = ""
 
 

@@ -148,7 +148,7 @@ RULES: dict[str, Rule] = {
     "broadcast_to": Rule(_keep_shape, _broadcast_to),
     "concat": Rule(_keep_shapes, _concat, of_sequence=True),
     "stack": Rule(_keep_shapes, _stack, of_sequence=True),
-    "unstack": Rule(_keep_pieces, _unstack, followed=ALL),
+    "unstack": Rule(_keep_pieces, _unstack, tracked=ALL),
     "flip": Rule(keep.further_and_options, _flip),
     "roll": Rule(keep.further_and_options, _roll),
     "repeat": Rule(keep.shape_and_options, _repeat),

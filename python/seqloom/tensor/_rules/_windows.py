@@ -77,7 +77,7 @@ def _weight_grad(name: str) -> Rule:
             by_slope = b.broadcast_to(wide, slope_shape)
         return by_x, by_slope
 
-    return Rule(_keep_factors, pull, followed=ALL)
+    return Rule(_keep_factors, pull, tracked=ALL)
 
 
 def _keep_places(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:

@@ -33,7 +33,7 @@ from seqloom.tensor._compile._numpy._layout import (
     lay_out,
     to_facts,
 )
-from seqloom.tensor._memory._origin import caller, users
+from seqloom.tensor._scope._origin import caller, user_frame
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -171,7 +171,7 @@ def _trim(folder: Path) -> None:
 
 def _warn(path: Path, error: Exception) -> None:
     """Warns about a damaged file, at the line of the user's code that compiles."""
-    frame = users(caller(1))
+    frame = user_frame(caller(1))
     warnings.warn_explicit(
         f"the layout of a compiled step in {path} is damaged ({error}); the file was "
         "replaced",

@@ -68,6 +68,6 @@ def _found(device: str) -> Any:
 
 def _again(name: str, threads: int) -> Backend:
     """The backend that a pickle meant."""
-    from seqloom.tensor._registry import backend
+    from seqloom.tensor._backend import backend
 
     return backend(name, num_threads=threads)

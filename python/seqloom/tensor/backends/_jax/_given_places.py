@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.tensor._backend import backend
 from seqloom.tensor._graph import Value, map_values, values_in
-from seqloom.tensor._registry import backend
 from seqloom.tensor.backends._jax._places import Places, places_in, require_bounds
 
 if TYPE_CHECKING:

@@ -109,6 +109,6 @@ for _kernels in NumPyBackend.__bases__:
 
 def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's
     """The backend that a pickle meant."""
-    from seqloom.tensor._registry import backend
+    from seqloom.tensor._backend import backend
 
     return backend("numpy", num_threads=threads, deterministic=deterministic)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._memory._reserve import reserves
+from seqloom.tensor._memory import reserves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

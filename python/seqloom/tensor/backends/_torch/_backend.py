@@ -91,6 +91,6 @@ def _checked(device: str) -> str:
 
 def _again(name: str, threads: int) -> Backend:
     """The backend that a pickle meant."""
-    from seqloom.tensor._registry import backend
+    from seqloom.tensor._backend import backend
 
     return backend(name, num_threads=threads)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor._registry import backend
+from seqloom.tensor._backend import backend
 from seqloom.tensor.backends._torch._dtype import to_numpy
 
 

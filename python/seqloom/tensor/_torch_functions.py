@@ -1,12 +1,14 @@
-"""Functions along an axis, by torch's names and arguments."""
+"""Functions along an axis, with torch's names and arguments."""
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.tensor._shaping import axis_of
-from seqloom.tensor._tensor import Tensor, apply
+from seqloom.tensor._dispatch import apply
+from seqloom.tensor._index import check_axis
+from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,13 +17,13 @@ if TYPE_CHECKING:
 def split(
     x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """Parts of a tensor along an axis, of one length or of given lengths.
+    """Splits a tensor along an axis into parts of one length, or of given lengths.
 
     Args:
         x: A tensor of one axis or more.
-        split_size_or_sections: The length of each part, the last one of what is left; or
-            the lengths of all parts.
-        dim: Which axis.
+        split_size_or_sections: The length of each part (the last one may be shorter), or
+            a list with the length of every part.
+        dim: The axis to split.
 
     Returns:
         The parts.
@@ -35,39 +37,43 @@ def split(
         >>> [part.tolist() for part in split(x, 2)]
         [[1.0, 2.0], [3.0]]
     """
-    axis = axis_of(dim, x.ndim, "split")
+    axis = check_axis(dim, x.ndim, "split")
     length = x.shape[axis]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 1:
-            raise ArgumentError(f"split: the length of a part must be at least 1: {size}")
+            raise ArgumentError(
+                f"split: split_size_or_sections must be at least 1, got {size}"
+            )
         rest = length % size
         sizes = [size] * (length // size) + ([rest] if rest or not length else [])
     else:
         sizes = list(split_size_or_sections)
     if sum(sizes) != length or min(sizes, default=0) < 0:
-        raise ArgumentError(f"split: lengths {sizes} do not add up to {length}")
-    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+        raise ArgumentError(
+            f"split: the lengths {sizes} must add up to the length of the axis, {length}"
+        )
+    starts = accumulate(sizes, initial=0)
     key = (slice(None),) * axis
     return tuple(
         x[(*key, slice(start, start + size))]
-        for start, size in zip(starts, sizes, strict=True)
+        for start, size in zip(starts, sizes, strict=False)
     )
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most so many parts of a tensor along an axis, equal but for the last.
+    """Splits a tensor along an axis into equal parts; the last one may be shorter.
 
     Args:
         x: A tensor of one axis or more.
-        chunks: How many parts at most.
-        dim: Which axis.
+        chunks: The largest number of parts; a short axis gives fewer.
+        dim: The axis to split.
 
     Returns:
         The parts.
 
     Raises:
-        ArgumentError: Fewer than one part is asked for.
+        ArgumentError: `chunks` is below 1.
 
     Examples:
         >>> import seqloom as sl
@@ -77,16 +83,16 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if chunks < 1:
         raise ArgumentError(f"chunk: chunks must be at least 1, got {chunks}")
-    length = x.shape[axis_of(dim, x.ndim, "chunk")]
+    length = x.shape[check_axis(dim, x.ndim, "chunk")]
     return split(x, -(-length // chunks), dim) if length else split(x, [0] * chunks, dim)
 
 
 def cumsum(x: Tensor, dim: int) -> Tensor:
-    """The sums up to each place of an axis.
+    """Computes the cumulative sum along an axis.
 
     Args:
         x: A tensor of one axis or more.
-        dim: Which axis.
+        dim: The axis.
 
     Returns:
         A tensor of that shape.
@@ -96,15 +102,15 @@ def cumsum(x: Tensor, dim: int) -> Tensor:
         >>> cumsum(sl.tensor.backend("numpy").tensor([1.0, 2.0, 3.0]), 0).tolist()
         [1.0, 3.0, 6.0]
     """
-    return apply("cumulative_sum", x, axis=axis_of(dim, x.ndim, "cumsum"))
+    return apply("cumulative_sum", x, axis=check_axis(dim, x.ndim, "cumsum"))
 
 
 def cumprod(x: Tensor, dim: int) -> Tensor:
-    """The products up to each place of an axis.
+    """Computes the cumulative product along an axis.
 
     Args:
         x: A tensor of one axis or more.
-        dim: Which axis.
+        dim: The axis.
 
     Returns:
         A tensor of that shape.
@@ -114,15 +120,15 @@ def cumprod(x: Tensor, dim: int) -> Tensor:
         >>> cumprod(sl.tensor.backend("numpy").tensor([1.0, 2.0, 3.0]), 0).tolist()
         [1.0, 2.0, 6.0]
     """
-    return apply("cumulative_prod", x, axis=axis_of(dim, x.ndim, "cumprod"))
+    return apply("cumulative_prod", x, axis=check_axis(dim, x.ndim, "cumprod"))
 
 
 def logcumsumexp(x: Tensor, dim: int) -> Tensor:
-    """The logarithms of the sums of exponentials up to each place of an axis.
+    """Computes the logarithm of the cumulative sum of exponentials along an axis.
 
     Args:
         x: A tensor of one axis or more.
-        dim: Which axis.
+        dim: The axis.
 
     Returns:
         A tensor of that shape.
@@ -132,23 +138,23 @@ def logcumsumexp(x: Tensor, dim: int) -> Tensor:
         >>> logcumsumexp(sl.tensor.backend("numpy").tensor([2.0, -200.0]), 0).tolist()
         [2.0, 2.0]
     """
-    return apply("logcumsumexp", x, axis=axis_of(dim, x.ndim, "logcumsumexp"))
+    return apply("logcumsumexp", x, axis=check_axis(dim, x.ndim, "logcumsumexp"))
 
 
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The values along an axis that stand at the given places, as torch's ``gather``.
+    """Takes the values at the given indices along an axis, as torch's ``gather``.
 
     Args:
         x: A tensor of one axis or more.
-        dim: Which axis.
-        index: Places, whole numbers from 0; on the other axes at most as long as `x`.
+        dim: The axis.
+        index: Integers from 0; on the other axes at most as long as `x`.
 
     Returns:
-        A tensor of the index's shape.
+        A tensor in the shape of `index`.
 
     Raises:
-        OutOfRangeError: A place is beyond the axis.
-        ShapeError: The index has other axes, or reaches beyond `x`.
+        OutOfRangeError: An index is beyond the axis.
+        ShapeError: `index` has another number of axes, or is longer than `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -157,26 +163,26 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
         >>> gather(x, 1, B.tensor([[1, 0, 1]])).tolist()
         [[2.0, 1.0, 2.0]]
     """
-    axis = axis_of(dim, x.ndim, "gather")
-    part = x[_reach(x, index, axis, "gather")]
+    axis = check_axis(dim, x.ndim, "gather")
+    part = x[_covered(x, index, axis, "gather")]
     return apply("take_along_axis", part, index, axis=axis)
 
 
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
-    """A tensor with values put at the given places of an axis, as torch's ``scatter``.
+    """Replaces values at the given indices along an axis, as torch's ``scatter``.
 
     Args:
-        x: A tensor of one axis or more; it stays as it is.
-        dim: Which axis.
-        index: Places, whole numbers from 0; on the other axes at most as long as `x`.
-        src: A number, or values at least as long as the index on every axis.
+        x: A tensor of one axis or more; it does not change.
+        dim: The axis.
+        index: Integers from 0; on the other axes at most as long as `x`.
+        src: A number, or a tensor at least as long as `index` on every axis.
 
     Returns:
-        A tensor of x's shape; where a place occurs twice, one of its values.
+        A tensor of x's shape; if an index occurs twice, one of its values.
 
     Raises:
-        OutOfRangeError: A place is beyond the axis.
-        ShapeError: The index has other axes, or reaches beyond `x` or `src`.
+        OutOfRangeError: An index is beyond the axis.
+        ShapeError: `index` has another number of axes, or is longer than `x` or `src`.
 
     Examples:
         >>> import seqloom as sl
@@ -184,28 +190,28 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
         >>> scatter(B.tensor([[1.0, 2.0, 3.0]]), 1, B.tensor([[2, 0]]), 9.0).tolist()
         [[9.0, 2.0, 9.0]]
     """
-    axis = axis_of(dim, x.ndim, "scatter")
-    key = _reach(x, index, axis, "scatter")
+    axis = check_axis(dim, x.ndim, "scatter")
+    key = _covered(x, index, axis, "scatter")
     values = _values(src, index, "scatter")
     put = apply("put_along_axis", x[key], index, values, axis=axis)
     return x.at[key].set(put)
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A tensor with values added at the given places of an axis, as torch's.
+    """Adds values at the given indices along an axis, as torch's ``scatter_add``.
 
     Args:
-        x: A tensor of one axis or more; it stays as it is.
-        dim: Which axis.
-        index: Places, whole numbers from 0; on the other axes at most as long as `x`.
-        src: Values at least as long as the index on every axis.
+        x: A tensor of one axis or more; it does not change.
+        dim: The axis.
+        index: Integers from 0; on the other axes at most as long as `x`.
+        src: A tensor at least as long as `index` on every axis.
 
     Returns:
-        A tensor of x's shape; where a place occurs twice, both are added.
+        A tensor of x's shape; if an index occurs twice, both values are added.
 
     Raises:
-        OutOfRangeError: A place is beyond the axis.
-        ShapeError: The index has other axes, or reaches beyond `x` or `src`.
+        OutOfRangeError: An index is beyond the axis.
+        ShapeError: `index` has another number of axes, or is longer than `x` or `src`.
 
     Examples:
         >>> import seqloom as sl
@@ -213,32 +219,32 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         >>> scatter_add(B.tensor([0.0]), 0, B.tensor([0, 0]), B.tensor([1.0, 2.0])).tolist()
         [3.0]
     """
-    axis = axis_of(dim, x.ndim, "scatter_add")
-    _reach(x, index, axis, "scatter_add")
+    axis = check_axis(dim, x.ndim, "scatter_add")
+    _covered(x, index, axis, "scatter_add")
     values = _values(src, index, "scatter_add")
     return apply("scatter_add", x, index, values, axis=axis)
 
 
-def _reach(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
-    """The part of a tensor that an index reaches on the other axes."""
+def _covered(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
+    """Returns the key of the part of a tensor that an index covers on the other axes."""
     sizes = [*enumerate(zip(index.shape, x.shape, strict=False))]
-    if index.ndim != x.ndim or any(i > n for at, (i, n) in sizes if at != axis):
+    if index.ndim != x.ndim or any(i > n for other, (i, n) in sizes if other != axis):
         raise ShapeError(
-            f"{name}: an index of shape {index.shape} does not fit a tensor of shape "
-            f"{x.shape}: as many axes, none longer but axis {axis}"
+            f"{name}: index must have as many axes as the tensor and, except on axis "
+            f"{axis}, be no longer; index has shape {index.shape}, the tensor {x.shape}"
         )
-    return tuple(slice(None) if at == axis else slice(0, i) for at, (i, _) in sizes)
+    return tuple(slice(None) if other == axis else slice(0, i) for other, (i, _) in sizes)
 
 
 def _values(src: Any, index: Tensor, name: str) -> Any:
-    """As many values as the index has places."""
+    """Returns as many values of `src` as the index has elements."""
     if not isinstance(src, Tensor) or src.shape == index.shape:
         return src
     if src.ndim != index.ndim or any(
         s < i for s, i in zip(src.shape, index.shape, strict=True)
     ):
         raise ShapeError(
-            f"{name}: src of shape {src.shape} has fewer values than the index of shape "
-            f"{index.shape}"
+            f"{name}: src must be at least as long as index on every axis; src has shape "
+            f"{src.shape}, index {index.shape}"
         )
     return src[tuple(slice(0, size) for size in index.shape)]

@@ -1,0 +1,71 @@
+"""Where a tensor was made: the line of the user's code, kept cheaply and read late.
+
+A tensor keeps a code object and an offset of an instruction in it; the line is looked up
+when somebody needs it. Frames of this package's tensors, layers and optimisers are skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+# The frame so many calls up; the only way to a line without raising an exception.
+caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+_PACKAGE = Path(__file__).parents[2]
+_INTERNAL = (
+    *(f"{_PACKAGE / folder}/" for folder in ("tensor", "nn", "optim")),
+    contextlib.__file__,
+)
+
+# The files of the user's frames and of internal ones; each is classified once.
+user_files: set[str] = set()
+_internal_files: set[str] = set()
+
+
+def user_frame(frame: FrameType) -> FrameType:
+    """Returns the first frame of the user's code, from one on outwards."""
+    while (filename := frame.f_code.co_filename) not in user_files:
+        if filename not in _internal_files and not is_internal(filename):
+            return frame
+        if (outer := frame.f_back) is None:
+            return frame
+        frame = outer
+    return frame
+
+
+def is_internal(filename: str) -> bool:
+    """Whether a file is part of this package's tensors, layers or optimisers."""
+    verdict = filename.startswith(_INTERNAL)
+    (_internal_files if verdict else user_files).add(filename)
+    return verdict
+
+
+def origin_of(tensor: Any) -> tuple[CodeType, int]:
+    """Returns the code that made a tensor, and the offset of the instruction in it."""
+    return tensor._code, tensor._offset  # noqa: SLF001
+
+
+def line_of(tensor: Any) -> str:
+    """Returns the line that made a tensor, as ``file:line``."""
+    code, offset = origin_of(tensor)
+    return f"{code.co_filename}:{_line(code, offset)}"
+
+
+def current_line() -> str:
+    """Returns the line of the user's code that is running now, as ``file:line``."""
+    frame = user_frame(caller(1))
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _line(code: CodeType, offset: int) -> int:
+    """Returns the line of an instruction in a code object."""
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return line
+    return code.co_firstlineno

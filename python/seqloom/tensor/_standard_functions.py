@@ -1,0 +1,351 @@
+"""Functions of tensors by the Array API standard's names; `Tensor` has the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.tensor._dispatch import apply
+from seqloom.tensor._native_error import translate
+from seqloom.tensor._registry import find_backend
+from seqloom.tensor._tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor._defaults import ArrayFunctions
+
+
+def exp(x: Tensor) -> Tensor:
+    """Computes ``e**x``.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> exp(sl.tensor.backend("numpy").tensor([0.0])).tolist()
+        [1.0]
+    """
+    return apply("exp", x)
+
+
+def log(x: Tensor) -> Tensor:
+    """Computes the natural logarithm.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> log(sl.tensor.backend("numpy").tensor([1.0])).tolist()
+        [0.0]
+    """
+    return apply("log", x)
+
+
+def log1p(x: Tensor) -> Tensor:
+    """Computes ``log(1 + x)``, exact for small x.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> log1p(sl.tensor.backend("numpy").tensor([0.0])).tolist()
+        [0.0]
+    """
+    return apply("log1p", x)
+
+
+def sqrt(x: Tensor) -> Tensor:
+    """Computes the square root.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sqrt(sl.tensor.backend("numpy").tensor([9.0])).tolist()
+        [3.0]
+    """
+    return apply("sqrt", x)
+
+
+def sin(x: Tensor) -> Tensor:
+    """Computes the sine of an angle in radians.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sin(sl.tensor.backend("numpy").tensor([0.0])).tolist()
+        [0.0]
+    """
+    return apply("sin", x)
+
+
+def cos(x: Tensor) -> Tensor:
+    """Computes the cosine of an angle in radians.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> cos(sl.tensor.backend("numpy").tensor([0.0])).tolist()
+        [1.0]
+    """
+    return apply("cos", x)
+
+
+def maximum(x: Tensor, other: Tensor | float) -> Tensor:
+    """Selects the larger of two values, element by element; NaN if one of them is NaN.
+
+    Args:
+        x: A tensor of any shape.
+        other: A tensor that broadcasts with it, or a number.
+
+    Returns:
+        A tensor of the broadcast shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> maximum(sl.tensor.backend("numpy").tensor([1.0, 3.0]), 2.0).tolist()
+        [2.0, 3.0]
+    """
+    return apply("maximum", x, other)
+
+
+def minimum(x: Tensor, other: Tensor | float) -> Tensor:
+    """Selects the smaller of two values, element by element; NaN if one of them is NaN.
+
+    Args:
+        x: A tensor of any shape.
+        other: A tensor that broadcasts with it, or a number.
+
+    Returns:
+        A tensor of the broadcast shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> minimum(sl.tensor.backend("numpy").tensor([1.0, 3.0]), 2.0).tolist()
+        [1.0, 2.0]
+    """
+    return apply("minimum", x, other)
+
+
+def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    """Limits the values to a range: those outside become the nearer bound.
+
+    Args:
+        x: A tensor of any shape.
+        low: The smallest value; None for no bound.
+        high: The largest value; None for no bound.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> clip(sl.tensor.backend("numpy").tensor([-1.0, 0.5, 2.0]), 0.0, 1.0).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    return apply("clip", x, low, high)
+
+
+def where(condition: Tensor, x: Tensor | float, y: Tensor | float) -> Tensor:
+    """Selects `x` where the condition is true, and `y` elsewhere.
+
+    Args:
+        condition: A tensor of booleans.
+        x: A tensor that broadcasts with the condition, or a number.
+        y: A tensor that broadcasts with the condition, or a number.
+
+    Returns:
+        A tensor of the broadcast shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([-1.0, 2.0])
+        >>> where(x > 0, x, 0.0).tolist()
+        [0.0, 2.0]
+    """
+    return apply("where", condition, x, y)
+
+
+def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
+    """Joins tensors along an existing axis.
+
+    Args:
+        tensors: At least one tensor; their shapes are equal on all other axes.
+        axis: The axis to join along; None flattens all tensors first.
+
+    Returns:
+        A tensor whose length on that axis is the sum of theirs.
+
+    Raises:
+        ShapeError: Their other axes differ.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[1.0, 2.0]])
+        >>> concat([x, x], axis=1).tolist()
+        [[1.0, 2.0, 1.0, 2.0]]
+    """
+    return apply("concat", list(tensors), axis=axis)
+
+
+def stack(tensors: Sequence[Tensor], *, axis: int = 0) -> Tensor:
+    """Joins tensors of the same shape along a new axis.
+
+    Args:
+        tensors: At least one tensor.
+        axis: The position of the new axis in the result.
+
+    Returns:
+        A tensor with one axis more.
+
+    Raises:
+        ShapeError: Their shapes differ.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
+        >>> stack([x, x]).shape
+        (2, 2)
+    """
+    return apply("stack", list(tensors), axis=axis)
+
+
+def einsum(equation: str, *tensors: Tensor) -> Tensor:
+    """Computes sums of products by Einstein's summation convention.
+
+    Args:
+        equation: One letter for each axis, such as ``"bij,bjk->bik"``; axes whose letters
+            are missing on the right are summed over.
+        *tensors: One tensor for each group of letters on the left.
+
+    Returns:
+        A tensor with the axes on the right.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> einsum("ij->j", x).tolist()
+        [4.0, 6.0]
+    """
+    return apply("einsum", equation, *tensors)
+
+
+def sort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
+    """Sorts the values along an axis; equal values keep their order.
+
+    Args:
+        x: A tensor of one axis or more.
+        axis: The axis to sort along.
+        descending: Whether the largest value comes first.
+
+    Returns:
+        A tensor of that shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sort(sl.tensor.backend("numpy").tensor([3.0, 1.0, 2.0])).tolist()
+        [1.0, 2.0, 3.0]
+    """
+    return apply("sort", x, axis=axis, descending=descending)
+
+
+def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
+    """Finds the largest values along an axis, and their indices.
+
+    Args:
+        x: A tensor of one axis or more.
+        k: The number of values; at most the length of the axis.
+        axis: The axis to search.
+
+    Returns:
+        The values, largest first, and their indices along the axis.
+
+    Raises:
+        ArgumentError: The axis is shorter than `k`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> values, indices = topk(sl.tensor.backend("numpy").tensor([3.0, 1.0, 2.0]), 2)
+        >>> values.tolist(), indices.tolist()
+        ([3.0, 2.0], [0, 2])
+    """
+    return apply("topk", x, k, axis=axis)
+
+
+def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
+    """Takes the values at the given indices along an axis.
+
+    Args:
+        x: A tensor of one axis or more.
+        indices: Integers, in x's shape on all other axes.
+        axis: The axis to index.
+
+    Returns:
+        A tensor in the shape of `indices`.
+
+    Raises:
+        OutOfRangeError: An index is beyond the axis.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x = B.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> take_along_axis(x, B.tensor([[1], [0]])).tolist()
+        [[2.0], [3.0]]
+    """
+    return apply("take_along_axis", x, indices, axis=axis)
+
+
+def from_dlpack(x: Any, *, backend: str | ArrayFunctions = "numpy") -> Tensor:
+    """Makes a tensor of another library's array, in the same memory.
+
+    Args:
+        x: An array with ``__dlpack__`` (PyTorch, JAX, CuPy, NumPy ...).
+        backend: The backend of the tensor, or its name.
+
+    Returns:
+        A tensor that shares the memory if both are on one device.
+
+    Raises:
+        SeqloomError: It is no such array, or on a device or of a type that the backend
+            cannot read.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> sl.tensor.from_dlpack(np.ones(2)).tolist()
+        [1.0, 1.0]
+    """
+    found = find_backend(backend)
+    try:
+        return Tensor(found.from_dlpack(x), found)
+    except Exception as error:
+        if (ours := translate(error, "from_dlpack", (x,), found)) is error:
+            raise
+        raise ours from error
