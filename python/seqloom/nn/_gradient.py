@@ -150,7 +150,8 @@ class Followed:
             if param.version != version:
                 raise GradientError(
                     f"{param.path} was changed inside the function whose gradients are "
-                    f"taken at {current_line()}; step the optimiser after value_and_grad returned"
+                    f"taken at {current_line()}; step the optimiser after value_and_grad "
+                    "returned"
                 )
 
     def lend_to(self, results: list[Any]) -> None:

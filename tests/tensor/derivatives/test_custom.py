@@ -98,7 +98,7 @@ def by_rule(rule):
     ],
 )
 def test_a_gradient_that_is_not_like_its_argument_is_an_error(part, found):
-    expected = rf"argument 0 .* is {found}; expected is float32 of shape \(3,\)"
+    expected = rf"argument 0 .* is {found}; expected float32 of shape \(3,\)"
     with pytest.raises(sl.errors.GradientError, match=expected):
         by_rule(lambda _args, _out, _grad: (part,))
 
@@ -106,13 +106,13 @@ def test_a_gradient_that_is_not_like_its_argument_is_an_error(part, found):
 def test_a_gradient_of_another_library_is_an_error():
     pytest.importorskip("torch")
     part = sl.tensor.backend("torch").tensor([1.0, 2.0, 3.0])
-    with pytest.raises(sl.errors.GradientError, match="a tensor of torch"):
+    with pytest.raises(sl.errors.GradientError, match="is on torch"):
         by_rule(lambda _args, _out, _grad: (part,))
 
 
 @pytest.mark.parametrize("parts", [None, 1.0, "grad"])
 def test_a_rule_that_gives_no_tuple_is_an_error(parts):
-    with pytest.raises(sl.errors.GradientError, match=r"give a tuple .* \(grad,\)"):
+    with pytest.raises(sl.errors.GradientError, match=r"must return a tuple .* \(grad,\)"):
         by_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
 
 
@@ -124,7 +124,9 @@ def test_a_constant_of_the_level_may_be_in_a_rule():
 @pytest.mark.parametrize("out", [None, 1.0, [1.0]])
 def test_a_function_that_returns_no_tensor_is_an_error(out):
     function = sl.tensor.custom_gradient(lambda _x: out, lambda _args, _out, grad: (grad,))
-    with pytest.raises(sl.errors.GradientError, match=f"returned {type(out).__name__}"):
+    with pytest.raises(
+        sl.errors.GradientError, match=f"must return a tensor .* got {type(out).__name__}"
+    ):
         function(A.tensor([1.0], requires_grad=True))
 
 
@@ -134,5 +136,5 @@ def test_what_is_followed_comes_in_as_an_argument():
     function = sl.tensor.custom_gradient(
         lambda _x: hidden, lambda _args, _out, grad: (grad,)
     )
-    with pytest.raises(sl.errors.GradientError, match="as arguments"):
+    with pytest.raises(sl.errors.GradientError, match="as an argument"):
         function(x)
