@@ -13,8 +13,8 @@ from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.tensor import Tensor, backend as find_backend
 from seqloom.tensor._compile._substitute import check_declared
 from seqloom.tensor._derivatives import is_recomputing
+from seqloom.tensor._element_types import misfit
 from seqloom.tensor._leaves import Leaf
-from seqloom.tensor._native import misfit
 
 if TYPE_CHECKING:
     from seqloom._key import Key

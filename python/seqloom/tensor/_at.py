@@ -5,25 +5,15 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from seqloom.tensor._dispatch import apply
+from seqloom.tensor._element_types import require_in_range
 from seqloom.tensor._index import normalize_key
-from seqloom.tensor._integer_range import require_in_range
 from seqloom.tensor._state import TensorState
 
 _T = TypeVar("_T", bound=TensorState)
 
 
 class At(Generic[_T]):
-    """Waits for the key: ``x.at[key]``.
-
-    Args:
-        tensor: The tensor to index.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> x = sl.tensor.backend("numpy").tensor([1.0, 2.0, 3.0])
-        >>> x.at[0].set(9.0).tolist(), x.at[1:].add(x[:2]).tolist()
-        ([9.0, 2.0, 3.0], [1.0, 3.0, 5.0])
-    """
+    """A tensor that waits for the key: ``x.at[key]``."""
 
     __slots__ = ("_tensor",)
 
@@ -36,7 +26,7 @@ class At(Generic[_T]):
 
 
 class IndexedElements(Generic[_T]):
-    """Some elements of a tensor."""
+    """Some elements of a tensor; values broadcast to them."""
 
     __slots__ = ("_key", "_tensor")
 
@@ -45,35 +35,11 @@ class IndexedElements(Generic[_T]):
         self._key = key
 
     def set(self, values: Any) -> _T:
-        """Returns the tensor with these elements replaced.
-
-        Args:
-            values: A number, an array or a tensor that broadcasts to the elements.
-
-        Returns:
-            A new tensor of the same element type.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([1.0, 2.0]).at[0].set(5.0).tolist()
-            [5.0, 2.0]
-        """
+        """Returns a new tensor with these elements replaced."""
         return apply("slice_update", self._tensor, self._key, self._convert(values))
 
     def add(self, values: Any) -> _T:
-        """Returns the tensor with values added; several times if the key repeats an index.
-
-        Args:
-            values: A number, an array or a tensor that broadcasts to the elements.
-
-        Returns:
-            A new tensor of the same element type.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([1.0, 2.0]).at[0].add(5.0).tolist()
-            [6.0, 2.0]
-        """
+        """Returns a new tensor with values added to these elements."""
         return apply("slice_add", self._tensor, self._key, self._convert(values))
 
     def _convert(self, values: Any) -> Any:

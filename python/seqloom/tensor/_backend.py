@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, ArrayFunctions
-from seqloom.tensor._integer_range import require_in_range
+from seqloom.tensor._element_types import require_in_range
 from seqloom.tensor._native_error import translate_data_error
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._tensor import Tensor
@@ -155,9 +155,9 @@ class Backend(ArrayFunctions, ABC):
             >>> B.program(Graph([x], outputs=[x]))([B.zeros((1,))])[0].tolist()
             [0.0]
         """
-        from seqloom.tensor._lower import lowered
+        from seqloom.tensor._lower import lower_graph
 
-        function = lowered(graph, self)
+        function = lower_graph(graph, self)
         return lambda arrays: function(*arrays)
 
     def tensor(
@@ -238,9 +238,11 @@ class Backend(ArrayFunctions, ABC):
             ArgumentError: The version is not supported.
 
         Examples:
-            >>> from seqloom.tensor import backend
-            >>> backend("numpy").array_namespace().ones((2,)).tolist()
-            [1.0, 1.0]
+            >>> import seqloom as sl
+            >>> x = sl.tensor.backend("numpy").tensor([1.0, 8.0])
+            >>> xp = x.backend.array_namespace()  # or x.__array_namespace__()
+            >>> xp.log2(x).tolist(), xp.zeros_like(x).tolist()
+            ([0.0, 3.0], [0.0, 0.0])
         """
         from seqloom.tensor._namespace import namespace_of
 

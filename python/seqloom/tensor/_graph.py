@@ -15,24 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """One array that a graph takes or makes.
+    """One array that a graph takes or makes."""
 
-    Attributes:
-        number: Its name within the graph.
-        shape: The lengths of its axes.
-        dtype: Its element type.
-        weak: A Python number that each call gives: it takes the type of what it meets.
-            Inputs only.
-    """
-
-    number: int
+    number: int  # its name within the graph
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    # An input that is a Python number, which takes the type of the other operand.
     weak: bool = False
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it holds."""
+        """The size of the array in bytes."""
         total = self.dtype.itemsize
         for size in self.shape:
             total *= size
@@ -41,69 +34,57 @@ class Value:
     def __repr__(self) -> str:
         return f"%{self.number}"
 
-    def declared(self) -> str:
-        """Its name with its type and shape."""
+    def declare(self) -> str:
+        """Returns the name with type and shape, for the text of a graph."""
         kind = "number" if self.weak else f"{self.dtype}{list(self.shape)}"
         return f"%{self.number}: {kind}"
 
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """One call of a backend's function.
+    """One call of a backend's function."""
 
-    Attributes:
-        name: The function.
-        args: Its positional arguments: values, plain constants, and lists or tuples of
-            both (the arrays of ``concat``, the key of ``index``).
-        options: Its keyword arguments, all plain; the body of a ``scan`` is a `Graph`.
-        outputs: What it makes; more than one where the function gives a tuple.
-        where: The line of the user's code that called it, as ``file:line``.
+    # A ``scan`` has the arguments ``init``, ``xs`` and ``around`` (lists of values). Its
+    # body, the `Graph` in the options, takes the carried values, one slice of each of
+    # ``xs``, and the values around it; it returns the carried values and one slice of each
+    # result.
 
-    A ``scan`` has the arguments ``init``, ``xs`` and ``around`` (lists of values); its body
-    takes the carried values, one slice of each of ``xs``, and those around it, and gives
-    the carried values and one slice of each result.
-    """
-
-    name: str
+    name: str  # of the function
+    # Values, plain constants, and lists or tuples of both: the arrays of ``concat``, say.
     args: tuple[Any, ...]
-    options: dict[str, Any]
-    outputs: tuple[Value, ...]
-    where: str = ""
+    options: dict[str, Any]  # keyword arguments, all plain
+    outputs: tuple[Value, ...]  # more than one if the function returns a tuple
+    where: str = ""  # the line of the user's code that called it, as ``file:line``
 
     def inputs(self) -> list[Value]:
-        """The values among its arguments, as often as they stand there."""
+        """Returns the values among the arguments, each as often as it occurs."""
         return values_in(self.args)
 
     def __str__(self) -> str:
-        made = ", ".join(value.declared() for value in self.outputs)
-        options = [f"{name}={_shown(value)}" for name, value in self.options.items()]
-        given = ", ".join([*map(_shown, self.args), *options])
-        return f"{made} = {self.name}({given})" + (
+        made = ", ".join(value.declare() for value in self.outputs)
+        options = [f"{name}={_format(value)}" for name, value in self.options.items()]
+        arguments = ", ".join([*map(_format, self.args), *options])
+        return f"{made} = {self.name}({arguments})" + (
             f"  # {self.where}" if self.where else ""
         )
 
 
 @dataclass(slots=True, eq=False)
 class Graph:
-    """A step as one program: inputs, operations in order, outputs.
-
-    Attributes:
-        inputs: The values that a call gives, in order.
-        constants: The arrays that are the same at every call, by the value's number.
-        operations: What is computed, each after what it needs.
-        outputs: The values that a call returns, in order; one may be an input.
-        donated: Inputs whose memory the output of the given position may take, because
-            the caller does not use them any more: input position to output position.
-    """
+    """A step as one program: inputs, operations in order, outputs."""
 
     inputs: list[Value] = field(default_factory=list["Value"])
+    # The arrays that are the same at every call, by the value's number.
     constants: dict[int, Array] = field(default_factory=dict[int, "Array"])
+    # In order of computation: each after the operations that it depends on.
     operations: list[Operation] = field(default_factory=list["Operation"])
-    outputs: list[Value] = field(default_factory=list["Value"])
+    outputs: list[Value] = field(default_factory=list["Value"])  # one may be an input
+    # By input position, the position of the output that may reuse the input's memory,
+    # because the caller does not use the input any more.
     donated: dict[int, int] = field(default_factory=dict[int, int])
 
     def uses(self) -> dict[int, int]:
-        """How often each value is read, by number; an output counts as one reading."""
+        """Counts how often each value is read, by number; an output is read once."""
         found: dict[int, int] = {}
         for operation in self.operations:
             for value in operation.inputs():
@@ -113,7 +94,7 @@ class Graph:
         return found
 
     def __str__(self) -> str:
-        taken = ", ".join(value.declared() for value in self.inputs)
+        taken = ", ".join(value.declare() for value in self.inputs)
         lines = [f"graph({taken})"]
         lines += [
             f"  %{number} = constant {_kind(c)}" for number, c in self.constants.items()
@@ -127,16 +108,16 @@ class Graph:
 
 
 def values_in(tree: Any) -> list[Value]:
-    """The values within nested lists and tuples."""
+    """Returns the values within nested lists and tuples."""
     if isinstance(tree, Value):
         return [tree]
     found: list[Value] = []
     if isinstance(tree, (list, tuple)):
-        for each in cast("list[Any]", tree):
-            if isinstance(each, Value):
-                found.append(each)
-            elif isinstance(each, (list, tuple)):
-                found += values_in(each)
+        for part in cast("list[Any]", tree):
+            if isinstance(part, Value):
+                found.append(part)
+            elif isinstance(part, (list, tuple)):
+                found += values_in(part)
     return found
 
 
@@ -149,16 +130,16 @@ def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
     return tree
 
 
-def _shown(arg: Any) -> str:
-    """An argument as the text of a graph names it."""
+def _format(arg: Any) -> str:
+    """Formats an argument for the text of a graph."""
     if isinstance(arg, Graph):
         return "{" + "; ".join(str(arg).split("\n")) + "}"
     if isinstance(arg, (list, tuple)):
-        inside = ", ".join(_shown(each) for each in cast("list[Any]", arg))
+        inside = ", ".join(_format(part) for part in cast("list[Any]", arg))
         return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
     return repr(arg)
 
 
 def _kind(constant: Array) -> str:
-    """The type and shape of a constant."""
+    """Formats the type and shape of a constant."""
     return f"{constant.dtype}{list(constant.shape)}"

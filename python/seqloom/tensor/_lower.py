@@ -13,20 +13,10 @@ if TYPE_CHECKING:
     from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
-def lowered(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Array, ...]]:
-    """The function of the graph: it takes the inputs by position, and gives the outputs.
-
-    It calls the backend's functions on plain arrays and nothing else, so that
-    ``torch.compile`` and ``jax.jit`` can follow it. Each array is dropped after its last
-    use.
-
-    Args:
-        graph: What to compute.
-        backend: Whose functions.
-
-    Returns:
-        A function of as many arguments as the graph has inputs.
-    """
+def lower_graph(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Array, ...]]:
+    """Makes the function of a graph, from its inputs by position to a tuple of outputs."""
+    # It calls only the backend's functions, on plain arrays, so that ``torch.compile`` and
+    # ``jax.jit`` can trace it. Each array is deleted after its last use.
     writer = _Writer(backend)
     writer.constants(graph)
     lines = writer.function("step", graph)
@@ -36,47 +26,47 @@ def lowered(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Array,
 
 
 def flat(made: Any) -> list[Array]:
-    """A result's arrays, one after the other."""
+    """Returns the arrays of a result, also of nested lists and tuples, as one list."""
     if isinstance(made, (list, tuple)):
         return [array for part in cast("list[Any]", made) for array in flat(part)]
     return [made]
 
 
 class _Writer:
-    """Writes lines of source, and keeps the objects that they name."""
+    """Writes lines of source, and stores the objects that they name."""
 
     def __init__(self, backend: ArrayFunctions) -> None:
         self._backend = backend
         self.scope: dict[str, Any] = {"flat": flat}
 
     def constants(self, graph: Graph) -> None:
-        """Names the constants."""
+        """Gives the constants names."""
         for number, array in graph.constants.items():
             self.scope[f"v{number}"] = array
 
     def function(self, name: str, graph: Graph) -> list[str]:
-        """The lines of one function."""
-        taken = ", ".join(_name(value) for value in graph.inputs)
+        """Writes the lines of one function."""
+        taken = ", ".join(_variable(value) for value in graph.inputs)
         lines = [f"def {name}({taken}):"]
         dead = _dead_after(graph)
-        for place, operation in enumerate(graph.operations):
+        for position, operation in enumerate(graph.operations):
             lines += self._operation(operation)
-            lines += [f"    del {', '.join(dead[place])}"] if place in dead else []
-        returned = "".join(f"{_name(value)}, " for value in graph.outputs)
+            lines += [f"    del {', '.join(dead[position])}"] if position in dead else []
+        returned = "".join(f"{_variable(value)}, " for value in graph.outputs)
         return [*lines, f"    return ({returned})"]
 
     def _operation(self, operation: Operation) -> list[str]:
-        """The lines of one operation."""
+        """Writes the lines of one operation."""
         if operation.name == "scan":
             return self._scan(operation)
-        function = self._named(getattr(self._backend, operation.name), operation.name)
-        given = [self._argument(each) for each in operation.args]
-        given += [f"{k}={self._argument(v)}" for k, v in operation.options.items()]
-        call = f"{function}({', '.join(given)})"
-        return [f"    {_assigned(operation, call)}"]
+        function = self._name(getattr(self._backend, operation.name), operation.name)
+        arguments = [self._argument(arg) for arg in operation.args]
+        arguments += [f"{k}={self._argument(v)}" for k, v in operation.options.items()]
+        call = f"{function}({', '.join(arguments)})"
+        return [f"    {_assign(operation, call)}"]
 
     def _scan(self, operation: Operation) -> list[str]:
-        """A loop: its body becomes a function of its own, within this one."""
+        """Writes a loop: its body becomes a function inside this one."""
         init, xs, around = operation.args
         body: Graph = operation.options["body"]
         name = f"body{operation.outputs[0].number}"
@@ -88,67 +78,68 @@ class _Writer:
             f"        made = {name}(*carry, *row)",
             f"        return list(made[:{carried}]), list(made[{carried}:])",
         ]
-        del around  # the body's function finds them in the one around it
+        del around  # the inner function finds them in the enclosing one
         options = {k: v for k, v in operation.options.items() if k != "body"}
-        given = [f"{name}_", self._argument(init), self._argument(xs)]
-        given += [f"{k}={v!r}" for k, v in options.items()]
-        function = self._named(self._backend.scan, "scan")
-        call = f"{function}({', '.join(given)})"
-        return [*lines, f"    {_assigned(operation, call)}"]
+        arguments = [f"{name}_", self._argument(init), self._argument(xs)]
+        arguments += [f"{k}={v!r}" for k, v in options.items()]
+        function = self._name(self._backend.scan, "scan")
+        call = f"{function}({', '.join(arguments)})"
+        return [*lines, f"    {_assign(operation, call)}"]
 
     def _argument(self, arg: Any) -> str:
-        """An argument as source: values by name, plain constants as they are written."""
+        """Writes an argument: values by name, plain constants as literals."""
         if isinstance(arg, Value):
-            return _name(arg)
+            return _variable(arg)
         if type(arg) in (list, tuple):
-            inside = "".join(f"{self._argument(each)}, " for each in cast("list[Any]", arg))
+            parts = cast("list[Any]", arg)
+            inside = "".join(f"{self._argument(part)}, " for part in parts)
             return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
         if arg is None or type(arg) in (int, bool, str):
             return repr(arg)
-        if isinstance(arg, Key):  # as a constant array: compilers know no keys
+        if isinstance(arg, Key):  # as a constant array: compilers do not know keys
             arg = self._backend.key_words(arg)
-        return self._named(arg, "plain")
+        return self._name(arg, "plain")
 
-    def _named(self, thing: Any, kind: str) -> str:
-        """A name under which the source finds an object."""
+    def _name(self, value: Any, kind: str) -> str:
+        """Stores an object for the source, and returns its name there."""
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
-        self.scope[name] = thing
+        self.scope[name] = value
         return name
 
 
-def _name(value: Value) -> str:
-    """The name of a value in the source."""
+def _variable(value: Value) -> str:
+    """Returns the variable of a value in the source."""
     return f"v{value.number}"
 
 
-def _assigned(operation: Operation, call: str) -> str:
-    """A call whose results get their names; what it nests is laid out flat."""
-    names = [_name(value) for value in operation.outputs]
+def _assign(operation: Operation, call: str) -> str:
+    """Writes a call and the variables of its results; nested results are flattened."""
+    names = [_variable(value) for value in operation.outputs]
     if operation.name in _NESTED:
         return f"{''.join(f'{name}, ' for name in names)} = flat({call})"
     several = len(names) > 1 or operation.name in _TUPLES
     return f"{', '.join(names)}{',' if several and len(names) == 1 else ''} = {call}"
 
 
-# Functions that give lists of arrays, and functions that give a tuple even of one.
+# Functions that return lists of arrays, and functions that return a tuple even of one.
 _NESTED = frozenset({"adamw", "sgd", "clip_by_global_norm", "scan"})
 _TUPLES = frozenset({"unstack"})
 
 
 def _dead_after(graph: Graph) -> dict[int, list[str]]:
-    """The names to drop after each operation; never those of constants."""
+    """Returns the variables to delete after each operation; never those of constants."""
     kept = {value.number for value in graph.outputs} | set(graph.constants)
     last: dict[int, int] = {}
     loops = {
         v.number for op in graph.operations if op.name == "scan" for v in values_in(op.args)
     }
-    for place, operation in enumerate(graph.operations):
+    for position, operation in enumerate(graph.operations):
         for value in (*operation.outputs, *operation.inputs()):
-            last[value.number] = place
+            last[value.number] = position
     mine = {value.number for value in graph.inputs}
     mine |= {value.number for op in graph.operations for value in op.outputs}
     found: dict[int, list[str]] = {}
-    for number, place in last.items():
+    for number, position in last.items():
         if number in mine - kept - loops:  # a loop's body closes over its values
-            found.setdefault(place, []).append(f"v{number}")
+            found.setdefault(position, []).append(f"v{number}")
     return found

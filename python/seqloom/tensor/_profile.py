@@ -35,26 +35,12 @@ class _Call(NamedTuple):
 
 @dataclass(frozen=True)
 class OperationProfile:
-    """The measurements of one operation over all its calls.
+    """The measurements of one operation over all its calls."""
 
-    Attributes:
-        name: The name of the function.
-        calls: The number of calls.
-        seconds: The time of all calls.
-        bytes: The size of all results.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> P = sl.tensor.Profile(sl.tensor.backend("numpy"))
-        >>> _ = P.tensor([1.0, 2.0]) + 1
-        >>> [(one.name, one.calls, one.bytes) for one in P.operations if one.bytes]
-        [('asarray', 1, 8), ('add', 1, 8)]
-    """
-
-    name: str
+    name: str  # of the function
     calls: int
-    seconds: float
-    bytes: int
+    seconds: float  # of all calls
+    bytes: int  # of all results
 
 
 class Profile(Backend):
@@ -113,7 +99,17 @@ class Profile(Backend):
 
     @property
     def operations(self) -> list[OperationProfile]:
-        """The measurements so far, the operation that took longest first."""
+        """The measurements so far, the operation that took longest first.
+
+        Each has ``name``, ``calls``, ``seconds`` and ``bytes`` (of all results).
+
+        Examples:
+            >>> import seqloom as sl
+            >>> P = sl.tensor.Profile(sl.tensor.backend("numpy"))
+            >>> _ = P.tensor([1.0, 2.0]) + 1
+            >>> sorted((one.name, one.calls, one.bytes) for one in P.operations)
+            [('add', 1, 8), ('asarray', 1, 8)]
+        """
         found: defaultdict[str, list[_Call]] = defaultdict(list)
         for call in list(self._calls):
             found[call.name].append(call)

@@ -119,7 +119,17 @@ class Tensor(TensorState):
 
     @property
     def at(self) -> At[Self]:
-        """Elements to change in a copy: ``x.at[key].set(values)`` and ``.add(values)``."""
+        """Elements to change in a copy: ``x.at[key].set(values)`` and ``.add(values)``.
+
+        Both return a new tensor. `values` is a number, an array or a tensor that broadcasts
+        to the elements. ``add`` adds as often as the key repeats an index.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> x = sl.tensor.backend("numpy").tensor([1.0, 2.0, 3.0])
+            >>> x.at[0].set(9.0).tolist(), x.at[1:].add(x[:2]).tolist()
+            ([9.0, 2.0, 3.0], [1.0, 3.0, 5.0])
+        """
         return At(self)
 
     def __getitem__(self, key: Any) -> Self:

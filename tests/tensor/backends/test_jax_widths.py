@@ -33,5 +33,5 @@ def test_complex64_is_no_type_of_64_bits():
 
 
 def test_what_is_no_number_is_refused_as_such():
-    with pytest.raises(DTypeError, match="numbers or truths"):
+    with pytest.raises(DTypeError, match="numbers or booleans"):
         B.asarray(np.array([object()]))

@@ -59,12 +59,12 @@ def test_every_kind_of_number_is_taken_as_it_is(kind):
     ],
 )
 def test_what_is_no_number_is_refused(backend, data):
-    with pytest.raises(DTypeError, match="numbers or truths"):
+    with pytest.raises(DTypeError, match="numbers or booleans"):
         backend.tensor(data)
 
 
 def test_a_level_refuses_it_too():
-    with pytest.raises(DTypeError, match="numbers or truths"):
+    with pytest.raises(DTypeError, match="numbers or booleans"):
         sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor("text")
 
 

@@ -60,7 +60,7 @@ class Symbol:
         refuse("its values as a NumPy array")
 
     def __repr__(self) -> str:
-        return f"Symbol({self.value.declared()})"
+        return f"Symbol({self.value.declare()})"
 
 
 class SymbolKey:

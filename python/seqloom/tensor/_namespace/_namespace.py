@@ -19,16 +19,6 @@ class ArrayNamespace(NamespaceCreation, NamespaceFunctions, NamespaceTypes):
     tensors work on any backend; functions that make tensors make them on this one. The
     default float type is the backend's `float_dtype`, and ``device`` may only be the
     backend's own.
-
-    Args:
-        backend: The backend to make tensors on.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> x = sl.tensor.backend("numpy").tensor([1.0, 8.0])
-        >>> xp = x.__array_namespace__()
-        >>> xp.log2(x).tolist(), xp.zeros_like(x).tolist()
-        ([0.0, 3.0], [0.0, 0.0])
     """
 
     __array_api_version__ = _VERSIONS[-1]

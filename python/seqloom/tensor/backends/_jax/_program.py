@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from seqloom.tensor._lower import lowered
+from seqloom.tensor._lower import lower_graph
 from seqloom.tensor.backends._jax._given_places import GivenPlaces
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Programs:
             A function from the arrays of its inputs to those of its outputs.
         """
         function: Callable[..., Any] = jax.jit(
-            lowered(graph, self),  # pyright: ignore[reportArgumentType]
+            lower_graph(graph, self),  # pyright: ignore[reportArgumentType]
             donate_argnums=tuple(graph.donated),
         )
         places = GivenPlaces(graph)

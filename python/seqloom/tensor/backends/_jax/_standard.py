@@ -13,8 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._integer_range import is_out_of_range, require_in_range
-from seqloom.tensor._native import native
+from seqloom.tensor._element_types import is_out_of_range, require_in_range, to_native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -198,7 +197,7 @@ def checked(dtype: Any) -> np.dtype[Any]:
         return np.dtype(Backend.float_dtype)
     found = jnp.asarray(0).dtype if dtype is int else np.dtype(dtype)
     if found.kind in "OSUmM":
-        raise DTypeError(f"jax has no arrays of {found.name}; expected numbers or truths")
+        raise DTypeError(f"jax has no arrays of {found.name}; expected numbers or booleans")
     if found.name in _WIDE and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise BackendError(
             f"jax has no {found} unless 64 bits are switched on: "
@@ -210,7 +209,7 @@ def checked(dtype: Any) -> np.dtype[Any]:
 def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
     """Data as NumPy's array; whole numbers in the type that jax gives Python's own."""
     # Labels and indices come as NumPy's int64; 32 bits have places for them.
-    array = native(np.asarray(data))
+    array = to_native(np.asarray(data))
     is_ours = not isinstance(data, (np.ndarray, np.generic))
     if is_ours and array.dtype == np.float64:
         return array.astype(float_dtype)

@@ -10,8 +10,7 @@ import numpy as np
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._integer_range import require_in_range
-from seqloom.tensor._native import NATIVE, native
+from seqloom.tensor._element_types import NATIVE, require_in_range, to_native
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
 from seqloom.tensor.backends._numpy._kinds import (
     FLOAT,
@@ -71,7 +70,7 @@ class Standard(Backend):
         if not plain:
             array = array.copy()
         if array.dtype not in NATIVE:
-            array = native(array)
+            array = to_native(array)
         if not array.flags.aligned and copy is not False:
             array = array.copy()  # numbers of a packed record: kernels read whole words
         if (

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._native import native
+from seqloom.tensor._element_types import to_native
 from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Creation(Backend):
 
 def _numbers(data: Any, float_dtype: str) -> Any:
     """Data as NumPy's array, in which Python's floats are of `float_dtype`."""
-    array = native(np.asarray(data))
+    array = to_native(np.asarray(data))
     given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
     return array if given else array.astype(np.dtype(float_dtype))
 

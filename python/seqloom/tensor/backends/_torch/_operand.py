@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._integer_range import is_out_of_range, require_in_range
+from seqloom.tensor._element_types import is_out_of_range, require_in_range
 from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from seqloom.tensor._compile._numbers import cast_numbers
-from seqloom.tensor._lower import lowered
+from seqloom.tensor._lower import lower_graph
 from seqloom.tensor.backends._torch._joined import joined
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Programs:
         """
         cuda = self.device.startswith("cuda")
         function = torch.compile(
-            lowered(joined(cast_numbers(graph)), self),  # pyright: ignore[reportArgumentType]
+            lower_graph(joined(cast_numbers(graph)), self),  # pyright: ignore[reportArgumentType]
             fullgraph=True,
             dynamic=False,
             mode="reduce-overhead" if cuda else None,
