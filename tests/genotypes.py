@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from seqloom.io import open_bed
-from seqloom.io.plink._reference import encode
+from seqloom.io.plink._codes import encode
 
 WHEEL = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
 HOME = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"

@@ -244,7 +244,7 @@ def test_a_phenotype_that_is_half_a_number_is_not_written(tmp_path, call):
     path = tmp_path / "x.bed"
     bed_reader.to_bed(path, np.zeros((2, 1), "int8"), properties={"pheno": ["1,25", "2"]})
     said = call("bed", "convert", path, tmp_path / "x.raw")
-    assert (said.code, "iid1: the phenotype 1,25 is no number" in said.err) == (2, True)
+    assert (said.code, "the phenotype 1,25 is not a number" in said.err) == (2, True)
     assert not (tmp_path / "x.raw").exists()
 
 

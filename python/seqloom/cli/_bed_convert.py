@@ -59,10 +59,10 @@ def convert(
 
 def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
     """Gives what writes a file of such a name."""
-    from seqloom.io.plink import _copy_set, _export
+    from seqloom.io.plink import _export
 
     writers: dict[str, Callable[..., None]] = {
-        ".bed": partial(_copy_set.copy_all, major=major),
+        ".bed": partial(_export.copy_all, major=major),
         ".npy": partial(_export.write_npy, dtype=dtype),
         ".npz": partial(_export.write_npz, dtype=dtype),
         ".raw": _export.write_table,

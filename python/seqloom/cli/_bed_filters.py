@@ -134,10 +134,10 @@ def _missing(
 ) -> "NDArray[np.float64]":
     """Gives the share of individuals without a genotype: on Y, of males."""
     from seqloom.io import genotype_stats
-    from seqloom.io.plink._ploidy import MALE, Ploidy, ploidy_of
+    from seqloom.io.plink._variant_counts import MALE, Ploidy, find_ploidy
 
     share = stats.missing / np.maximum(stats.missing + stats.count, 1)
-    is_y = ploidy_of(bed.chromosome, bed.sid_count) == Ploidy.Y
+    is_y = find_ploidy(bed.chromosome, bed.sid_count) == Ploidy.Y
     if is_y.any() and bed.sex is not None:
         males = genotype_stats(bed, individuals=np.flatnonzero(who & (bed.sex == MALE)))
         of_males = males.missing / np.maximum(males.missing + males.count, 1)

@@ -41,7 +41,7 @@ def subset(
         ArgumentError: OUT is no name of a .bed.
     """
     from seqloom.io import open_bed
-    from seqloom.io.plink._copy_set import copy_set
+    from seqloom.io.plink._export import copy_set
 
     if Path(target).suffix != ".bed":
         raise ArgumentError(f"{target}: expected the name of a .bed to write")

@@ -18,10 +18,10 @@ def files_read(files: Sequence[Path]) -> list[Path]:
     """Lists the files with the tables beside a .bed, which are read too."""
     if not are_genotypes(files):
         return list(files)
-    from seqloom.io.plink._location import packed_or_plain
+    from seqloom.io.plink._file_set import find_table
 
     ends = (".bed", ".bim", ".fam")
-    return [packed_or_plain(file.with_suffix(end)) for file in files for end in ends]
+    return [find_table(file.with_suffix(end)) for file in files for end in ends]
 
 
 def one_bed(files: Sequence[Path]) -> Path:

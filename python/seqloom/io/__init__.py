@@ -10,13 +10,11 @@ from seqloom.io._reader import ReadReport, SequenceReader
 from seqloom.io._records import SequenceBatch, SequenceRecord
 from seqloom.io._summary import Summary
 from seqloom.io._write import write_sequences
-from seqloom.io.plink._bed_summary import BedSummary
-from seqloom.io.plink._create_bed import create_bed
 from seqloom.io.plink._genotype_stats import GenotypeStats
-from seqloom.io.plink._inspect_bed import inspect_bed
+from seqloom.io.plink._inspect_bed import BedSummary, inspect_bed
 from seqloom.io.plink._open_bed import open_bed
 from seqloom.io.plink._stats import genotype_stats
-from seqloom.io.plink._to_bed import to_bed
+from seqloom.io.plink._write_bed import create_bed, to_bed
 
 __all__ = [
     "BedSummary",

@@ -73,8 +73,8 @@ def test_nothing_appears_before_the_object_is_closed(tmp_path):
         ([[0, 1, 2]], r"fewer vectors \(1\)"),
         ([[0, 1, 2]] * 3, r"more vectors \(3\) than expected \(2\)"),
         ([[0, 1]], "vector of 3 values, got 2"),
-        ([[[0, 1, 2]]], "a vector, which has 1 dimensions, got 2"),
-        ([3], "a vector, which has 1 dimensions, got 0"),
+        ([[[0, 1, 2]]], r"a vector \(dimensions: 1\), got 2"),
+        ([3], r"a vector \(dimensions: 1\), got 0"),
         ([["a", "b", "c"]], "not known, only"),
         ([[0, 1, 2], [0, 1, 3]], "Individual 2, variant 1 is 3 "),
     ],
@@ -116,7 +116,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("count", [-1, 2**63, "1", None])
 def test_a_count_that_is_none_is_an_error_and_no_file(tmp_path, count):
-    with pytest.raises(ArgumentError, match="iid_count must be a whole number"):
+    with pytest.raises(ArgumentError, match=r"iid_count must be (an integer|below)"):
         create_bed(tmp_path / "x.bed", count, 1)
     assert names(tmp_path) == []
 

@@ -260,7 +260,7 @@ def test_a_file_that_is_cut_is_an_error(tmp_path):
 
 def test_an_individual_named_twice_is_an_error(tmp_path):
     bed = write_set(tmp_path / "x.bed", np.zeros((4, 3)))
-    with pytest.raises(ArgumentError, match="named twice"):
+    with pytest.raises(ArgumentError, match="must not name an individual twice"):
         genotype_stats(bed, individuals=[1, -3])
     with pytest.raises(OutOfRangeError):
         genotype_stats(bed, individuals=[4])

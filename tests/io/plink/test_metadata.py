@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqloom.errors import ArgumentError, FormatError, MissingFileError, NumberRangeError
-from seqloom.io.plink._metadata import COLUMNS, count_lines, read_columns, write_table
+from seqloom.io.plink._tables import COLUMNS, count_lines, read_columns, write_table
 
 DATA = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
 KINDS = {"sex": np.int32, "bp_position": np.int32, "cm_position": np.float32}
@@ -197,7 +197,7 @@ def test_one_long_allele_among_many_does_not_widen_the_others():
 MEASURE = """
 import sys
 from pathlib import Path
-from seqloom.io.plink._metadata import COLUMNS, read_columns
+from seqloom.io.plink._tables import COLUMNS, read_columns
 found = read_columns(Path(sys.argv[1]), "bim", COLUMNS["bim"])
 assert len(found["allele_1"][150_000]) == 2000
 print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])

@@ -105,8 +105,8 @@ def test_a_property_of_none_is_neither_read_nor_offered(path):
             ValueError,
             r"override iid, 1, .* iid_count, 2",
         ),
-        ({"sex": ["F"]}, ValueError, "sex holds what is no number"),
-        ({"sex": [1.5]}, ValueError, "sex must be whole numbers, got 1.5"),
+        ({"sex": ["F"]}, ValueError, "properties\\['sex'\\] must hold numbers"),
+        ({"sex": [1.5]}, ValueError, "properties\\['sex'\\] must hold integers, got 1.5"),
         ({"bp_position": [2**31]}, OverflowError, "does not fit 32 bits"),
         ({"iid": [np.nan]}, ValueError, "an id cannot be missing"),
     ],
@@ -124,13 +124,13 @@ def test_a_count_that_the_table_contradicts_is_an_error(path):
 
 @pytest.mark.parametrize("count", [-1, 2**63, "3", 3.0])
 def test_a_count_that_is_none_is_an_error(path, count):
-    with pytest.raises(ArgumentError, match="sid_count must be a whole number"):
+    with pytest.raises(ArgumentError, match=r"sid_count must be (an integer|below)"):
         open_bed(path, sid_count=count)
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "a\0.bed"])
 def test_a_path_without_a_name_of_a_file_is_an_error(name):
-    with pytest.raises(ArgumentError, match="no file's name"):
+    with pytest.raises(ArgumentError, match="is not the path of a file"):
         open_bed(name)
 
 
@@ -196,7 +196,9 @@ def test_an_old_name_of_an_argument_is_taken_but_not_both(path, name):
 
 
 def test_what_is_no_path_is_an_error():
-    with pytest.raises(ArgumentError, match="got int"):
+    with pytest.raises(
+        ArgumentError, match="must be a path or a URL, a string or a Path; got 7"
+    ):
         open_bed(cast("str", 7))
 
 
@@ -300,9 +302,9 @@ def test_more_genotypes_than_fit_into_memory_are_an_error_with_their_bytes(tmp_p
 def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
     to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
     bed: Any = open_bed(tmp_path / "a.bed")
-    with pytest.raises(ArgumentError, match="iid_count individuals"):
+    with pytest.raises(ArgumentError, match="iid_count \\(individuals\\)"):
         len(bed)
-    with pytest.raises(ArgumentError, match=r"read by \.read\(index\)"):
+    with pytest.raises(ArgumentError, match=r"use \.read\(index\)"):
         _ = bed[0]
     with pytest.raises(ArgumentError, match="GenotypeDataset gives samples"):
         next(iter(bed))

@@ -119,10 +119,10 @@ def test_out_is_filled_and_given_back(small, kind, order):
 @pytest.mark.parametrize(
     ("out", "found"),
     [
-        (np.empty((4, 3), np.int8, "F"), r"\(3, 4\) int8 .* \(4, 3\) int8"),
+        (np.empty((4, 3), np.int8, "F"), r"\(3, 4\), the dtype int8 .* \(4, 3\), int8"),
         (np.empty((3, 4), np.float32, "F"), "float32"),
-        (np.empty((3, 4), np.int8, "C"), "in order 'F', got .* in order 'C'"),
-        (np.empty((6, 4), np.int8, "F")[::2], "view with gaps"),
+        (np.empty((3, 4), np.int8, "C"), "order 'F'; got .* order 'C'"),
+        (np.empty((6, 4), np.int8, "F")[::2], "it is not contiguous"),
         ([[1, 2]], "must be a NumPy array, got list"),
     ],
 )
@@ -154,10 +154,10 @@ def test_a_new_array_begins_with_a_line_of_the_cache(small, index):
             [True, False],
             "boolean index did not match indexed array along axis 0; size of axis is 4",
         ),
-        (1.5, "one dimension"),
+        (1.5, "a 1-d list or array; got"),
         ([1.0], "must be of integer"),
         (np.array([]), "must be of integer"),
-        ("x", "one dimension"),
+        ("x", "a 1-d list or array; got"),
         (([0], [0], [0]), "two parts"),
         (((0, 1), 0), "a tuple"),
     ],

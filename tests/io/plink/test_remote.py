@@ -25,7 +25,7 @@ from seqloom.errors import (
     RemoteError,
 )
 from seqloom.io import open_bed, to_bed
-from seqloom.io.plink._remote import RemoteBed
+from seqloom.io.plink._cloud_bed import RemoteBed
 
 anywhere = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
@@ -215,8 +215,12 @@ def test_a_scheme_that_is_not_known_is_an_error(location):
         ("s3://bucket/a.bed", {"aws_colour": "red"}, "'aws_colour' is not valid"),
         ("s3://bucket/a.bed", {"timeout": "soon"}, 'parse "soon" as Duration'),
         ("s3://bucket/a.bed", {"aws_timeout": "soon"}, 'parse "soon" as Duration'),
-        ("s3://bucket/a.bed", {"max_retries": "-1"}, "must be a number, got '-1'"),
-        ("s3://bucket/a.bed", {"timeout": 3}, r"cloud_options\['timeout'\] must be a text"),
+        ("s3://bucket/a.bed", {"max_retries": "-1"}, "must be an integer, got '-1'"),
+        (
+            "s3://bucket/a.bed",
+            {"timeout": 3},
+            r"cloud_options\['timeout'\] must be a string",
+        ),
         ("az://container/a.bed", {}, "Account must be specified"),
     ],
 )

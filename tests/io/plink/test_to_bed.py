@@ -121,15 +121,15 @@ def test_a_value_that_no_bed_holds_is_an_error_that_says_where(
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        ({"val": [1, 0]}, ArgumentError, "a matrix, which has 2 dimensions, got 1"),
+        ({"val": [1, 0]}, ArgumentError, r"a matrix \(dimensions: 2\), got 1"),
         ({"val": [["a"]]}, ArgumentError, "not known, only"),
         ({"val": np.zeros((4, 6))[::2, ::2]}, ArgumentError, "val must be contiguous"),
         ({"major": "both"}, ArgumentError, "must be 'SNP' or 'individual', not 'both'"),
         ({"properties": {"iid": ["a"]}}, ArgumentError, "override iid, 1, .* iid_count, 3"),
         ({"properties": {"colour": []}}, IdError, "'colour' not known"),
         ({"properties": {"sid": ["a b", "c", "d", "e"]}}, ArgumentError, "a b"),
-        ({"fam_filepath": "x.bed"}, ArgumentError, "three files"),
-        ({"filepath": "s3://bucket/x.bed"}, ArgumentError, "location in the cloud"),
+        ({"fam_filepath": "x.bed"}, ArgumentError, "three different files"),
+        ({"filepath": "s3://bucket/x.bed"}, ArgumentError, "a folder of this machine only"),
         ({"filepath": "no/x.bed"}, FileError, "no/x.bed: cannot be written"),
     ],
 )

@@ -13,10 +13,9 @@ from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.data.genotype._people import People
 from seqloom.errors import ArgumentError, MissingFileError
-from seqloom.io.plink._file_set import finish_set
-from seqloom.io.plink._location import packed_or_plain
-from seqloom.io.plink._metadata import read_columns
+from seqloom.io.plink._file_set import find_table, finish_set
 from seqloom.io.plink._open_bed import open_bed
+from seqloom.io.plink._tables import read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +66,7 @@ class GenotypeFiles:
         if _SCHEME.match(os.fspath(bed)):
             raise _remote(bed)
         finish_set(path)
-        tables = (packed_or_plain(path.with_suffix(f".{name}")) for name in ("fam", "bim"))
+        tables = (find_table(path.with_suffix(f".{name}")) for name in ("fam", "bim"))
         named = [
             beside if other is None else Path(check_path(name, other)).expanduser()
             for name, beside, other in zip(("fam", "bim"), tables, (fam, bim), strict=True)

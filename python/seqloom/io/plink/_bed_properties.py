@@ -1,4 +1,4 @@
-"""What the tables beside a .bed say, as properties of an object."""
+"""The columns of the tables of a .bed, as properties of an object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, FormatError
-from seqloom.io.plink._metadata import count_lines, read_columns
+from seqloom.io.plink._cloud_bed import read_object
 from seqloom.io.plink._properties import (
     COUNT_NAMES,
     PROPERTIES,
@@ -17,23 +17,23 @@ from seqloom.io.plink._properties import (
     names_of,
     override,
 )
-from seqloom.io.plink._remote import read_object
+from seqloom.io.plink._tables import count_lines, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from seqloom.io.plink._location import Location
+    from seqloom.io.plink._file_set import Location
     from seqloom.io.plink._properties import Column, Suffix
 
 
 class BedProperties:
-    """Reads the columns of a .fam and a .bim as somebody asks for them.
+    """Reads the columns of a .fam and a .bim when they are used first.
 
     Args:
         locations: The two tables.
-        counts: How many individuals and variants there are, where the caller knows.
-        properties: Columns that stand in for those of the tables; None hides a column.
-        cloud_options: How to reach tables in the cloud.
+        counts: The numbers of individuals and variants, where the caller knows them.
+        properties: Columns that replace those of the tables; None hides a column.
+        cloud_options: Options for the store of tables in the cloud.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class BedProperties:
 
     @property
     def tables(self) -> Mapping[Suffix, Location]:
-        """Where the .fam and the .bim are."""
+        """The locations of the .fam and the .bim."""
         return dict(self._locations)
 
     @property
     def iid_count(self) -> int:
-        """How many individuals there are."""
+        """The number of individuals."""
         return self._count("fam")
 
     @property
     def sid_count(self) -> int:
-        """How many variants there are."""
+        """The number of variants."""
         return self._count("bim")
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many individuals and how many variants there are."""
+        """The numbers of individuals and of variants."""
         return self._count("fam"), self._count("bim")
 
     @property
@@ -89,12 +89,12 @@ class BedProperties:
 
     @property
     def father(self) -> Column:
-        """The id of each individual's father; ``"0"``: unknown."""
+        """The id of each individual's father; ``"0"`` is unknown."""
         return self.property_item("father")
 
     @property
     def mother(self) -> Column:
-        """The id of each individual's mother; ``"0"``: unknown."""
+        """The id of each individual's mother; ``"0"`` is unknown."""
         return self.property_item("mother")
 
     @property
@@ -119,12 +119,12 @@ class BedProperties:
 
     @property
     def cm_position(self) -> Column:
-        """Where each variant lies, in centimorgans."""
+        """The position of each variant, in centimorgans."""
         return self.property_item("cm_position")
 
     @property
     def bp_position(self) -> Column:
-        """Where each variant lies, in base pairs."""
+        """The position of each variant, in base pairs."""
         return self.property_item("bp_position")
 
     @property
@@ -145,18 +145,18 @@ class BedProperties:
         return self.properties_dict
 
     def property_item(self, name: str) -> Column:
-        """Gives one property by its name; its table is read on first use.
+        """Returns one property by its name; reads its table at the first use.
 
         Args:
             name: One of the twelve names, such as ``"iid"``.
 
         Returns:
-            An array with a value for each individual or variant; None where the object was
-            made with None for it.
+            An array with a value for each individual or variant; None for a property that
+            is hidden.
 
         Raises:
-            IdError: There is no such property.
-            FormatError: The table cannot be read, or holds another number of lines.
+            IdError: The name is unknown.
+            FormatError: The table cannot be read, or has another number of lines.
         """
         if name not in self.properties_dict:
             self._read_table(find_property(name).suffix)
@@ -172,7 +172,7 @@ class BedProperties:
         return count
 
     def _read_table(self, suffix: Suffix) -> None:
-        """Reads what is not known yet of a table."""
+        """Reads the columns of a table that are not known yet."""
         names = [name for name in names_of(suffix) if name not in self.properties_dict]
         source = self._source(suffix)
         columns = read_columns(source, suffix, names, name=self._name(suffix))
@@ -181,7 +181,7 @@ class BedProperties:
         self.properties_dict |= columns
 
     def _check_lines(self, suffix: Suffix, lines: int) -> None:
-        """Compares a table's lines with the count; where there was none, takes them."""
+        """Compares the lines of a table with the count; sets an unknown count."""
         count = self._counts[suffix]
         if count is None:
             self._counts[suffix] = lines
@@ -195,14 +195,14 @@ class BedProperties:
             )
 
     def _source(self, suffix: Suffix) -> Path | bytes:
-        """Gives a table's file, or all bytes of one in the cloud."""
+        """Returns the path of a table, or all bytes of one in the cloud."""
         location = self._locations[suffix]
         if isinstance(location, Path):
             return location
         return read_object(location, self.cloud_options)
 
     def _name(self, suffix: Suffix) -> str:
-        """Says what errors call a table."""
+        """Returns the name of a table for errors."""
         location = self._locations[suffix]
         return str(location) if isinstance(location, Path) else location.geturl()
 

@@ -1,30 +1,125 @@
-"""Genotypes of a set in other formats: NumPy's, and tables of text."""
+"""A set, or some individuals and variants of it, as another set or in other formats."""
 
 from __future__ import annotations
 
 import math
 import re
 import zipfile
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from seqloom._files import atomic_path
+from seqloom._rust import _native
 from seqloom._text import parse_decimal
+from seqloom._threads import run_interruptible
 from seqloom.errors import FormatError
-from seqloom.io.plink._copy_set import blocks_of, properties_of
+from seqloom.io.plink._file_set import name_set, write_set, write_tables
+from seqloom.io.plink._pack import Packer
+from seqloom.io.plink._properties import PROPERTIES
+from seqloom.io.plink._selection import choose_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from seqloom.io.plink._copy_set import OnProgress
     from seqloom.io.plink._open_bed import open_bed
 
-# What a value is in a table; a missing one, -127, is the last.
+    Positions = NDArray[np.int64]
+    OnProgress = Callable[[int, int], object]
+
+# Bytes of values in memory at once: of variants, and of individuals, which are slow to read
+# from a file whose lines are variants.
+_OF_VARIANTS = 32 << 20
+_OF_INDIVIDUALS = 128 << 20
+_TRANSPOSED = 256 << 20  # bytes of codes that are transposed at once
+
+
+def copy_set(
+    bed: open_bed,
+    target: Path,
+    chosen: tuple[Positions, Positions],
+    *,
+    major: str,
+    on_progress: OnProgress,
+) -> None:
+    """Writes selected individuals and variants as another set: three files, or none."""
+    packer = Packer(major, bed.count_A1)
+    blocks = read_blocks(bed, chosen, by_variant=major == "SNP")
+    total, done = len(chosen[1] if major == "SNP" else chosen[0]), 0
+    with write_set(name_set(target, None, None)) as parts:
+        write_tables(parts, select_properties(bed, chosen))
+        with parts[0].open("wb") as file:
+            file.write(packer.header)
+            for block in blocks:
+                file.write(packer.pack(block, done).data)
+                done += len(block)
+                on_progress(done, total)
+
+
+def copy_all(
+    bed: open_bed, target: Path, *, major: str | None, on_progress: OnProgress
+) -> None:
+    """Writes a whole set in a layout; None: the opposite of its own."""
+    major = major or ("individual" if bed.major == "SNP" else "SNP")
+    everybody = np.arange(bed.iid_count), np.arange(bed.sid_count)
+    if not isinstance(bed.location, Path):
+        copy_set(bed, target, everybody, major=major, on_progress=on_progress)
+        return
+    with write_set(name_set(target, None, None)) as parts:
+        write_tables(parts, select_properties(bed, everybody))
+        _transpose(bed, parts[0], major, on_progress=on_progress)
+
+
+def _transpose(bed: open_bed, path: Path, major: str, *, on_progress: OnProgress) -> None:
+    """Transposes two-bit codes: each byte is read once and written once."""
+    native, threads = bed._native(), bed._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    layer = _native.GenotypeLayer(native, bed.shape, major == "individual", None)
+    watch, total = _native.GenotypeWatch(), math.prod(bed.shape) // 4
+    check, threads = not bed.skip_format_check, choose_threads(None, threads)
+    run_interruptible(
+        lambda: layer.write(path, watch, room=_TRANSPOSED, check=check, threads=threads),
+        lambda: on_progress(min(watch.bytes, total), total),
+        stop=watch.stop,
+    )
+
+
+def read_blocks(
+    bed: open_bed,
+    chosen: tuple[Positions, Positions],
+    *,
+    by_variant: bool,
+    dtype: str = "int8",
+) -> Iterator[NDArray[Any]]:
+    """Reads values in blocks: some variants (or individuals) by all of the others."""
+    iid, sid = chosen
+    lines, others = (sid, iid) if by_variant else (iid, sid)
+    size = _OF_VARIANTS if by_variant else _OF_INDIVIDUALS
+    at_once = max(1, size // max(len(others) * np.dtype(dtype).itemsize, 1))
+    for first in range(0, len(lines), at_once):
+        part = lines[first : first + at_once]
+        if by_variant:
+            yield bed.read((iid, part), dtype, "F").T
+        else:
+            yield bed.read((part, sid), dtype, "C")
+
+
+def select_properties(
+    bed: open_bed, chosen: tuple[Positions, Positions]
+) -> dict[str, NDArray[Any]]:
+    """Returns the columns of the tables for selected individuals and variants."""
+    columns = {name: (bed.property_item(name), prop) for name, prop in PROPERTIES.items()}
+    return {
+        name: column[chosen[0] if prop.suffix == "fam" else chosen[1]]
+        for name, (column, prop) in columns.items()
+        if column is not None
+    }
+
+
+# The text of a value in a table; the last is missing, -127.
 _WORDS = np.array(["0", "1", "2", "NA"])
 _COLUMNS: dict[str, str] = {
     "FID": "fid",
@@ -38,7 +133,7 @@ _COLUMNS: dict[str, str] = {
 _RAW = tuple(_COLUMNS)
 _IDS = ("FID", "IID")
 _SEXES = frozenset({"1", "2"})
-# Phenotypes that are all of these are states, not values: 0 is a missing state.
+# If all phenotypes are among these, they are states and 0 is a missing one.
 _STATES = frozenset({"0", "1", "2", "-9"})
 _MISSING, _MISSING_CODES = "-9", frozenset({"0", "-9"})
 _BEGINS_A_NUMBER = re.compile(r"[+-]?\.?[0-9]").match
@@ -58,7 +153,7 @@ def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
     ):
         with archive.open("genotypes.npy", "w", force_zip64=True) as file:
             _write_values(file, bed, dtype, on_progress=on_progress)
-        for name, column in properties_of(bed, _all(bed)).items():
+        for name, column in select_properties(bed, _select_all(bed)).items():
             plain = column.astype(str) if column.dtype.kind == "T" else column
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 npy.write_array(file, plain, allow_pickle=False)
@@ -67,17 +162,17 @@ def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
 def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None:
     """Writes a line for each individual: a .raw as PLINK's ``--recode A``, or a .tsv."""
     is_raw = target.suffix == ".raw"
-    gap = " " if is_raw else "\t"
-    done, leading = 0, _leading(bed, _RAW if is_raw else _IDS)
+    separator = " " if is_raw else "\t"
+    done, leading = 0, _make_leading_cells(bed, _RAW if is_raw else _IDS)
     with (
         atomic_path(target) as part,
         part.open("w", encoding="utf-8", newline="\n") as file,
     ):
-        file.write(gap.join(_heading(bed, is_raw=is_raw)) + "\n")
-        for block in blocks_of(bed, _all(bed), by_variant=False):
+        file.write(separator.join(_make_header(bed, is_raw=is_raw)) + "\n")
+        for block in read_blocks(bed, _select_all(bed), by_variant=False):
             for row in np.where(block < 0, 3, block):
                 words = (*next(leading), *_WORDS[row].tolist())
-                file.write(gap.join(words) + "\n")
+                file.write(separator.join(words) + "\n")
             done += len(block)
             on_progress(done, bed.iid_count)
 
@@ -89,41 +184,42 @@ def _write_values(
     kind, done = np.dtype(dtype), 0
     facts = {"descr": kind.str, "fortran_order": True, "shape": bed.shape}
     npy.write_array_header_1_0(file, facts)
-    for block in blocks_of(bed, _all(bed), by_variant=True, dtype=dtype):
+    for block in read_blocks(bed, _select_all(bed), by_variant=True, dtype=dtype):
         file.write(np.ascontiguousarray(block).data)
         done += len(block)
         on_progress(done, bed.sid_count)
 
 
-def _all(bed: open_bed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Gives the positions of all individuals and variants."""
+def _select_all(bed: open_bed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the positions of all individuals and variants."""
     individuals, variants = bed.shape
     return np.arange(individuals), np.arange(variants)
 
 
-def _heading(bed: open_bed, *, is_raw: bool) -> list[str]:
-    """Names the columns: a .raw says which allele is counted."""
-    sids = _texts(bed.sid, bed.sid_count)
+def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
+    """Makes the names of the columns; those of a .raw name the counted allele."""
+    sids = _format_column(bed.sid, bed.sid_count)
     if not is_raw:
         return [*_IDS, *sids]
-    alleles = _texts(bed.allele_1 if bed.count_A1 else bed.allele_2, bed.sid_count)
+    alleles = _format_column(bed.allele_1 if bed.count_A1 else bed.allele_2, bed.sid_count)
     return [*_RAW, *(f"{sid}_{allele}" for sid, allele in zip(sids, alleles, strict=True))]
 
 
-def _leading(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Gives the first cells of each line."""
+def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Makes the first cells of each line."""
     columns = {
-        name: _texts(bed.property_item(_COLUMNS[name]), bed.iid_count) for name in names
+        name: _format_column(bed.property_item(_COLUMNS[name]), bed.iid_count)
+        for name in names
     }
     if "PHENOTYPE" in columns:
         columns["SEX"] = [sex if sex in _SEXES else "0" for sex in columns["SEX"]]
-        columns["PHENOTYPE"] = _phenotypes(columns["PHENOTYPE"], columns["IID"])
+        columns["PHENOTYPE"] = _format_phenotypes(columns["PHENOTYPE"], columns["IID"])
     return zip(*columns.values(), strict=True)
 
 
-def _phenotypes(texts: list[str], iids: list[str]) -> list[str]:
-    """Spells missing phenotypes as PLINK does; 0 is one where all others are 1 or 2."""
-    numbers = [_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
+def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
+    """Writes missing phenotypes as PLINK does; 0 is one where all others are 1 or 2."""
+    numbers = [_is_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
     known = {text for text, number in zip(texts, numbers, strict=True) if number}
     codes = _MISSING_CODES if known <= _STATES else _MISSING_CODES - {"0"}
     return [
@@ -132,19 +228,19 @@ def _phenotypes(texts: list[str], iids: list[str]) -> list[str]:
     ]
 
 
-def _number(text: str, iid: str) -> bool:
-    """Says whether a phenotype is a number; 1,25 is neither that nor missing."""
+def _is_number(text: str, iid: str) -> bool:
+    """Says whether a phenotype is a number; refuses 1,25 and the like."""
     try:
         return not math.isnan(parse_decimal(text))
     except ValueError:
         if _BEGINS_A_NUMBER(text):
             raise FormatError(
-                f"{iid}: the phenotype {text} is no number; expected 1.25 or the like, or "
-                f"{_MISSING} where it is missing: mend the .fam"
+                f"{iid}: the phenotype {text} is not a number; correct the .fam: write "
+                f"1.25 or the like, or {_MISSING} for a missing phenotype"
             ) from None
         return False
 
 
-def _texts(column: NDArray[Any] | None, count: int) -> list[str]:
-    """Spells a column; one that is hidden is zeros."""
+def _format_column(column: NDArray[Any] | None, count: int) -> list[str]:
+    """Converts a column to strings; a hidden one is zeros."""
     return ["0"] * count if column is None else [str(value) for value in column.tolist()]

@@ -1,17 +1,18 @@
-"""Three files that change together: a .bed with its .fam and .bim.
+"""The files of a set, a .bed with its .fam and .bim: where they are, and how they change.
 
 Three renames are three moments at which a killed writer would leave files of two sets. So:
 
 1. Each file is written under a hidden name, and the disk has it (`atomic_paths`).
-2. They are called ready (``.x.bed.seqloom.ready``), and a list of them, the journal
-   (``.x.bed.seqloom.set``), appears by one rename: from then on the set is the new one.
+2. They get names that end in "ready" (``.x.bed.seqloom.ready``). Then a list of them, the
+   journal (``.x.bed.seqloom.set``), appears by one rename: now the set is the new one.
 3. The old .bed is removed, the new .fam and .bim get their names, at last the new .bed.
 4. The journal is removed.
 
-A writer that is killed before the second step leaves the old set whole. Killed later, it
-leaves the journal, by which whoever opens or writes the set next finishes the third step.
-A program that knows of no journal finds the old set, or no .bed, or the new set: never a
-.bed with tables of another. Writers and finishers take turns by a lock on the folder.
+A writer that is killed before the second step leaves the old set as it was. Killed later,
+it leaves the journal; whoever opens or writes the set next finishes the third step by it.
+A program that does not know the journal finds the old set, no .bed, or the new set: never a
+.bed with tables of another set. Writers and finishers exclude each other by a lock on the
+folder.
 """
 
 from __future__ import annotations
@@ -23,62 +24,125 @@ import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import ParseResult, urlparse
 
+from seqloom._arguments import as_path, quote
 from seqloom._files import atomic_paths, sync, write_atomic
 from seqloom.errors import ArgumentError, FileError
+from seqloom.io.plink._tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from seqloom.io.plink._properties import Suffix
+
+Location: TypeAlias = Path | ParseResult
+
+
+def parse_location(location: object) -> Location:
+    """Converts a string with ``://`` to a URL, anything else to a path."""
+    if isinstance(location, ParseResult):
+        return location
+    if isinstance(location, str) and "://" in location:
+        return urlparse(location)
+    if isinstance(location, str | os.PathLike):
+        return _parse_path(os.fspath(location))
+    raise ArgumentError(
+        f"the location of a file must be a path or a URL, a string or a Path; got "
+        f"{quote(location)}"
+    )
+
+
+def _parse_path(text: str) -> Path:
+    """Converts text to a path, which must end in the name of a file."""
+    path = Path(text)
+    if not path.name or "\0" in text:
+        raise ArgumentError(
+            f"{text!r} is not the path of a file: it has no file name, or a NUL character"
+        )
+    return path
+
+
+def with_suffix(location: Location, suffix: Suffix) -> Location:
+    """Returns the table beside a .bed under the same name, gzipped or not."""
+    if isinstance(location, Path):
+        return find_table(location.with_name(f"{location.stem}.{suffix}"))
+    stem, _ = os.path.splitext(location.path)  # noqa: PTH122 - the path of a URL
+    return location._replace(path=f"{stem}.{suffix}")
+
+
+def find_table(table: Path) -> Path:
+    """Returns a table's path; with .gz added where only that file exists."""
+    gzipped = table.with_name(f"{table.name}.gz")
+    # Unlike those of Path, these return False for a name that the machine refuses.
+    is_gzipped = not os.path.exists(table) and os.path.exists(gzipped)  # noqa: PTH110
+    return gzipped if is_gzipped else table
+
+
+def choose_location(location: object, filepath: object, names: tuple[str, str]) -> object:
+    """Returns an argument that is given by its current or by its old name."""
+    if location is not None and filepath is not None:
+        raise ArgumentError(f"Cannot set both {names[0]} and {names[1]}")
+    return filepath if location is None else location
+
+
+def absolute(location: Location) -> Location:
+    """Makes a path absolute, so that it survives a change of the working folder."""
+    return location.absolute() if isinstance(location, Path) else location
+
 
 Identity: TypeAlias = tuple[int, int, int, int]
 
 
 @contextmanager
 def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
-    """Lends names for a .bed and its tables, which get their own if the block ends well."""
+    """Yields temporary paths for a .bed and its tables, and renames all at the end."""
     if len({os.path.realpath(file) for file in files}) < len(files):
         names = ", ".join(map(str, files))
-        raise ArgumentError(f"a .bed and its tables are three files, got {names}")
+        raise ArgumentError(
+            f"a .bed and its tables must be three different files, got {names}"
+        )
     with atomic_paths(files, commit=_commit) as parts:
         yield parts
 
 
 def finish_set(bed: Path) -> None:
-    """Gives a set its names whose writer was killed after it was whole."""
+    """Finishes renaming a set whose writer was killed when it was complete."""
     bed = Path(os.path.realpath(bed))
     if not _has_journal(bed):
         return
     try:
-        with _turn(bed.parent):
+        with _lock(bed.parent):
             _finish(bed)
     except OSError as error:
         raise FileError(
-            f"{bed}: its writer was stopped while the files got their names, and that "
-            f"cannot be finished: {error.strerror}; open it once where its folder may be "
-            "written"
+            f"{bed}: its writer was stopped while it renamed the files of the set, and "
+            f"that cannot be finished: {error.strerror}; open the .bed once with "
+            "permission to write to its folder"
         ) from error
 
 
 def identify(bed: Path) -> Identity | None:
-    """Tells a file from another that gets its name, and from what it is after a change."""
+    """Returns what differs for another file of this name, or after a change."""
     try:
         seen = bed.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise FileError(f"{bed}: cannot be read: {error.strerror}") from error
-    # A pipe without a writer would be waited for without an end.
+    # Opening a pipe without a writer would block without end.
     if not stat.S_ISREG(seen.st_mode):
-        raise FileError(
-            f"{bed}: is not a regular file; expected the name of a .bed to read"
-        )
+        raise FileError(f"{bed}: is not a regular file; expected the path of a .bed")
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
 def check_same(bed: Path, known: Identity) -> None:
-    """Refuses to go on with a set that was written anew since it was opened."""
-    # While the tables get their names there is no .bed, but a journal. A .bed that is gone
-    # for good was removed by somebody who left the tables.
+    """Refuses a set that was replaced since it was opened."""
+    # While the tables are renamed there is no .bed, but a journal. Without both, somebody
+    # has removed the .bed and left the tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
         raise FileError(
             f"{bed}: was replaced or changed since it was opened; open it again"
@@ -86,12 +150,12 @@ def check_same(bed: Path, known: Identity) -> None:
 
 
 def _journal(bed: Path) -> Path:
-    """Names the list of the files that are to get their names."""
+    """Returns the path of the list of files that are to be renamed."""
     return bed.with_name(f".{bed.name}.seqloom.set")
 
 
 def _has_journal(bed: Path) -> bool:
-    """Says whether a writer was stopped; none has written a name too long for a journal."""
+    """Says whether a writer was stopped; a name too long for a journal has none."""
     try:
         return _journal(bed).exists()
     except OSError:
@@ -99,16 +163,16 @@ def _has_journal(bed: Path) -> bool:
 
 
 def _ready(file: Path) -> Path:
-    """Names a whole file that waits for its own name."""
+    """Returns the hidden path of a complete file that is to be renamed."""
     return file.with_name(f".{file.name}.seqloom.ready")
 
 
 @contextmanager
-def _turn(folder: Path) -> Generator[None]:
-    """Waits until nobody else names files of a set in this folder."""
+def _lock(folder: Path) -> Generator[None]:
+    """Waits for the lock of a folder: one process at a time renames sets in it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        # Where a file system has no locks, writers of one set must not meet.
+        # A file system without locks: writers of one set must not run at the same time.
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -117,9 +181,9 @@ def _turn(folder: Path) -> Generator[None]:
 
 
 def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Makes the new set the one that counts, and names its files."""
+    """Makes the new set the valid one, and renames its files."""
     bed = finals[0]
-    with _turn(bed.parent):
+    with _lock(bed.parent):
         _finish(bed)
         try:
             for part, final in zip(parts, finals, strict=True):
@@ -127,12 +191,12 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
             _write_journal(bed, finals)
         finally:
             if not _journal(bed).exists():
-                _forget(finals)
+                _remove_ready(finals)
         _finish(bed)
 
 
 def _write_journal(bed: Path, finals: Sequence[Path]) -> None:
-    """Lists the files that are to get their names."""
+    """Writes the list of files that are to be renamed."""
     names = [os.path.relpath(final, bed.parent) for final in finals]
     try:
         write_atomic(_journal(bed), json.dumps(names).encode())
@@ -141,14 +205,14 @@ def _write_journal(bed: Path, finals: Sequence[Path]) -> None:
         raise error.__cause__ or error from None
 
 
-def _forget(finals: Sequence[Path]) -> None:
-    """Removes files that were to be a set."""
+def _remove_ready(finals: Sequence[Path]) -> None:
+    """Removes the files of a set that was not completed."""
     for final in finals:
         _ready(final).unlink(missing_ok=True)
 
 
 def _finish(bed: Path) -> None:
-    """Does what is left to do of a journal, if there is one; done twice it does no harm."""
+    """Does what is left of a journal, if there is one; doing it twice does no harm."""
     journal = _journal(bed)
     if not journal.exists():
         return
@@ -162,3 +226,31 @@ def _finish(bed: Path) -> None:
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
     journal.unlink()
+
+
+def name_set(
+    bed: str | os.PathLike[str],
+    fam: str | os.PathLike[str] | None,
+    bim: str | os.PathLike[str] | None,
+) -> list[Path]:
+    """Returns the three paths of a set; by default tables are named as the .bed."""
+    base = parse_location(bed)
+    if not isinstance(base, Path):
+        raise ArgumentError(
+            f"{bed}: a set can be written to a folder of this machine only, not to a URL"
+        )
+    return [
+        base,
+        as_path("fam_filepath", fam)
+        if fam is not None
+        else base.with_name(f"{base.stem}.fam"),
+        as_path("bim_filepath", bim)
+        if bim is not None
+        else base.with_name(f"{base.stem}.bim"),
+    ]
+
+
+def write_tables(parts: Sequence[Path], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Writes the .fam and the .bim of a set."""
+    write_table(parts[1], "fam", columns)
+    write_table(parts[2], "bim", columns)

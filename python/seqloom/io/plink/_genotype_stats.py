@@ -1,4 +1,4 @@
-"""What `genotype_stats` counted."""
+"""The result of `genotype_stats`: as arrays, as words, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seqloom._files import atomic_path
-from seqloom.report import write_panels
+from seqloom.report import Bars, Quantiles, write_panels
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
 _MUCH_MISSING = 0.05
 _RARE = 0.01
 _UNLIKELY = 1e-6
-# What has an entry for each variant, in the order of a table's columns.
+# The arrays with an entry for each variant, in the order of the table.
 _OF_VARIANTS = (
     "chromosome",
     "sid",
@@ -36,35 +37,35 @@ _OF_VARIANTS = (
     "variance",
     "hardy_p",
 )
-# Rows that are text at the same time.
-_ROWS = 1 << 14
+_ROWS = 1 << 14  # that are converted to text at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class GenotypeStats:
-    """What the genotypes of a file are, variant by variant.
+    """Counts and statistics of the genotypes of a file, for each variant.
 
     Args:
-        sid: The variants' ids; like the next four None where the file was opened without.
-        chromosome: Their chromosomes.
-        bp_position: Their positions.
-        allele_1: Their alleles A1.
-        allele_2: Their alleles A2.
-        count: How many individuals have a genotype.
-        missing: How many have none.
-        hom_a1: How many are homozygous for A1.
-        het: How many are heterozygous.
-        hom_a2: How many are homozygous for A2.
-        alleles: Among how many alleles the frequency was counted: those of founders, one of
-            a male on X and Y.
-        allele_frequency: The share of the counted allele among them; NaN without any.
-        mean: The mean of the genotypes as `open_bed.read` gives them: 0, 1 or 2.
+        sid: The ids of the variants. This and the next four are None where ``open_bed`` was
+            told to hide the property.
+        chromosome: The chromosomes.
+        bp_position: The positions in base pairs.
+        allele_1: The alleles A1.
+        allele_2: The alleles A2.
+        count: The number of individuals with a genotype.
+        missing: The number of individuals without a genotype.
+        hom_a1: The number of homozygous A1.
+        het: The number of heterozygous individuals.
+        hom_a2: The number of homozygous A2.
+        alleles: The number of alleles that the frequency is computed from: those of
+            founders; a male has one on X and Y.
+        allele_frequency: The share of the counted allele among them; NaN if there are none.
+        mean: The mean of the genotypes 0, 1 and 2 of `open_bed.read`.
         variance: Their variance (that of a population: divided by ``count``).
         hardy_p: The p-value of the exact test of Hardy-Weinberg equilibrium; on Y and MT,
-            where there is none to test, 1 (mid-p: 0.5) as PLINK 1.9 prints it.
-        iid: The ids of the individuals that were counted.
-        individual_missing: In how many variants each of them has no genotype.
-        counted: Which allele was counted: ``"A1"`` or ``"A2"``.
+            which have none, 1 (mid-p: 0.5) as in PLINK 1.9.
+        iid: The ids of the counted individuals.
+        individual_missing: The number of missing genotypes of each individual.
+        counted: The counted allele: ``"A1"`` or ``"A2"``.
 
     Examples:
         >>> from seqloom.io import genotype_stats, to_bed
@@ -99,10 +100,10 @@ class GenotypeStats:
         return np.minimum(self.allele_frequency, 1 - self.allele_frequency)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """Gives the columns that have an entry for each variant.
+        """Returns the arrays with an entry for each variant.
 
         Returns:
-            Arrays by name, as ``pandas.DataFrame`` takes them; what is None is left out.
+            Arrays by name, for ``pandas.DataFrame``; without those that are None.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed
@@ -114,12 +115,13 @@ class GenotypeStats:
         return {name: column for name, column in columns.items() if column is not None}
 
     def to_tsv(self, path: str | os.PathLike[str]) -> None:
-        """Writes a table with a line for each variant, whole or not at all.
+        """Writes a table with a line for each variant.
 
-        Numbers are written to the last digit that counts; NaN is ``NA``.
+        Numbers read back as the same numbers; NaN is ``NA``. The file appears only when it
+        is complete.
 
         Args:
-            path: The file.
+            path: The file to write.
 
         Raises:
             FileError: The file cannot be written.
@@ -139,8 +141,9 @@ class GenotypeStats:
         ):
             file.write("\t".join(columns) + "\n")
             for start in range(0, len(self.count), _ROWS):
-                some = [_spell(each[start : start + _ROWS]) for each in columns.values()]
-                file.writelines("\t".join(row) + "\n" for row in zip(*some, strict=True))
+                rows = slice(start, start + _ROWS)
+                cells = [_format_cells(column[rows]) for column in columns.values()]
+                file.writelines("\t".join(row) + "\n" for row in zip(*cells, strict=True))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws frequencies, missing genotypes and p-values into one PNG file.
@@ -160,16 +163,13 @@ class GenotypeStats:
             >>> Path("stats.png").read_bytes()[1:4]
             b'PNG'
         """
-        # Imported here: the panels are made of statistics.
-        from seqloom.io.plink._stats_plot import panels_of
-
-        write_panels(path, self.facts()["genotypes"], list(panels_of(self)))
+        write_panels(path, self.facts()["genotypes"], list(_panels(self)))
 
     def facts(self) -> dict[str, str]:
-        """Puts the counts into a few lines of words.
+        """Describes the statistics in a few lines of words.
 
         Returns:
-            What a line is about, and its text.
+            The text of each line, by the name of the line.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed
@@ -192,39 +192,94 @@ class GenotypeStats:
         return f"<GenotypeStats: {self.facts()['genotypes']}>"
 
     def _missing(self, genotypes: int) -> str:
-        """Writes how much is missing."""
+        """Describes the missing genotypes."""
         if not genotypes:
             return "nothing to count"
         share = 100 * self.missing.sum(dtype=np.int64) / genotypes
         limit = _MUCH_MISSING * len(self.individual_missing)
-        above = _number(self.missing > limit)
+        above = _count_variants(self.missing > limit)
         return f"{share:.1f} %; {above} above {100 * _MUCH_MISSING:.0f} %"
 
     def _frequency(self) -> str:
-        """Writes how frequencies are spread."""
+        """Describes the frequencies."""
         known = self.allele_frequency[~np.isnan(self.allele_frequency)]
         if not len(known):
             return "unknown: no founder has a genotype"
         minor = np.minimum(known, 1 - known)
         rare = np.count_nonzero(minor < _RARE)
         return (
-            f"median {np.median(known):.3g}; {_number(minor == 0)} constant, "
+            f"median {np.median(known):.3g}; {_count_variants(minor == 0)} constant, "
             f"{rare:,} below {_RARE} or above {1 - _RARE}"
         )
 
     def _hardy(self) -> str:
-        """Writes how many variants are out of equilibrium."""
+        """Describes how many variants are out of equilibrium."""
         low = np.count_nonzero(self.hardy_p < _UNLIKELY)
-        everything = _number(np.ones(len(self.hardy_p), bool))
+        everything = _count_variants(np.ones(len(self.hardy_p), bool))
         return f"{low:,} of {everything} with p below {_UNLIKELY:.0e}"
 
 
-def _number(which: NDArray[np.bool_]) -> str:
-    """Counts variants in words."""
+def _count_variants(which: NDArray[np.bool_]) -> str:
+    """Counts the variants of a mask, in words."""
     count = np.count_nonzero(which)
     return f"{count:,} variant{'' if count == 1 else 's'}"
 
 
-def _spell(column: NDArray[Any]) -> list[str]:
-    """Spells the values of a column."""
+def _format_cells(column: NDArray[Any]) -> list[str]:
+    """Converts a column to the cells of a table."""
     return ["NA" if value != value else str(value) for value in column.tolist()]  # noqa: PLR0124 - NaN
+
+
+_BINS = 25
+_HALF = 0.5
+_LEAST = 0.01  # the end of the axis where nothing is missing
+_POINTS = 600  # of the smallest p all, of the others as many as can be seen
+
+
+def _panels(stats: GenotypeStats) -> Iterator[Bars | Quantiles]:
+    """Makes the panels of the picture; p-values only where variants were tested."""
+    variants, individuals = len(stats.count), len(stats.individual_missing)
+    yield _bars(
+        "minor allele frequency", stats.minor_allele_frequency, end=_HALF, unit="variants"
+    )
+    p = stats.hardy_p
+    if len(p):
+        yield _quantiles(p)
+    yield _bars(
+        "missing genotypes of a variant",
+        stats.missing / max(individuals, 1),
+        axis="share of individuals",
+        unit="variants",
+    )
+    yield _bars(
+        "missing genotypes of an individual",
+        stats.individual_missing / max(variants, 1),
+        axis="share of variants",
+        unit="individuals",
+    )
+
+
+def _bars(
+    title: str,
+    shares: NDArray[np.float64],
+    *,
+    unit: str,
+    end: float | None = None,
+    axis: str = "",
+) -> Bars:
+    """Counts shares in bins of equal width."""
+    known = shares[~np.isnan(shares)]
+    last = end or max(float(known.max(initial=0)), _LEAST)
+    counts, edges = np.histogram(known, _BINS, (0, last))
+    return Bars(title, edges.tolist(), counts.tolist(), axis=axis, unit=unit)
+
+
+def _quantiles(p: NDArray[np.float64]) -> Quantiles:
+    """Compares p-values to uniform ones: all of the smallest, fewer of the others."""
+    count = len(p)
+    ranks = np.unique(np.geomspace(1, count, _POINTS).astype(np.int64)) - 1
+    smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)
+    expected, observed = -np.log10((ranks + _HALF) / count), -np.log10(smallest)
+    title = "Hardy-Weinberg equilibrium"
+    # 1 has the logarithm -0.0
+    return Quantiles(title, expected.tolist(), np.abs(observed).tolist())

@@ -1,13 +1,15 @@
-"""Looking at a PLINK set without reading its genotypes."""
+"""The contents of a PLINK set, without reading its genotypes."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.io.plink._bed_summary import BedSummary
+from seqloom._text import printable
 from seqloom.io.plink._open_bed import open_bed
 
 if TYPE_CHECKING:
@@ -15,30 +17,137 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_CHROMOSOMES = 26
+_PHENOTYPES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedSummary:
+    """The contents of a PLINK set: a .bed with its .fam and .bim.
+
+    Args:
+        path: The .bed.
+        file_bytes: The size of the .bed, which fits the tables.
+        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        individuals: The number of individuals.
+        variants: The number of variants.
+        male: The number of males.
+        female: The number of females.
+        unknown_sex: The number of individuals that are neither.
+        founders: The number of individuals without parents in the .fam.
+        phenotypes: How often each phenotype occurs in the .fam, the most frequent first.
+        missing_phenotypes: The number of ``-9``, ``NA`` and ``nan``.
+        chromosomes: The number of variants of each chromosome, in the order of the file.
+        same_iid: The number of individuals whose (FID, IID) an earlier one has.
+        same_sid: The number of variants whose id an earlier one has.
+
+    Examples:
+        >>> from seqloom.io import inspect_bed, to_bed
+        >>> to_bed("small.bed", [[1, 0, 2], [2, 0, 1]], properties={"sex": [1, 2]})
+        >>> inspect_bed("small.bed").male
+        1
+    """
+
+    path: str
+    file_bytes: int
+    major: str
+    individuals: int
+    variants: int
+    male: int
+    female: int
+    unknown_sex: int
+    founders: int
+    phenotypes: dict[str, int]
+    missing_phenotypes: int
+    chromosomes: dict[str, int]
+    same_iid: int
+    same_sid: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Converts the summary to plain values, which ``json.dumps`` accepts.
+
+        Returns:
+            The fields by name.
+
+        Examples:
+            >>> import json
+            >>> from seqloom.io import inspect_bed, to_bed
+            >>> to_bed("small.bed", [[1, 0, 2], [2, 0, 1]])
+            >>> json.loads(json.dumps(inspect_bed("small.bed").to_dict()))["variants"]
+            3
+        """
+        return asdict(self)
+
+    def facts(self) -> dict[str, str]:
+        """Describes the summary in words.
+
+        Returns:
+            What a row is about, and its text.
+
+        Examples:
+            >>> from seqloom.io import inspect_bed, to_bed
+            >>> to_bed("small.bed", [[1, 0, 2], [2, 0, 1]])
+            >>> inspect_bed("small.bed").facts()["layout"]
+            'a line is a variant (SNP-major)'
+        """
+        line = "a variant" if self.major == "SNP" else "an individual"
+        facts = {
+            "file": f"{self.path} ({self.file_bytes:,} bytes, as its tables ask for)",
+            "layout": f"a line is {line} ({self.major}-major)",
+            "individuals": f"{self.individuals:,}, {self.founders:,} of them founders",
+            "sex": self._sexes(),
+            "phenotype": self._phenotype(),
+            "variants": f"{self.variants:,}",
+            "chromosomes": _list_counts(self.chromosomes, _CHROMOSOMES) or "none",
+            "same id": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
+        }
+        return {name: printable(fact) for name, fact in facts.items()}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
+
+    def _sexes(self) -> str:
+        """Describes the numbers of each sex."""
+        return f"{self.male:,} male, {self.female:,} female, {self.unknown_sex:,} unknown"
+
+    def _phenotype(self) -> str:
+        """Lists the phenotypes, or only counts them if they are many."""
+        missing = f"{self.missing_phenotypes:,} missing (-9, NA or nan)"
+        if len(self.phenotypes) <= _PHENOTYPES:
+            return f"{_list_counts(self.phenotypes, _PHENOTYPES)}; {missing}"
+        return f"{len(self.phenotypes):,} different values; {missing}"
+
+
+def _list_counts(counts: dict[str, int], most: int) -> str:
+    """Lists names with their counts, up to a number of them."""
+    shown = [f"{name}: {n:,}" for name, n in islice(counts.items(), most)]
+    more = [f"{len(counts) - most} more"] if len(counts) > most else []
+    return ", ".join(shown + more)
+
+
 _MALE, _FEMALE = 1, 2
 _MISSING = ("-9", "NA", "nan")
-# Different phenotypes are kept up to here: a quantitative one has as many as individuals.
-_KINDS = 1000
+_KINDS = 1000  # phenotypes at most: a quantitative one has a value for each individual
 
 
 def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
-    """Checks a PLINK set and says what it holds; no genotype is read.
+    """Checks a PLINK set and counts what its tables hold; no genotype is read.
 
-    The length of the .bed must be what the tables ask for, and the last byte of each line
-    must fit them too: no genotypes stand in the bits that fill it up. One code in all of
-    them, as some tools write it, is a warning; and so are last places that are homozygous
-    A1 in every one of at least 64 lines, as they would be if a table were too long. A .bed
-    that was opened with ``skip_format_check`` is not looked at.
+    The length of the .bed must fit the tables, and so must the last byte of each line: its
+    padding must not hold genotypes. Padding with one code in all lines, as some tools write
+    it, is a warning. A last genotype that is homozygous A1 in all lines (64 or more) is a
+    warning too: a table may be too long. An `open_bed` with ``skip_format_check`` is not
+    checked.
 
     Args:
-        bed: A .bed file, or an open one.
+        bed: A .bed file, or an `open_bed`.
 
     Returns:
         Counts of individuals, sexes, founders, phenotypes, variants and chromosomes.
 
     Raises:
-        MissingFileError: One of the three files is not there.
-        FormatError: One is not what it should be, or they do not fit each other.
+        MissingFileError: One of the three files does not exist.
+        FormatError: A file has another format, or the files do not fit each other.
 
     Examples:
         >>> from seqloom.io import to_bed
@@ -67,16 +176,16 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
         major=source.major,
         individuals=shape[0],
         variants=shape[1],
-        **_of_individuals(source),
-        chromosomes=_chromosomes(source.chromosome),
-        same_sid=_same(source.sid),
+        **_count_individuals(source),
+        chromosomes=_count_chromosomes(source.chromosome),
+        same_sid=_count_duplicates(source.sid),
     )
 
 
-def _of_individuals(bed: open_bed) -> dict[str, Any]:
-    """Counts sexes, founders, phenotypes and ids that stand twice."""
+def _count_individuals(bed: open_bed) -> dict[str, Any]:
+    """Counts sexes, founders, phenotypes and duplicate ids."""
     count = bed.iid_count
-    male, female = (_number(bed.sex, sex) for sex in (_MALE, _FEMALE))
+    male, female = (_count_value(bed.sex, sex) for sex in (_MALE, _FEMALE))
     parents = [parent != "0" for parent in (bed.father, bed.mother) if parent is not None]
     phenotypes: Counter[str] = (
         Counter() if bed.pheno is None else Counter(bed.pheno.tolist())
@@ -88,16 +197,16 @@ def _of_individuals(bed: open_bed) -> dict[str, Any]:
         "founders": count - int(np.any(parents, axis=0).sum()),
         "phenotypes": dict(phenotypes.most_common(_KINDS)),
         "missing_phenotypes": sum(phenotypes[word] for word in _MISSING),
-        "same_iid": _same(bed.fid, bed.iid),
+        "same_iid": _count_duplicates(bed.fid, bed.iid),
     }
 
 
-def _number(column: NDArray[Any] | None, value: int) -> int:
+def _count_value(column: NDArray[Any] | None, value: int) -> int:
     """Counts a value in a column, if there is one."""
     return 0 if column is None else int((column == value).sum())
 
 
-def _chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
+def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
     """Counts the variants of each chromosome, run by run."""
     counts: Counter[str] = Counter()
     if column is None or not len(column):
@@ -110,8 +219,8 @@ def _chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
     return dict(counts)
 
 
-def _same(*columns: NDArray[Any] | None) -> int:
-    """Counts rows that stood before."""
+def _count_duplicates(*columns: NDArray[Any] | None) -> int:
+    """Counts rows that occur in an earlier position."""
     known = [column.tolist() for column in columns if column is not None]
     rows = list(zip(*known, strict=True))
     return len(rows) - len(set(rows))

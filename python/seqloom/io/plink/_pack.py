@@ -1,4 +1,4 @@
-"""Numbers as two-bit lines of a .bed, some lines at a time."""
+"""Packing values into lines of a .bed, some lines at a time."""
 
 from __future__ import annotations
 
@@ -10,36 +10,27 @@ import numpy as np
 from seqloom._arguments import as_flag
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
-from seqloom.io.plink._reference import encode, legal
+from seqloom.io.plink._codes import encode, find_legal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
-# How many bytes of numbers are packed at a time.
-_AT_ONCE = 8 << 20
+_AT_ONCE = 8 << 20  # bytes of values that are packed at the same time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
 _KINDS = ("int8", "float32", "float64")
-# Stands in for a whole number that 8 bits do not hold: it is as illegal.
-_ILLEGAL = -1
+_ILLEGAL = -1  # replaces an integer that does not fit 8 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Says how numbers become lines.
+    """Packs values into lines of two-bit codes."""
 
-    Args:
-        major: What a line is.
-        count_a1: Whether the numbers count allele A1, or A2.
-        threads: How many threads pack.
-        plain: Whether plain NumPy packs.
-    """
-
-    major: str
-    count_a1: bool
+    major: str  # what a line is: "SNP" or "individual"
+    count_a1: bool  # whether values count allele A1, or A2
     threads: int = 1
-    plain: bool = False
+    plain: bool = False  # whether plain NumPy packs
 
     def __post_init__(self) -> None:
         as_flag("count_A1", self.count_a1)
@@ -51,7 +42,7 @@ class Packer:
         """The bytes before the first line."""
         return b"\x6c\x1b" + bytes([self.major == "SNP"])
 
-    def lines_of(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
+    def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
         """Packs an array of individuals by variants, some lines at a time."""
         by_line = values.T if self.major == "SNP" else values
         count, places = by_line.shape
@@ -60,14 +51,14 @@ class Packer:
             yield self.pack(by_line[first : first + at_once], first)
 
     def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
-        """Packs lines, the first of which has a number that errors name."""
-        small = _narrowed(lines)
+        """Packs lines; `first` is the number of the first one, for errors."""
+        small = _narrow(lines)
         try:
-            return self._packed(small)
+            return self._pack_legal(small)
         except ArgumentError as error:
-            raise self._fault(lines, legal(small), first) from error
+            raise self._fault(lines, find_legal(small), first) from error
 
-    def _packed(self, lines: NDArray[Any]) -> NDArray[np.uint8]:
+    def _pack_legal(self, lines: NDArray[Any]) -> NDArray[np.uint8]:
         """Packs lines of legal values."""
         if self.plain:
             return encode(lines, count_a1=self.count_a1)
@@ -83,23 +74,23 @@ class Packer:
         self, lines: NDArray[Any], allowed: NDArray[np.bool_], first: int
     ) -> ArgumentError:
         """Makes the error that names the first value which a .bed cannot hold."""
-        line, place = np.argwhere(~allowed)[0]
-        at = (place, first + line) if self.major == "SNP" else (first + line, place)
+        line, i = np.argwhere(~allowed)[0]
+        at = (i, first + line) if self.major == "SNP" else (first + line, i)
         return ArgumentError(
             "Attempt to write illegal value to BED file. Only 0,1,2,missing allowed. "
-            f"Individual {at[0]}, variant {at[1]} is {lines[line, place]} (missing is NaN, "
-            "or -127 in whole numbers)"
+            f"Individual {at[0]}, variant {at[1]} is {lines[line, i]} (missing is NaN, "
+            "or -127 for integers)"
         )
 
 
-def to_values(given: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
-    """Makes an array of what is to be written: of whole numbers, or of floating point."""
+def to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
+    """Converts values to an array of integers or of floating point."""
     try:
-        values = np.asarray(given)
+        values = np.asarray(data)
     except ValueError as error:
         raise ArgumentError(
-            f"expected a {shape} of 0, 1, 2 and missing values, its rows of one length; "
-            f"NumPy says: {error}"
+            f"the values must be a {shape} of 0, 1, 2 and missing values, with rows of one "
+            f"length; NumPy says: {error}"
         ) from error
     if values.dtype.kind == "f" and values.dtype not in _KINDS:
         values = values.astype(np.float32)
@@ -111,13 +102,14 @@ def to_values(given: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[A
     dimensions = _DIMENSIONS[shape]
     if values.ndim != dimensions:
         raise ArgumentError(
-            f"expected a {shape}, which has {dimensions} dimensions, got {values.ndim}"
+            f"the values must be a {shape} (dimensions: {dimensions}), got {values.ndim} "
+            "dimensions"
         )
     return values
 
 
-def _narrowed(lines: NDArray[Any]) -> NDArray[Any]:
-    """Makes 8 bits of whole numbers; those that do not fit become an illegal one."""
+def _narrow(lines: NDArray[Any]) -> NDArray[Any]:
+    """Converts integers to 8 bits; those that do not fit become illegal values."""
     if lines.dtype.kind == "f" or lines.dtype == np.int8:
         return lines
     small = lines.astype(np.int8)

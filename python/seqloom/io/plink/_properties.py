@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, IdError, NumberRangeError
 
 if TYPE_CHECKING:
@@ -17,21 +17,20 @@ if TYPE_CHECKING:
 Suffix: TypeAlias = Literal["fam", "bim"]
 Column: TypeAlias = "NDArray[Any] | None"
 
-# What an array can have along an axis.
-_MOST_LINES = np.iinfo(np.intp).max
+_MOST_LINES = np.iinfo(np.intp).max  # of an array along an axis
 COUNT_NAMES: dict[Suffix, str] = {"fam": "iid_count", "bim": "sid_count"}
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Says where a property stands in the files, and what stands in for a missing value."""
+    """The file, type and missing value of a property."""
 
     suffix: Suffix
     kind: type[np.generic] = np.str_
     missing: str | int | None = None
 
 
-# In the order of the files' columns. An id has no missing value: iid1, iid2 ... fill in.
+# In the order of the files' columns. An id cannot be missing; the default is iid1, iid2 ...
 PROPERTIES = {
     "fid": Property("fam", missing="0"),
     "iid": Property("fam"),
@@ -50,7 +49,7 @@ PROPERTIES = {
 
 def names_of(suffix: Suffix) -> list[str]:
     """Lists the properties that one file holds, in the order of its columns."""
-    return [name for name, each in PROPERTIES.items() if each.suffix == suffix]
+    return [name for name, prop in PROPERTIES.items() if prop.suffix == suffix]
 
 
 def find_property(name: str) -> Property:
@@ -65,23 +64,14 @@ def find_property(name: str) -> Property:
 
 
 def check_count(suffix: Suffix, count: Any) -> int:
-    """Takes how many individuals or variants there are from somebody who says so."""
-    try:
-        number = operator.index(count)
-    except TypeError:
-        number = -1
-    if not 0 <= number <= _MOST_LINES:
-        raise ArgumentError(
-            f"{COUNT_NAMES[suffix]} must be a whole number from 0 to {_MOST_LINES}, "
-            f"got {count!r}"
-        )
-    return number
+    """Converts a number of individuals or variants to int."""
+    return as_integer(COUNT_NAMES[suffix], count, limit=_MOST_LINES + 1)
 
 
 def override(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
-    """Makes columns of given values; the first of a file says how long all of them are."""
+    """Converts given values to columns; the first of a file sets the length of all."""
     _check_mapping(properties)
     for name in properties:
         find_property(name)
@@ -95,7 +85,7 @@ def override(
 
 
 def _check_mapping(properties: object) -> None:
-    """Refuses names without values."""
+    """Refuses anything but a mapping."""
     if not isinstance(properties, Mapping):
         raise ArgumentError(
             "properties must be a dict from property to values, such as "
@@ -106,18 +96,18 @@ def _check_mapping(properties: object) -> None:
 def complete(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int]
 ) -> dict[str, NDArray[Any]]:
-    """Makes all twelve columns; what is not given, or is None, is filled in."""
-    given = override(properties, dict(counts))
+    """Makes all twelve columns; fills in those that are not given, or are None."""
+    columns = override(properties, dict(counts))
     return {
-        name: _filled(name, counts[each.suffix])
-        if (column := given.get(name)) is None
+        name: _fill(name, counts[prop.suffix])
+        if (column := columns.get(name)) is None
         else column
-        for name, each in PROPERTIES.items()
+        for name, prop in PROPERTIES.items()
     }
 
 
 def to_column(name: str, values: ArrayLike | None) -> Column:
-    """Makes one property's column of given values; NaN and None are missing values."""
+    """Converts values to the column of a property; NaN and None are missing values."""
     if values is None:
         return None
     array = np.asarray(values)
@@ -128,13 +118,13 @@ def to_column(name: str, values: ArrayLike | None) -> Column:
         )
     if not len(array):
         return np.empty(0, kind)
-    absent = _absent(array)
+    absent = _find_absent(array)
     if absent.any():
-        array = _with_missing(name, array, absent)
+        array = _fill_missing(name, array, absent)
     return _to_text(array) if kind is np.str_ else _to_numbers(name, array)
 
 
-def _absent(array: NDArray[Any]) -> NDArray[np.bool_]:
+def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Says which values are NaN or None."""
     if array.dtype.kind == "O":
         return np.array([value is None or _is_nan(value) for value in array])
@@ -142,58 +132,63 @@ def _absent(array: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_nan(value: Any) -> bool:
-    """Says whether a value is the number that is none: it differs from itself."""
-    return bool(value != value)  # noqa: PLR0124 - so NaN is told from all else
+    """Says whether a value is NaN."""
+    return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
 
 
-def _with_missing(
+def _fill_missing(
     name: str, array: NDArray[Any], absent: NDArray[np.bool_]
 ) -> NDArray[Any]:
-    """Puts the missing value where there is none."""
+    """Replaces absent values by the missing value of the property."""
     missing = PROPERTIES[name].missing
     if missing is None:
-        place = int(absent.argmax())
-        raise ArgumentError(f"{name} {place} is {array[place]}; an id cannot be missing")
+        i = int(absent.argmax())
+        raise ArgumentError(
+            f"properties[{name!r}][{i}] is {array[i]}, but an id cannot be missing"
+        )
     if isinstance(missing, str):
         array = array.astype(np.str_).astype(object)
     return np.where(absent, missing, array)
 
 
 def _to_text(array: NDArray[Any]) -> NDArray[Any]:
-    """Makes texts of values; texts stay as they are."""
+    """Converts values to strings; keeps arrays of strings."""
     if array.dtype.kind in "UT":
         return array
     return array.astype(np.str_)
 
 
 def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Makes numbers of values; one that would not be the same number is refused."""
+    """Converts values to numbers; refuses a value that would change."""
     kind = PROPERTIES[name].kind
     try:
         numbers = array.astype(np.float64) if array.dtype.kind in "OUT" else array
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} holds what is no number: {error}") from error
+        raise ArgumentError(f"properties[{name!r}] must hold numbers: {error}") from error
     if kind is np.int32:
-        _check_whole(name, numbers)
+        _check_integers(name, numbers)
     return numbers.astype(kind, copy=False)
 
 
-def _check_whole(name: str, numbers: NDArray[Any]) -> None:
-    """Refuses fractions, and what 32 bits do not hold."""
+def _check_integers(name: str, numbers: NDArray[Any]) -> None:
+    """Refuses fractions, and integers that do not fit 32 bits."""
     limits = np.iinfo(np.int32)
     wide = (numbers < limits.min) | (numbers > limits.max)
     if wide.any():
         value = numbers[wide][0]
         raise NumberRangeError(
-            f"{name} {value} does not fit 32 bits; expected at most {limits.max}"
+            f"properties[{name!r}] has {value}, which does not fit 32 bits; expected at "
+            f"most {limits.max}"
         )
     broken = numbers != np.trunc(numbers)
     if broken.any():
-        raise ArgumentError(f"{name} must be whole numbers, got {numbers[broken][0]}")
+        raise ArgumentError(
+            f"properties[{name!r}] must hold integers, got {numbers[broken][0]}"
+        )
 
 
 def _check_count(name: str, column: NDArray[Any], counts: dict[Suffix, int | None]) -> None:
-    """Compares a column's length with what is known, or takes it as the count."""
+    """Compares the length of a column with the count; sets an unknown count."""
     suffix = PROPERTIES[name].suffix
     count = counts[suffix]
     if count is None:
@@ -205,12 +200,12 @@ def _check_count(name: str, column: NDArray[Any], counts: dict[Suffix, int | Non
         )
 
 
-def _filled(name: str, count: int) -> NDArray[Any]:
-    """Makes the column of a property that nobody gave."""
-    each = PROPERTIES[name]
-    if each.missing is None:
+def _fill(name: str, count: int) -> NDArray[Any]:
+    """Makes the default column of a property."""
+    prop = PROPERTIES[name]
+    if prop.missing is None:
         return np.array([f"{name}{number}" for number in range(1, count + 1)], np.str_)
     kind = (
-        np.dtype(f"<U{len(each.missing)}") if isinstance(each.missing, str) else each.kind
+        np.dtype(f"<U{len(prop.missing)}") if isinstance(prop.missing, str) else prop.kind
     )
-    return np.full(count, each.missing, kind)
+    return np.full(count, prop.missing, kind)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     """Reads some lines: columns of a csc matrix, rows of a csr matrix."""
 
 FORMATS = ("csc", "csr")
-# How many numbers are dense at a time. Which of them are not zero takes 8 bytes each.
+# Values that are dense at the same time. The position of each that is not 0 takes 8 bytes.
 _AT_ONCE = 1 << 21
 _MOST = np.iinfo(np.int32).max
 
 
 def check_sparse(form: str, batch_size: int | None) -> None:
-    """Refuses a format that is not known, pieces of nothing, and to go on without scipy."""
+    """Refuses an unknown format and an empty batch; requires scipy."""
     if form not in FORMATS:
         raise ArgumentError(f"format {form!r} not known. Expected 'csc' or 'csr'.")
     if batch_size is not None and batch_size < 1:
@@ -46,18 +46,18 @@ def to_sparse(
     form: str,
     at_once: int | None,
 ) -> csc_matrix | csr_matrix:
-    """Puts a matrix together from its lines, which are read some at a time."""
+    """Makes a matrix from its lines, which are read some at a time."""
     import scipy.sparse
 
-    count, places = shape[::-1] if form == "csc" else shape
+    count, width = shape[::-1] if form == "csc" else shape
     if max(shape) > _MOST:
         raise ArgumentError(
             f"a sparse matrix has at most {_MOST} rows and columns, got {shape}"
         )
-    at_once = at_once or max(1, _AT_ONCE // max(places, 1))
+    at_once = at_once or max(1, _AT_ONCE // max(width, 1))
     pieces = [(np.empty(0, dtype), np.empty(0, np.int32), np.zeros(1, np.int64))]
-    pieces += [_piece(read(lines)) for lines in _slices(count, at_once)]
-    data, indices, counts = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    pieces += [_compress(read(lines)) for lines in _slices(count, at_once)]
+    data, indices, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     ends = np.cumsum(counts)
     kind = np.int32 if ends[-1] <= _MOST else np.int64
     make = scipy.sparse.csc_matrix if form == "csc" else scipy.sparse.csr_matrix
@@ -69,13 +69,13 @@ def _slices(count: int, at_once: int) -> Iterator[slice]:
     return (slice(first, min(first + at_once, count)) for first in range(0, count, at_once))
 
 
-def _piece(
+def _compress(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Gives what is not zero in some lines, where in its line, and how much each has."""
+    """Returns the values that are not 0, their positions, and their number in each line."""
     flat = lines.reshape(-1)
     stored = np.flatnonzero(flat)
     counts = np.count_nonzero(lines, axis=1)
-    # Lines have no gaps between them: places are counted from where a line begins.
+    # Lines are contiguous; positions are counted from the beginning of the line.
     begins = np.repeat(np.arange(len(lines)) * lines.shape[1], counts)
     return flat[stored], (stored - begins).astype(np.int32), counts

@@ -10,11 +10,15 @@ from seqloom._arguments import as_flag, check_function
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._genotype_stats import GenotypeStats
-from seqloom.io.plink._index import positions
 from seqloom.io.plink._open_bed import open_bed
-from seqloom.io.plink._ploidy import Group, groups_of, ploidy_of
-from seqloom.io.plink._read import threads_of
-from seqloom.io.plink._variant_counts import columns_of, new_columns
+from seqloom.io.plink._selection import choose_threads, find_positions
+from seqloom.io.plink._variant_counts import (
+    Group,
+    compute_columns,
+    find_groups,
+    find_ploidy,
+    make_columns,
+)
 
 if TYPE_CHECKING:
     import os
@@ -22,12 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A step is so much of the file for each thread: then Ctrl-C is answered, and the bar moves.
-_STEP_BYTES = 64 << 20
-# Of a file whose lines are individuals, a step reads a part of each line: not too short.
-# The counts of its variants are in memory: not too many.
+_STEP_BYTES = 64 << 20  # of the file and a thread: between steps Ctrl-C is answered
+# If lines are individuals, a step reads a part of each line: it must not be too short. The
+# counts of its variants are in memory: it must not be too long.
 _STEP_VARIANTS = 1 << 16, 1 << 18
-_GROUPS = Group.NOBODY
+_GROUPS = Group.EXCLUDED
 _CODES = 4
 
 
@@ -43,31 +46,33 @@ def genotype_stats(
     """Counts the genotypes of each variant, in one pass and in bounded memory.
 
     Counts, mean and variance are those of all individuals. Frequency and Hardy-Weinberg p
-    are what PLINK 1.9 prints for ``--freq --hardy --keep-allele-order``: of founders alone
-    (both parents are ``0``); on X a male has one allele, and his heterozygous call is taken
-    for a missing one; on Y only males count, likewise. Individuals of unknown sex count as
-    females do. The exact test (Wigginton, Cutler & Abecasis 2005) leaves males out on X;
-    on Y and MT nobody is tested, and p is 1 (mid-p: 0.5). Chromosomes are known as X or 23,
-    Y or 24, and MT, M or 26, also with ``chr`` before it; all others count as autosomes do.
+    are those that PLINK 1.9 prints for ``--freq --hardy --keep-allele-order``. They count
+    founders only (both parents are ``0``). On X a male has one allele, and his heterozygous
+    call counts as missing; on Y only males count, in the same way. Individuals of unknown
+    sex count as females. The exact test (Wigginton, Cutler & Abecasis 2005) excludes males
+    on X; on Y and MT nobody is tested, and p is 1 (mid-p: 0.5). The names X or 23, Y or 24,
+    and MT, M or 26 are known, also with ``chr`` before them; all other chromosomes count as
+    autosomes.
 
     Args:
-        bed: A .bed file, or an open one: its ``count_A1`` decides which allele is counted.
-        individuals: Whom to count: an index as `open_bed.read` takes it, each at most once;
-            None is everybody.
-        nonfounders: Whether frequency and Hardy-Weinberg p take in those with parents.
-        mid_p: Whether p is the mid-p variant, which counts half of what is as likely as the
-            observed genotypes.
-        num_threads: How many threads count; None: as the open file or the machine says.
-        on_progress: Called with how many variants were counted, and how many there are.
+        bed: A .bed file, or an `open_bed`, whose ``count_A1`` says which allele to count.
+        individuals: The individuals to count: an index as in `open_bed.read`, without
+            duplicates; None: all.
+        nonfounders: Whether frequency and Hardy-Weinberg p include individuals with
+            parents.
+        mid_p: Whether p is the mid-p value, which counts half of the outcomes that are as
+            likely as the observed genotypes.
+        num_threads: Number of threads; None: that of the `open_bed`, or all cores.
+        on_progress: Called with the number of variants counted, and the number of all.
 
     Returns:
-        A column for each of these, with an entry for each variant.
+        Arrays with an entry for each variant.
 
     Raises:
         ArgumentError: An individual is named twice, or the file is in the cloud.
-        OutOfRangeError: An index lies beyond the individuals.
-        FormatError: The .bed is no such file, or does not fit its tables: also where that
-            shows only in the last byte of each line.
+        OutOfRangeError: An index is outside the individuals.
+        FormatError: The file is not a .bed, or does not fit its tables, even where only
+            the last byte of each line shows that.
         FileError: The file cannot be read.
 
     Examples:
@@ -87,38 +92,40 @@ def genotype_stats(
     nonfounders, mid_p = as_flag("nonfounders", nonfounders), as_flag("mid_p", mid_p)
     check_function("on_progress", on_progress)
     source = bed if isinstance(bed, open_bed) else open_bed(bed)
-    chosen = _chosen(source, individuals)
-    ploidy = ploidy_of(source.chromosome, source.sid_count)
-    groups = groups_of(source, chosen, ploidy, nonfounders=nonfounders)
-    wish = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
-    threads = threads_of(num_threads, wish)
-    columns, missing = new_columns(source.sid_count), np.zeros(source.iid_count, np.uint32)
-    for part, counts in _survey(source, groups, missing, threads=threads):
-        some = columns_of(
+    chosen = _select(source, individuals)
+    ploidy = find_ploidy(source.chromosome, source.sid_count)
+    groups = find_groups(source, chosen, ploidy, nonfounders=nonfounders)
+    default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    threads = choose_threads(num_threads, default)
+    columns, missing = make_columns(source.sid_count), np.zeros(source.iid_count, np.uint32)
+    for part, counts in _count_steps(source, groups, missing, threads=threads):
+        values_by_name = compute_columns(
             counts, ploidy[part], count_a1=source.count_A1, mid_p=mid_p, threads=threads
         )
-        for name, values in some.items():
+        for name, values in values_by_name.items():
             columns[name][part] = values
         if on_progress is not None:
             on_progress(part.stop, source.sid_count)
     who = slice(None) if chosen is None else chosen
-    return _stats(
+    return _make_stats(
         source, who, columns | {"individual_missing": missing[who].astype(np.int32)}
     )
 
 
-def _chosen(bed: open_bed, individuals: Any) -> NDArray[np.int64] | None:
-    """Gives the positions of whom to count."""
-    chosen = positions(individuals, bed.iid_count)
+def _select(bed: open_bed, individuals: Any) -> NDArray[np.int64] | None:
+    """Returns the positions of the individuals to count."""
+    chosen = find_positions(individuals, bed.iid_count)
     if chosen is not None and len(np.unique(chosen)) < len(chosen):
-        raise ArgumentError("individuals: one is named twice; each counts once")
+        raise ArgumentError(
+            "individuals must not name an individual twice; remove the duplicates"
+        )
     return chosen
 
 
-def _survey(
+def _count_steps(
     bed: open_bed, groups: NDArray[np.uint8], missing: NDArray[np.uint32], *, threads: int
 ) -> Iterator[tuple[slice, NDArray[np.uint32]]]:
-    """Counts step by step: gives which variants, and the codes of each group in each."""
+    """Counts in steps; yields the variants of a step and the codes of each group."""
     shape, check = bed.shape, not bed.skip_format_check
     native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
     survey = _native.GenotypeSurvey(native, shape, groups, _GROUPS)
@@ -131,10 +138,10 @@ def _survey(
         yield part, counts
 
 
-def _stats(
+def _make_stats(
     bed: open_bed, who: slice | NDArray[np.int64], columns: dict[str, NDArray[Any]]
 ) -> GenotypeStats:
-    """Puts the columns together with what the tables say."""
+    """Joins the computed columns and those of the tables."""
     return GenotypeStats(
         sid=bed.sid,
         chromosome=bed.chromosome,

@@ -2,17 +2,84 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.io.plink._ploidy import Group, Ploidy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Where the codes stand.
+    from seqloom.io.plink._open_bed import open_bed
+
+MALE = 1  # as in a .fam
+_PREFIX = "CHR"
+
+
+class Group(IntEnum):
+    """Groups in which individuals are counted."""
+
+    MALE = 0
+    OTHER = 1  # females, and those of unknown sex
+    NONFOUNDER = 2
+    EXCLUDED = 3  # not counted
+
+
+class Ploidy(IntEnum):
+    """How many copies of a chromosome an individual has, as far as counting goes."""
+
+    TWO = 0
+    X = 1
+    Y = 2
+    MT = 3  # counted as two, but in no equilibrium
+
+
+_PLOIDIES = {
+    **dict.fromkeys(("X", "23"), Ploidy.X),
+    **dict.fromkeys(("Y", "24"), Ploidy.Y),
+    **dict.fromkeys(("MT", "M", "26"), Ploidy.MT),
+}
+
+
+def find_ploidy(chromosome: NDArray[Any] | None, count: int) -> NDArray[np.uint8]:
+    """Returns the ploidy of each variant; an unknown chromosome counts as an autosome."""
+    if chromosome is None or not len(chromosome):
+        return np.zeros(count, np.uint8)
+    # Variants of a chromosome are neighbours: each run of a name is looked up once.
+    starts = np.flatnonzero(np.append(True, chromosome[1:] != chromosome[:-1]))
+    kinds = [_ploidy(str(name)) for name in chromosome[starts]]
+    return np.repeat(np.array(kinds, np.uint8), np.diff(starts, append=count))
+
+
+def _ploidy(name: str) -> Ploidy:
+    """Reads a chromosome's name: X, 23, chrX, and so on."""
+    return _PLOIDIES.get(name.upper().removeprefix(_PREFIX), Ploidy.TWO)
+
+
+def find_groups(
+    bed: open_bed,
+    chosen: NDArray[np.int64] | None,
+    ploidy: NDArray[np.uint8],
+    *,
+    nonfounders: bool,
+) -> NDArray[np.uint8]:
+    """Returns the group of each individual; sex matters on X and Y only."""
+    groups = np.full(bed.iid_count, Group.OTHER, np.uint8)
+    if bed.sex is not None and np.isin(ploidy, (Ploidy.X, Ploidy.Y)).any():
+        groups[bed.sex == MALE] = Group.MALE
+    for parent in () if nonfounders else (bed.father, bed.mother):
+        if parent is not None:
+            groups[parent != "0"] = Group.NONFOUNDER
+    if chosen is not None:
+        left_out = np.ones(len(groups), bool)
+        left_out[chosen] = False
+        groups[left_out] = Group.EXCLUDED
+    return groups
+
+
+# The columns of the counts.
 _HOM_A1, _MISSING, _HET, _HOM_A2 = range(4)
 _GENOTYPES = [_HOM_A1, _HET, _HOM_A2]
 
@@ -22,12 +89,12 @@ _COLUMNS = {
 }
 
 
-def new_columns(count: int) -> dict[str, NDArray[Any]]:
-    """Makes the columns, to be filled."""
+def make_columns(count: int) -> dict[str, NDArray[Any]]:
+    """Makes empty columns."""
     return {name: np.empty(count, kind) for name, kind in _COLUMNS.items()}
 
 
-def columns_of(
+def compute_columns(
     counts: NDArray[np.uint32],
     ploidy: NDArray[np.uint8],
     *,
@@ -36,13 +103,13 @@ def columns_of(
     threads: int,
 ) -> dict[str, NDArray[Any]]:
     """Computes the columns of some variants from the codes of each group."""
-    everybody = counts.sum(axis=1, dtype=np.int64)
-    hom_a1, het, hom_a2 = everybody[:, _GENOTYPES].T
+    total = counts.sum(axis=1, dtype=np.int64)
+    hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
     two, one = _founders(counts, ploidy)
     a1, alleles = _alleles(two, one)
     return {
         "count": hom_a1 + het + hom_a2,
-        "missing": everybody[:, _MISSING],
+        "missing": total[:, _MISSING],
         "hom_a1": hom_a1,
         "het": het,
         "hom_a2": hom_a2,
@@ -56,7 +123,7 @@ def columns_of(
 def _founders(
     counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Gives the genotypes of founders who have two copies of the chromosome, and one."""
+    """Counts genotypes of founders with two copies of the chromosome, and with one."""
     males = counts[:, Group.MALE, _GENOTYPES]
     others = counts[:, Group.OTHER, _GENOTYPES]
     is_y = (ploidy == Ploidy.Y)[:, None]
@@ -69,7 +136,7 @@ def _founders(
 def _alleles(
     two: NDArray[np.uint32], one: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts alleles A1, and both; who has one copy is not heterozygous."""
+    """Counts alleles A1, and all alleles; with one copy nobody is heterozygous."""
     first = np.array([2, 1, 0], np.int64)
     a1 = two.astype(np.int64) @ first + one[:, 0]
     a2 = two.astype(np.int64) @ first[::-1] + one[:, 2]
@@ -79,10 +146,10 @@ def _alleles(
 def _moments(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Computes mean and variance of values of which so many are 2, and 1; the rest is 0."""
+    """Computes mean and variance of values from the numbers of 2 and of 1 among them."""
     mean = _divide(2 * two + one, count)
     squares = _divide(4 * two + one, count)
-    # Rounding must not make a constant variant vary.
+    # Rounding must not give a constant variant a variance.
     is_constant = (two == count) | (one == count)
     return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
 
@@ -98,5 +165,5 @@ def _hardy(
 
 
 def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Divides; where there is nothing to divide by, NaN."""
+    """Divides; gives NaN for a division by 0."""
     return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

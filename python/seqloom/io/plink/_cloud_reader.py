@@ -1,4 +1,4 @@
-"""Genotypes of a .bed in the cloud: only the bytes that are asked for are fetched."""
+"""Genotypes of a .bed in the cloud: only the bytes that are needed are fetched."""
 
 from __future__ import annotations
 
@@ -10,70 +10,68 @@ import numpy as np
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, FormatError, NumberRangeError
-from seqloom.io.plink._padding import is_filled_up, look_at_last_places
+from seqloom.io.plink._codes import HEADER, check_last_values, is_padding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from seqloom.io.plink._index import Positions
-    from seqloom.io.plink._remote import RemoteBed
+    from seqloom.io.plink._cloud_bed import RemoteBed
+    from seqloom.io.plink._selection import Positions
 
-_HEADER = 3
-# How many bytes of numbers are decoded before they are put where they belong.
-_AT_ONCE = 8 << 20
+_AT_ONCE = 8 << 20  # bytes of values that are decoded at the same time
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
-    """Says how many requests run at once, and how much each asks for at most."""
+class RequestLimits:
+    """The number of requests at once, and the largest number of bytes of each."""
 
     at_once: int = 10
     chunk: int = 8_000_000
 
-    def changed(self, at_once: int | None, chunk: int | None) -> Requests:
-        """Gives these settings with those that a caller gave."""
+    def replace(self, at_once: int | None, chunk: int | None) -> RequestLimits:
+        """Returns these limits with those that a caller gave."""
         _check_request("max_concurrent_requests", at_once)
         _check_request("max_chunk_bytes", chunk)
-        return Requests(at_once or self.at_once, chunk or self.chunk)
+        return RequestLimits(at_once or self.at_once, chunk or self.chunk)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Says which lines of a .bed are read, and which places of each line."""
+class LineSelection:
+    """The lines of a .bed that are read, and the positions in each line."""
 
     lines: NDArray[np.int64]
     index: Positions
-    places: int
+    width: int  # values in a line
     by_variant: bool
 
     @classmethod
     def of(
         cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
     ) -> Self:
-        """Takes variants for lines, or individuals, as the file has it."""
+        """Selects lines: variants or individuals, as the layout of the file says."""
         by_variant = major == "SNP"
-        places, count = shape if by_variant else shape[::-1]
+        width, count = shape if by_variant else shape[::-1]
         index, lines = (iid, sid) if by_variant else (sid, iid)
         numbers = np.arange(count, dtype=np.int64) if lines is None else lines
-        return cls(numbers, index, places, by_variant)
+        return cls(numbers, index, width, by_variant)
 
     @property
     def stride(self) -> int:
-        """How many bytes a line has."""
-        return -(-self.places // 4)
+        """The number of bytes of a line."""
+        return -(-self.width // 4)
 
     @property
-    def places_in_part(self) -> NDArray[np.int64]:
-        """The places, counted from the first of the part."""
+    def positions_in_part(self) -> NDArray[np.int64]:
+        """The positions, counted from the first of the part."""
         if self.index is None:
-            return np.arange(self.places, dtype=np.int64)
+            return np.arange(self.width, dtype=np.int64)
         return self.index - 4 * self.part.start
 
     @property
     def part(self) -> slice:
-        """The bytes of a line that hold the places."""
+        """The bytes of a line that hold the positions."""
         if self.index is None:
             return slice(0, self.stride)
         if not len(self.index):
@@ -83,15 +81,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class RemoteReader:
-    """Reads genotypes of an object in the cloud as the native class does those of a file.
-
-    Args:
-        bed: The object.
-        requests: How it is asked.
-    """
+    """Reads genotypes in the cloud as the native class reads those of a file."""
 
     bed: RemoteBed
-    requests: Requests
+    requests: RequestLimits
 
     def read(
         self,
@@ -105,7 +98,7 @@ class RemoteReader:
         threads: int,
     ) -> None:
         """Fills an array with the genotypes of the chosen individuals and variants."""
-        wanted = Selection.of(self.bed.major, shape, iid=iid, sid=sid)
+        wanted = LineSelection.of(self.bed.major, shape, iid=iid, sid=sid)
         self._check_size(shape, wanted)
         if not out.size:
             return
@@ -119,9 +112,9 @@ class RemoteReader:
             self._check_ends(np.concatenate(ends), wanted, is_whole=iid is None is sid)
 
     def _blocks(
-        self, wanted: Selection, line_bytes: int
+        self, wanted: LineSelection, line_bytes: int
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Fetches the lines, and cuts them into blocks whose numbers take little memory."""
+        """Fetches the lines in blocks whose decoded values take little memory."""
         most = max(1, _AT_ONCE // line_bytes)
         fetched = self.bed.blocks(
             wanted.lines,
@@ -134,9 +127,9 @@ class RemoteReader:
             for start in range(0, len(lines), most):
                 yield first + start, lines[start : start + most]
 
-    def _check_size(self, shape: tuple[int, int], wanted: Selection) -> None:
-        """Compares the object's size with what its tables say."""
-        expected = _HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
+    def _check_size(self, shape: tuple[int, int], wanted: LineSelection) -> None:
+        """Compares the size of the object with that of its tables."""
+        expected = HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
         found = self.bed.size()
         if found != expected:
             raise self._fault(
@@ -146,17 +139,17 @@ class RemoteReader:
             )
 
     def _check_ends(
-        self, last: NDArray[np.uint8], wanted: Selection, *, is_whole: bool
+        self, last: NDArray[np.uint8], wanted: LineSelection, *, is_whole: bool
     ) -> None:
-        """Refuses lines that hold more places than the tables say."""
+        """Refuses lines with more genotypes in the last byte than the tables say."""
         name = self.bed.location.geturl()
-        if not is_filled_up(last, wanted.places, name):
+        if not is_padding(last, wanted.width, name):
             raise self._fault(
-                f"the last byte of a line holds more than its {wanted.places % 4} places; "
-                "the .fam or .bim is short, or belongs to another file"
+                f"the last byte of a line has more than {wanted.width % 4} genotypes; "
+                "the .fam or .bim is too short, or belongs to another file"
             )
         if is_whole:
-            look_at_last_places(last, wanted.places, name)
+            check_last_values(last, wanted.width, name)
 
     def _fault(self, message: str, *, kind: str = "format") -> FormatError:
         """Makes an error that names the object."""
@@ -166,24 +159,24 @@ class RemoteReader:
 
 def _decode(
     lines: NDArray[np.uint8],
-    wanted: Selection,
+    wanted: LineSelection,
     out: NDArray[Any],
     *,
     count_a1: bool,
     threads: int,
 ) -> None:
-    """Makes numbers of parts of lines, and puts them where they belong."""
-    held = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-    places = wanted.places_in_part
+    """Decodes parts of lines into the array."""
+    decoded = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+    positions = wanted.positions_in_part
     _native.decode_lines(
-        lines, places, held, along=True, count_a1=count_a1, threads=threads
+        lines, positions, decoded, along=True, count_a1=count_a1, threads=threads
     )
-    if held is not out:
-        out[...] = held
+    if decoded is not out:
+        out[...] = decoded
 
 
 def _check_request(name: str, value: int | None) -> None:
-    """Refuses a number of requests or bytes that is none."""
+    """Refuses a number of requests or bytes below 1."""
     if value is None:
         return
     if as_integer(name, value, least=-(1 << 63)) < 0:

@@ -1,7 +1,7 @@
-"""Objects in the cloud, for a process that was forked.
+"""Objects in the cloud for a process that was forked.
 
 The library that fetches has threads, which a forked process does not inherit: it would wait
-for them without end. Such a process lets a fresh one fetch.
+for them without end. So a forked process starts a new one, which fetches for it.
 """
 
 from __future__ import annotations
@@ -18,104 +18,97 @@ from multiprocessing.connection import Connection, Pipe
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from seqloom.errors import RemoteError
-from seqloom.io.plink._object import CloudObject, Fetched
+from seqloom.io.plink._cloud_object import CloudObject, Fetched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from urllib.parse import ParseResult
 
-    from seqloom.io.plink._object import Identity, Waiting
+    from seqloom.io.plink._cloud_object import Identity, Request
 
 Answer: TypeAlias = "tuple[Identity, bytes] | BaseException"
 Pending: TypeAlias = dict[int, Future[Fetched]]
 
-_SERVE = "import sys; from seqloom.io.plink._apart import serve; serve(int(sys.argv[1]))"
+_SERVE = (
+    "import sys; from seqloom.io.plink._cloud_process import serve; serve(int(sys.argv[1]))"
+)
 _forked: list[int] = []
 
 
-def must_be_apart() -> bool:
+def was_forked() -> bool:
     """Says whether this process was forked from one that may have been fetching."""
     return bool(_forked)
 
 
-class ApartObject:
-    """An object that a fresh process fetches.
-
-    Args:
-        location: Its URL.
-        options: How its store is reached.
-    """
+class ForkedObject:
+    """An object that a new process fetches."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
         ours, theirs = cast("tuple[Connection, Connection]", Pipe())
         self._connection = ours
         process = _start(theirs)
-        self._turn, self._numbers = threading.Lock(), count()
+        self._lock, self._numbers = threading.Lock(), count()
         self._pending: Pending = {}
-        weakref.finalize(self, _end, process)
+        weakref.finalize(self, _stop, process)
         receive = ours, self._pending
-        threading.Thread(target=_receive, args=receive, daemon=True).start()
+        threading.Thread(target=_receive_answers, args=receive, daemon=True).start()
         ours.send((location, dict(options)))
 
-    def begin(self, start: int, stop: int | None) -> Waiting:
-        """Asks for bytes from one on to before another; with None, for all of them."""
+    def request(self, start: int, stop: int | None) -> Request:
+        """Requests the bytes from start to stop; with None, all bytes."""
         future: Future[Fetched] = Future()
-        with self._turn:
+        with self._lock:
             number = next(self._numbers)
             self._pending[number] = future
             try:
                 self._connection.send((number, start, stop))
             except OSError as error:
-                raise _gone() from error
+                raise _make_error() from error
         return future
 
 
 def serve(handle: int) -> None:
-    """Fetches what another process asks for, as long as it is there.
-
-    Args:
-        handle: The open end of the pipe to it.
-    """
-    connection, turn = Connection(handle), threading.Lock()
+    """Serves the requests of another process, until that one ends."""
+    connection, lock = Connection(handle), threading.Lock()
 
     def send(number: int, answer: Answer) -> None:
-        with turn, suppress(OSError):
+        with lock, suppress(OSError):
             connection.send((number, answer))
 
     location, options = connection.recv()
     source: CloudObject | None = None
-    while (asked := _next(connection)) is not None:
-        number, start, stop = asked
+    while (message := _receive_request(connection)) is not None:
+        number, start, stop = message
         try:
             source = source or CloudObject(location, options)
-            request = source.begin(start, stop)
+            pending = source.request(start, stop)
         except Exception as error:  # noqa: BLE001 - the other process raises it
             send(number, error)
         else:
-            request.add_done_callback(lambda done, n=number: send(n, _answer_of(done)))
+            pending.add_done_callback(lambda done, n=number: send(n, _read_answer(done)))
 
 
 def _start(theirs: Connection) -> subprocess.Popen[bytes]:
-    """Starts the process that fetches, and leaves it one end of the pipe."""
+    """Starts the process that fetches, with one end of the pipe."""
     with theirs:
         return subprocess.Popen(  # noqa: S603 - our own interpreter runs our own module
             [sys.executable, "-c", _SERVE, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is this process's matter
+            start_new_session=True,  # Ctrl-C must not reach it
         )
 
 
-def _next(connection: Connection) -> tuple[int, int, int | None] | None:
-    """Waits for the next request; None: there will be no more."""
+def _receive_request(connection: Connection) -> tuple[int, int, int | None] | None:
+    """Waits for the next request; None: the other process has closed the pipe."""
     try:
         return connection.recv()
     except (EOFError, OSError):
         return None
 
 
-def _answer_of(done: Future[Fetched]) -> Answer:
-    """Takes what a request gave, as a pipe can carry it."""
+def _read_answer(done: Future[Fetched]) -> Answer:
+    """Converts the result of a request to what a pipe can carry."""
     error = done.exception()
     if error is not None:
         return error
@@ -123,8 +116,8 @@ def _answer_of(done: Future[Fetched]) -> Answer:
     return fetched.identity, bytes(fetched.data)
 
 
-def _receive(connection: Connection, pending: Pending) -> None:
-    """Hands answers to those who wait for them."""
+def _receive_answers(connection: Connection, pending: Pending) -> None:
+    """Passes answers to the futures that wait for them."""
     try:
         while True:
             number, answer = connection.recv()
@@ -139,24 +132,24 @@ def _receive(connection: Connection, pending: Pending) -> None:
     except (EOFError, OSError):
         for future in list(pending.values()):
             if future.set_running_or_notify_cancel():
-                future.set_exception(_gone())
+                future.set_exception(_make_error())
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Lets the process that fetches end."""
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Stops the process that fetches."""
     process.kill()
     process.wait()
 
 
-def _gone() -> RemoteError:
-    """Says that nobody fetches any more."""
+def _make_error() -> RemoteError:
+    """Makes the error for a process that has ended."""
     return RemoteError(
-        "the process that fetched for this forked one has ended; open the file again"
+        "the process that fetches for this forked process has ended; open the file again"
     )
 
 
 def _note_fork() -> None:
-    """Remembers that this process has none of the threads that fetch."""
+    """Notes that this process does not have the threads that fetch."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 

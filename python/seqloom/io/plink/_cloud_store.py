@@ -1,4 +1,4 @@
-"""Which store of objects a URL means, and how it is reached."""
+"""The store of objects that a URL names, and the options to reach it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SCHEMES = "http, https, s3, gs, az, azure, abfs or file"
 _KNOWN = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
-# What a connection is like, whatever store is at its end; the rest is the store's matter.
+# Options of the connection, whatever the store; all others are options of the store.
 _CLIENT = {
     "allow_http",
     "allow_invalid_certificates",
@@ -37,14 +37,14 @@ _RETRIES = "max_retries"
 
 
 def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore:
-    """Makes the store in which a URL names the object whose path is empty."""
+    """Makes the store of a URL; the object has the empty path in it."""
     url = location.geturl()
     if location.scheme not in _KNOWN:
         raise ArgumentError(
             f"{url}: Unable to recognise URL: expected {_SCHEMES}, "
-            f"found {location.scheme!r}; give a path for a file of this machine"
+            f"found {location.scheme!r}; for a file of this machine give its path"
         )
-    names = {name: _place_of(name) for name in _texts(options)}
+    names = {name: _classify(name) for name in _check_strings(options)}
     parts: dict[str, dict[str, Any]] = {"client": {}, "store": {}, "retry": {}}
     for name, (kind, key) in names.items():
         parts[kind][key] = options[name]
@@ -54,22 +54,22 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
 
 
 def first_line(error: BaseException) -> str:
-    """Gives what an error of the library says, without what only its authors need."""
+    """Returns the first line of a library's error, without its debugging details."""
     return str(error).partition("\n")[0].partition(": <")[0].strip()
 
 
-def _texts(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuses options that are no texts, of which some hold what nobody may see."""
+def _check_strings(options: Mapping[str, str]) -> Mapping[str, str]:
+    """Refuses options that are not strings; the value may be secret and is not shown."""
     for name, value in options.items():
         if not isinstance(cast("object", value), str):
             raise ArgumentError(
-                f"cloud_options[{name!r}] must be a text, got {type(value).__name__}"
+                f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
             )
     return options
 
 
-def _place_of(name: str) -> tuple[str, str]:
-    """Says what an option is about, and how the library calls it."""
+def _classify(name: str) -> tuple[str, str]:
+    """Returns the part of the library that an option is for, and its name there."""
     plain = name.lower()
     for prefix in _PREFIXES:
         if plain.removeprefix(prefix) in _CLIENT:
@@ -78,9 +78,9 @@ def _place_of(name: str) -> tuple[str, str]:
 
 
 def _make(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
-    """Lets the library make the store; a URL of the web is a store of its own."""
-    retry = {name: _number(name, value) for name, value in parts["retry"].items()}
-    library = _library()
+    """Makes the store by the library; a URL of the web is a store of its own."""
+    retry = {name: _parse_number(name, value) for name, value in parts["retry"].items()}
+    library = _import_library()
     plain = location.scheme in {"http", "https"} and not parts["store"]
     make = library.HTTPStore.from_url if plain else library.from_url
     settings: dict[str, Any] = {} if plain else {"config": parts["store"]}
@@ -94,32 +94,32 @@ def _make(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectS
     except SeqloomError:
         raise
     except Exception as error:
-        raise _refused(location, parts["store"], error) from error
+        raise _make_error(location, parts["store"], error) from error
 
 
-def _library() -> Any:
-    """Gives the library that knows the stores, or says how to get it."""
+def _import_library() -> Any:
+    """Imports the library of stores; the error says how to install it."""
     try:
         from obstore import store
     except ImportError as error:
         raise MissingExtraError(
-            "a location in the cloud needs obstore: pip install 'seqloom[cloud]'; "
-            "a path or a file:// URL does not"
+            "a URL of the cloud needs obstore: pip install 'seqloom[cloud]'; or download "
+            "the file and give its path"
         ) from error
     return store
 
 
-def _number(name: str, value: str) -> int:
-    """Reads an option that counts something."""
+def _parse_number(name: str, value: str) -> int:
+    """Converts an option to an integer."""
     if not (value.isascii() and value.isdigit()):
-        raise ArgumentError(f"cloud_options[{name!r}] must be a number, got {value!r}")
+        raise ArgumentError(f"cloud_options[{name!r}] must be an integer, got {value!r}")
     return int(value)
 
 
-def _refused(
+def _make_error(
     location: ParseResult, store: Mapping[str, str], error: Exception
 ) -> ArgumentError:
-    """Says which option is wrong; a store of the web has none of its own."""
+    """Makes the error that names the wrong option."""
     url, said = location._replace(query="").geturl(), first_line(error)
     if "does not accept any configuration" in said:
         said = f"unknown: {', '.join(map(repr, store))}"

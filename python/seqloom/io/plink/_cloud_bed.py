@@ -1,0 +1,257 @@
+"""Lines of a .bed in the cloud: the byte ranges to request, and the requests."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from seqloom.errors import FormatError, InternalError, MissingObjectError, RemoteError
+from seqloom.io.plink._cloud_object import CloudObject, LocalObject
+from seqloom.io.plink._cloud_process import ForkedObject, was_forked
+from seqloom.io.plink._codes import HEADER, MAGIC, MAJORS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping
+    from urllib.parse import ParseResult
+
+    from numpy.typing import NDArray
+
+    from seqloom.io.plink._cloud_object import Fetched, Identity, RemoteObject, Request
+
+T = TypeVar("T")
+
+BLOCK = 8 << 20  # bytes of lines in a block
+# A gap of fewer bytes is fetched too: another request would take longer.
+NEAR = 256 << 10
+
+
+class Piece(NamedTuple):
+    """The bytes of one request, and the lines that they hold."""
+
+    start: int
+    stop: int
+    lines: slice
+    columns: slice
+
+
+@dataclass(slots=True)
+class LineBlock:
+    """Parts of some lines, each once and in the order of the file."""
+
+    first: int  # which of the wanted lines is the first of the block
+    starts: NDArray[np.int64]  # the byte of the object where each part begins
+    order: NDArray[np.intp]  # which part each wanted line is
+    width: int  # bytes of a part
+    missing: int = 0  # pieces that are not fetched yet
+    parts: NDArray[np.uint8] | None = None
+
+    def pieces(self, chunk: int) -> list[Piece]:
+        """Cuts the block into requests of at most `chunk` bytes."""
+        cut = _cut_narrow if self.width <= chunk else _cut_wide
+        pieces = list(cut(self.starts, self.width, chunk))
+        self.missing = len(pieces)
+        return pieces
+
+    def put(self, piece: Piece, data: NDArray[np.uint8]) -> None:
+        """Copies the bytes of a piece into the block."""
+        shape = len(self.starts), self.width
+        self.missing -= 1
+        has_all = piece.lines == slice(0, len(self.starts))
+        if has_all and data.size == shape[0] * shape[1]:
+            self.parts = data.reshape(shape)
+            return
+        if self.parts is None:
+            self.parts = np.empty(shape, np.uint8)
+        width = piece.columns.stop - piece.columns.start
+        offsets = self.starts[piece.lines] + piece.columns.start - piece.start
+        windows = np.lib.stride_tricks.sliding_window_view(data, width)
+        self.parts[piece.lines, piece.columns] = windows[offsets]
+
+    def lines(self) -> NDArray[np.uint8]:
+        """Returns the wanted lines in the wanted order."""
+        if self.parts is None:
+            raise InternalError("a block was read before all of its bytes were fetched")
+        in_order = np.array_equal(self.order, np.arange(len(self.starts)))
+        return self.parts if in_order else self.parts[self.order]
+
+
+def cut_blocks(
+    numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
+) -> Iterator[LineBlock]:
+    """Cuts wanted lines into small blocks; line 0 begins at the byte `origin`."""
+    count = max(1, BLOCK // width)
+    for first in range(0, len(numbers), count):
+        lines, order = np.unique(numbers[first : first + count], return_inverse=True)
+        yield LineBlock(first, origin + stride * lines, order, width)
+
+
+def fetch_ahead(
+    source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
+) -> Generator[tuple[T, Fetched]]:
+    """Fetches ranges of bytes in order, with some requests ahead of the caller."""
+    waiting: deque[tuple[T, Request]] = deque()
+    try:
+        for task, start, stop in tasks:
+            waiting.append((task, source.request(start, stop)))
+            if len(waiting) >= requests:
+                yield waiting[0][0], waiting[0][1].result()
+                waiting.popleft()
+        while waiting:
+            yield waiting[0][0], waiting[0][1].result()
+            waiting.popleft()
+    finally:
+        for _, request in waiting:
+            request.cancel()
+
+
+def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[Piece]:
+    """Joins neighbouring lines into requests of at most `chunk` bytes."""
+    gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
+    breaks: list[int] = (1 + np.flatnonzero(gaps > NEAR)).tolist()
+    for begin, end in pairwise([0, *breaks, len(starts)]):
+        first = begin
+        while first < end:
+            last = int(starts[first]) + chunk - width
+            after = int(np.searchsorted(starts[:end], last, "right"))
+            stop = int(starts[after - 1]) + width
+            yield Piece(int(starts[first]), stop, slice(first, after), slice(0, width))
+            first = after
+
+
+def _cut_wide(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[Piece]:
+    """Cuts each line into several requests."""
+    for line, start in enumerate(starts.tolist()):
+        for column in range(0, width, chunk):
+            stop = min(width, column + chunk)
+            lines, columns = slice(line, line + 1), slice(column, stop)
+            yield Piece(start + column, start + stop, lines, columns)
+
+
+_AT_ONCE = 10  # requests that fetch a table
+
+
+def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
+    """Fetches all bytes of an object."""
+    source = _open(location, options)
+    try:
+        first = source.request(0, BLOCK).result()
+    except MissingObjectError:
+        raise
+    except RemoteError:
+        # It is empty, or its server does not send parts of files.
+        return bytes(source.request(0, None).result().data)
+    starts = range(BLOCK, first.identity.size, BLOCK)
+    rest = fetch_ahead(source, ((None, start, start + BLOCK) for start in starts), _AT_ONCE)
+    parts = [first, *(fetched for _, fetched in rest)]
+    if any(part.identity != first.identity for part in parts):
+        raise RemoteError(
+            f"{location.geturl()}: the file changed while it was read; read it again"
+        )
+    return b"".join(part.data for part in parts)
+
+
+class RemoteBed:
+    """Fetches lines of a .bed in the cloud; threads and forked processes may share it."""
+
+    def __init__(
+        self, location: ParseResult, options: Mapping[str, str], *, check: bool
+    ) -> None:
+        self.location = location
+        self._options = dict(options)
+        self._identity: Identity | None = None
+        self._major: str | None = None
+        self._object_of_process: tuple[int, RemoteObject] | None = None
+        if check:
+            self._read_header()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what another process needs; it connects to the store by itself."""
+        return vars(self) | {"_object_of_process": None}
+
+    @property
+    def major(self) -> str:
+        """The layout: ``"SNP"`` if a line is a variant, ``"individual"`` if it is one."""
+        return self._major or self._read_header()[0]
+
+    def size(self) -> int:
+        """Returns the number of bytes of the object."""
+        return (self._identity or self._read_header()[1]).size
+
+    def blocks(
+        self,
+        numbers: NDArray[np.int64],
+        stride: int,
+        part: slice,
+        *,
+        requests: int,
+        chunk: int,
+    ) -> Generator[tuple[int, NDArray[np.uint8]]]:
+        """Fetches a part of each line, in blocks; also yields the first line of each."""
+        width = part.stop - part.start
+        if not width:
+            yield 0, np.empty((len(numbers), 0), np.uint8)
+            return
+        blocks = cut_blocks(numbers, HEADER + part.start, stride=stride, width=width)
+        tasks = (
+            ((block, piece), piece.start, piece.stop)
+            for block in blocks
+            for piece in block.pieces(chunk)
+        )
+        with closing(fetch_ahead(self._reach(), tasks, requests)) as fetched:
+            for (block, piece), answer in fetched:
+                block.put(piece, self._check_answer(answer, piece.stop - piece.start))
+                if not block.missing:
+                    yield block.first, block.lines()
+
+    def _read_header(self) -> tuple[str, Identity]:
+        """Fetches and checks the header."""
+        fetched = self._reach().request(0, HEADER).result()
+        header = bytes(fetched.data)
+        if len(header) < HEADER or header[:2] != MAGIC or header[2] not in MAJORS:
+            raise FormatError(
+                f"{self.location.geturl()}: expected a .bed, which begins with the bytes "
+                f"6c 1b and 01 or 00; found {header.hex(' ') or 'no bytes'}",
+                kind="header",
+                path=self.location.geturl(),
+            )
+        self._check_answer(fetched, HEADER)
+        self._major, seen = MAJORS[header[2]], fetched.identity
+        return self._major, seen
+
+    def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:
+        """Returns fetched bytes; refuses a cut answer, or one of a changed object."""
+        name = self.location.geturl()
+        if self._identity is None:
+            self._identity = fetched.identity
+        if self._identity != fetched.identity:
+            raise RemoteError(
+                f"{name}: the file changed while it was in use: expected {self._identity}, "
+                f"found {fetched.identity}; open it again"
+            )
+        if len(fetched.data) != size:
+            raise FormatError(
+                f"{name}: expected {size} bytes, found {len(fetched.data)}: the file "
+                "was cut",
+                kind="cut",
+                path=name,
+            )
+        return np.frombuffer(fetched.data, np.uint8)
+
+    def _reach(self) -> RemoteObject:
+        """Returns the object, connected by this process."""
+        if self._object_of_process is None or self._object_of_process[0] != os.getpid():
+            self._object_of_process = os.getpid(), _open(self.location, self._options)
+        return self._object_of_process[1]
+
+
+def _open(location: ParseResult, options: Mapping[str, str]) -> RemoteObject:
+    """Returns the object of a URL; a file of this machine needs no options."""
+    if location.scheme == "file":
+        return LocalObject(location)
+    return (ForkedObject if was_forked() else CloudObject)(location, options)

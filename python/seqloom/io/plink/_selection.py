@@ -1,0 +1,203 @@
+"""What a read selects, individuals and variants, and the array that it fills."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
+
+from seqloom._threads import count_threads
+from seqloom.errors import (
+    ArgumentError,
+    MemoryLimitError,
+    NumberRangeError,
+    OutOfRangeError,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+Positions: TypeAlias = "NDArray[np.int64] | None"
+"""Positions along one axis, none negative; None is all of them, in order."""
+
+_ALL = slice(None)
+_PARTS = 2
+
+
+def split_index(index: Any) -> tuple[Any, Any]:
+    """Splits an index into an index of individuals and one of variants."""
+    if not isinstance(index, tuple):
+        return None, index
+    parts = cast("tuple[Any, ...]", index)
+    if len(parts) != _PARTS:
+        raise OutOfRangeError(
+            f"an index must have two parts, (individuals, variants); got {len(parts)}"
+        )
+    return parts[0], parts[1]
+
+
+def find_positions(index: Any, count: int) -> Positions:
+    """Returns the positions that an index selects along an axis, as in NumPy."""
+    if index is None or index is Ellipsis or (isinstance(index, slice) and index == _ALL):
+        return None
+    if isinstance(index, slice):
+        return np.arange(*index.indices(count), dtype=np.int64)
+    try:
+        number = operator.index(index)
+    except TypeError:
+        return _find_in_array(index, count)
+    return np.array([_from_start(number, count)], np.int64)
+
+
+def count_positions(selected: Positions, count: int) -> int:
+    """Returns the number of selected positions."""
+    return count if selected is None else len(selected)
+
+
+def slice_positions(selected: Positions, part: slice) -> slice | NDArray[np.int64]:
+    """Returns a slice of the selected positions."""
+    return part if selected is None else selected[part]
+
+
+def _from_start(number: int, count: int) -> int:
+    """Converts a negative position to one from the start; refuses one outside."""
+    if not -count <= number < count:
+        raise OutOfRangeError(
+            f"index {number} is out of bounds for axis 0 with size {count}"
+        )
+    return number + count if number < 0 else number
+
+
+def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
+    """Returns the positions that a list or an array selects: integers, or a mask."""
+    if isinstance(index, tuple):
+        raise OutOfRangeError(
+            "too many indices for one axis: give a list instead of a tuple"
+        )
+    array = np.asarray(index)
+    if array.ndim != 1:
+        found = f"{array.ndim} dimensions" if array.ndim else type(index).__name__
+        raise OutOfRangeError(
+            "an index of one axis must be an integer, a slice, or a 1-d list or array; "
+            f"got {found}"
+        )
+    if array.dtype == np.bool_:
+        return _find_in_mask(array, count)
+    if array.dtype.kind not in "iu" and (len(array) or isinstance(index, np.ndarray)):
+        raise OutOfRangeError(
+            "arrays used as indices must be of integer (or boolean) type, "
+            f"got {array.dtype}"
+        )
+    return _find_in_integers(array, count)
+
+
+def _find_in_mask(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
+    """Returns the positions where a mask is true."""
+    if len(mask) != count:
+        raise OutOfRangeError(
+            "boolean index did not match indexed array along axis 0; size of axis is "
+            f"{count} but size of corresponding boolean axis is {len(mask)}"
+        )
+    return np.flatnonzero(mask).astype(np.int64, copy=False)
+
+
+def _find_in_integers(numbers: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Returns the positions that integers select, in their order."""
+    if not len(numbers):
+        return np.empty(0, np.int64)
+    lowest, highest = int(numbers.min()), int(numbers.max())
+    _from_start(highest, count)
+    _from_start(lowest, count)
+    chosen = np.ascontiguousarray(numbers, np.int64)
+    return np.where(chosen < 0, chosen + count, chosen) if lowest < 0 else chosen
+
+
+Order: TypeAlias = Literal["C", "F"]
+
+# A line of the cache: stores of whole lines need not read what they write over.
+_ALIGNMENT = 64
+_KINDS = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
+_NAMED = {kind.name: kind for kind in _KINDS}
+
+
+def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Returns the dtype; a .bed can be read as one of three."""
+    if isinstance(dtype, str) and (kind := _NAMED.get(dtype)):
+        return kind
+    try:
+        wanted = cast("np.dtype[Any] | None", np.dtype(dtype))
+    except (TypeError, ValueError):
+        wanted = None
+    if wanted is None or wanted not in _KINDS:
+        raise ArgumentError(
+            f"dtype '{dtype if wanted is None else wanted}' not known, only 'int8', "
+            "'float32', and 'float64' are allowed."
+        )
+    return wanted
+
+
+def prepare_array(
+    shape: tuple[int, int], kind: np.dtype[Any], order: str, *, out: NDArray[Any] | None
+) -> NDArray[Any]:
+    """Returns the array that a read fills: the caller's, or a new one."""
+    if order not in {"C", "F"}:
+        raise ArgumentError(f"order {order!r} not known, only 'F', 'C'")
+    if out is None:
+        return new_array(shape, kind, cast("Order", order))
+    _check_out(out, shape, kind, order=order)
+    return out
+
+
+def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDArray[Any]:
+    """Makes an array without values, aligned to the lines of the processor's cache."""
+    size = math.prod(shape) * kind.itemsize
+    try:
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError):
+        raise MemoryLimitError(
+            f"not enough memory for {shape[0]} individuals x {shape[1]} variants of "
+            f"{kind}, which take {size} bytes: read a part at a time"
+        ) from None
+    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    return np.ndarray(shape, kind, memory, start, order=order)
+
+
+def choose_threads(call: int | None, constructor: int | None) -> int:
+    """Returns the number of threads that the call, the object or the machine says."""
+    number = constructor if call is None else call
+    try:
+        return count_threads(number)
+    except ArgumentError as error:
+        # bed_reader's callers expect an OverflowError for a negative number.
+        if isinstance(number, int) and number < 0:
+            raise NumberRangeError(str(error)) from None
+        raise
+
+
+def _check_out(
+    out: object, shape: tuple[int, int], kind: np.dtype[Any], *, order: str
+) -> None:
+    """Refuses an array that differs from what the read would have made."""
+    if not isinstance(out, np.ndarray):
+        raise ArgumentError(f"out must be a NumPy array, got {type(out).__name__}")
+    array = cast("NDArray[Any]", out)
+    flags = array.flags
+    ordered = flags.f_contiguous if order == "F" else flags.c_contiguous
+    if array.shape != shape or array.dtype != kind or not ordered:
+        raise ArgumentError(
+            f"out must have the shape {shape}, the dtype {kind} and order {order!r}; "
+            f"got {array.shape}, {array.dtype} and {_describe_order(array)}"
+        )
+    if not (flags.writeable and flags.aligned):
+        raise ArgumentError("out must be writable and aligned; give a new array")
+
+
+def _describe_order(array: NDArray[Any]) -> str:
+    """Describes the memory order of an array."""
+    if array.flags.c_contiguous:
+        return "order 'C'"
+    return (
+        "order 'F'" if array.flags.f_contiguous else "neither order: it is not contiguous"
+    )

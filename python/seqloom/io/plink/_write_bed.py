@@ -1,0 +1,222 @@
+"""Writing genotypes as a PLINK .bed with its tables: an array at once, or line by line."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, ClosedError
+from seqloom.io.plink._file_set import name_set, write_set, write_tables
+from seqloom.io.plink._pack import Packer, to_values
+from seqloom.io.plink._properties import check_count, complete
+from seqloom.io.plink._selection import choose_threads
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from typing import Self
+
+    from numpy.typing import ArrayLike, NDArray
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def to_bed(
+    filepath: str | os.PathLike[str],
+    val: ArrayLike,
+    properties: Mapping[str, ArrayLike | None] = _NOTHING,
+    count_A1: bool = True,
+    fam_filepath: str | os.PathLike[str] | None = None,
+    bim_filepath: str | os.PathLike[str] | None = None,
+    major: str = "SNP",
+    force_python_only: bool = False,
+    num_threads: int | None = None,
+) -> None:
+    """Writes genotypes as a PLINK .bed, with its .fam and .bim.
+
+    The three files appear together. Files that existed before stay as they are until all
+    three are complete.
+
+    Args:
+        filepath: The path of the .bed.
+        val: An array of individuals by variants with the values 0, 1, 2 and missing, which
+            is NaN, or -127 for integers.
+        properties: Columns of the tables, by property. The default is ``iid1``, ``iid2``
+            ..., ``sid1``, ``sid2`` ..., or the missing value of the property.
+        count_A1: True if the values count allele A1, False if they count A2.
+        fam_filepath: The path of the .fam; None: beside the .bed under the same name.
+        bim_filepath: The path of the .bim; None: beside the .bed under the same name.
+        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        force_python_only: Whether plain NumPy packs the values, which is slow.
+        num_threads: Number of threads that pack; None or 0: all cores.
+
+    Raises:
+        ArgumentError: A value is not allowed, the array is not two-dimensional or not
+            contiguous, or the properties do not fit it.
+        IdError: ``properties`` has an unknown name.
+        FileError: A file cannot be written.
+
+    Examples:
+        >>> from seqloom.io import open_bed
+        >>> to_bed("x.bed", [[0, 1], [2, -127]], properties={"sid": ["rs1", "rs2"]})
+        >>> open_bed("x.bed").read()
+        array([[ 0.,  1.],
+               [ 2., nan]], dtype=float32)
+        >>> from pathlib import Path
+        >>> Path("x.bim").read_text()
+        '0\\trs1\\t0.0\\t0\\tA1\\tA2\\n0\\trs2\\t0.0\\t0\\tA1\\tA2\\n'
+    """
+    values = to_values(val, "matrix")
+    if not (values.flags.c_contiguous or values.flags.f_contiguous):
+        raise ArgumentError("val must be contiguous; np.ascontiguousarray(val) makes it so")
+    threads = choose_threads(num_threads, None)
+    packer = Packer(major, count_A1, threads=threads, plain=force_python_only)
+    columns = complete(properties, {"fam": len(values), "bim": values.shape[1]})
+    with write_set(name_set(filepath, fam_filepath, bim_filepath)) as parts:
+        write_tables(parts, columns)
+        with parts[0].open("wb") as file:
+            file.write(packer.header)
+            for lines in packer.pack_all(values):
+                file.write(lines.data)
+
+
+class create_bed:
+    """Writes genotypes as a PLINK .bed, line by line, with its .fam and .bim.
+
+    The three files appear together when all lines are written and the object is closed.
+    Until then files that existed before stay as they are. After an error no file is made.
+
+    Args:
+        location: The path of the .bed.
+        iid_count: The number of individuals.
+        sid_count: The number of variants.
+        properties: Columns of the tables, as in `to_bed`.
+        count_A1: True if the values count allele A1, False if they count A2.
+        fam_location: The path of the .fam; None: beside the .bed under the same name.
+        bim_location: The path of the .bim; None: beside the .bed under the same name.
+        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        force_python_only: Whether plain NumPy packs the values, which is slow.
+        num_threads: Not used: a line is packed by one thread.
+
+    Raises:
+        ArgumentError: ``major`` is unknown, or the properties do not fit the counts.
+        IdError: ``properties`` has an unknown name.
+        FileError: A file cannot be written.
+
+    Examples:
+        >>> from seqloom.io import open_bed
+        >>> with create_bed("x.bed", iid_count=3, sid_count=2) as bed:
+        ...     bed.write([0, 1, 2])
+        ...     bed.write([2, -127, 0])
+        >>> open_bed("x.bed").read(dtype="int8")
+        array([[   0,    2],
+               [   1, -127],
+               [   2,    0]], dtype=int8)
+    """
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        iid_count: int,
+        sid_count: int,
+        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        count_A1: bool = True,
+        fam_location: str | os.PathLike[str] | None = None,
+        bim_location: str | os.PathLike[str] | None = None,
+        major: str = "SNP",
+        force_python_only: bool = False,
+        num_threads: int | None = None,
+    ) -> None:
+        files = name_set(location, fam_location, bim_location)
+        self._packer = Packer(major, count_A1, plain=force_python_only)
+        choose_threads(num_threads, None)
+        iid_count, sid_count = check_count("fam", iid_count), check_count("bim", sid_count)
+        columns = complete(properties, {"fam": iid_count, "bim": sid_count})
+        self.location, self.count_A1, self.major = files[0], count_A1, major
+        self.iid_count, self.sid_count = iid_count, sid_count
+        self.write_count = 0
+        with ExitStack() as stack:
+            parts = stack.enter_context(write_set(files))
+            write_tables(parts, columns)
+            self._file = stack.enter_context(parts[0].open("wb"))
+            self._file.write(self._packer.header)
+            self._open: ExitStack | None = stack.pop_all()
+
+    def write(self, vector: ArrayLike) -> None:
+        """Writes the next line: all individuals of a variant (or all variants of one).
+
+        Args:
+            vector: The values 0, 1, 2 and missing, as in `to_bed`.
+
+        Raises:
+            ArgumentError: A value is not allowed, the vector has another length, or all
+                lines are written already. After an error no file is made.
+            ClosedError: The object is closed.
+            FileError: The file cannot be written.
+        """
+        if self._open is None:
+            raise ClosedError(
+                f"{self.location}: Attempt to write after it was closed: make a new "
+                "create_bed"
+            )
+        try:
+            self._file.write(self._pack_line(vector).data)
+        except BaseException as error:
+            self._give_up(error)
+            raise
+        self.write_count += 1
+
+    def close(self) -> None:
+        """Completes the three files; a second call does nothing.
+
+        Raises:
+            ArgumentError: Lines are missing. No file is made.
+            FileError: A file cannot be written.
+        """
+        if self._open is None:
+            return
+        if self.write_count < self._lines:
+            error = ArgumentError(
+                f"{self.location}: Attempt to write fewer vectors ({self.write_count}) "
+                f"than expected ({self._lines})"
+            )
+            self._give_up(error)
+            raise error
+        closing, self._open = self._open, None
+        closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._give_up(error)
+
+    @property
+    def _lines(self) -> int:
+        """The number of lines of the file."""
+        return self.sid_count if self.major == "SNP" else self.iid_count
+
+    def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
+        """Packs one line, which must be of the right length."""
+        values = to_values(vector, "vector")
+        width = self.iid_count if self.major == "SNP" else self.sid_count
+        if len(values) != width:
+            raise ArgumentError(f"Expected vector of {width} values, got {len(values)}")
+        if self.write_count == self._lines:
+            raise ArgumentError(
+                f"Attempt to write more vectors ({self._lines + 1}) than expected "
+                f"({self._lines})"
+            )
+        return self._packer.pack(values[np.newaxis], self.write_count)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Removes what was written; files that existed before stay."""
+        closing, self._open = self._open, None
+        if closing:
+            closing.__exit__(type(error), error, error.__traceback__)
