@@ -306,7 +306,7 @@ def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
         len(bed)
     with pytest.raises(ArgumentError, match=r"use \.read\(index\)"):
         _ = bed[0]
-    with pytest.raises(ArgumentError, match="GenotypeDataset gives samples"):
+    with pytest.raises(ArgumentError, match="GenotypeDataset for samples"):
         next(iter(bed))
     assert bed
     assert [bed] == [bed]
