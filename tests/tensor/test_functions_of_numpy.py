@@ -55,7 +55,7 @@ def test_a_function_cannot_write_a_tensor(library):
 
 @libraries
 @pytest.mark.parametrize("function", [np.sum, np.mean, lambda x: np.concatenate([x, x])])
-def test_a_followed_tensor_says_that_numpy_would_lose_the_gradient(library, function):
+def test_a_tracked_tensor_says_that_numpy_would_lose_the_gradient(library, function):
     pytest.importorskip(library)
     level = sl.tensor.Autodiff(sl.tensor.backend(library))
     x = level.tensor(VALUES, requires_grad=True)

@@ -81,10 +81,10 @@ CASES = {
 def test_value_and_gradients_equal_torchs(name):
     ours, theirs, arrays = CASES[name]
     leaves = [A.tensor(each, requires_grad=True) for each in arrays]
-    followed = [torch.tensor(each, requires_grad=True) for each in arrays]
-    value, expected = ours(*leaves), theirs(*followed)
+    tracked = [torch.tensor(each, requires_grad=True) for each in arrays]
+    value, expected = ours(*leaves), theirs(*tracked)
     expected.backward()
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
     grads = value.backward()
-    for leaf, other in zip(leaves, followed, strict=True):
+    for leaf, other in zip(leaves, tracked, strict=True):
         np.testing.assert_allclose(grads.wrt(leaf), other.grad, rtol=1e-4, atol=2e-5)

@@ -47,7 +47,7 @@ def test_shapes_that_do_not_fit_are_named():
         B.tensor(np.zeros((2, 3), "f4")) @ B.tensor(np.zeros((2, 3), "f4"))
 
 
-def test_a_plain_backend_cannot_follow():
+def test_a_plain_backend_records_no_gradients():
     with pytest.raises(BackendError, match="Autodiff"):
         B.tensor([1.0], requires_grad=True)
 

@@ -65,7 +65,7 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
         1.0
     """
     tensors = tensors_in(args)
-    backend = shared_backend(tensors)
+    backend = find_shared_backend(tensors)
     try:
         out = getattr(backend, name)(*[to_raw(arg, backend) for arg in args], **options)
     except Exception as error:
@@ -135,7 +135,7 @@ def tensors_in(args: Any) -> list[TensorState]:
     return found
 
 
-def shared_backend(tensors: Sequence[TensorState]) -> Any:
+def find_shared_backend(tensors: Sequence[TensorState]) -> Any:
     """Returns the outermost backend of tensors; the others must lie inside it."""
     if not tensors:
         raise BackendError("no argument is a tensor; pass at least one")

@@ -42,7 +42,7 @@ def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
 def _normalize_part(part: Any) -> Any:
     """Returns one part of a key with lists as arrays and scalars as integers."""
     if type(part) is slice:
-        return slice(*map(_bound, (part.start, part.stop, part.step)))
+        return slice(*map(_slice_bound, (part.start, part.stop, part.step)))
     if type(part) is list:
         return _list_to_array(cast("list[Any]", part))
     return cast("Any", part).item() if isinstance(part, np.generic) else part
@@ -66,7 +66,7 @@ def _list_to_array(part: list[Any]) -> Any:
     return array
 
 
-def _bound(value: Any) -> Any:
+def _slice_bound(value: Any) -> Any:
     """Returns a bound of a slice as an integer, of tensors and NumPy's integers too."""
     return value if value is None else operator.index(value)
 

@@ -134,7 +134,7 @@ def _claims() -> Iterator[_Claim]:
     for tensor in tensors:
         line = f"{line_of(tensor)} (tape)"
         plain = _innermost(tensor.raw, tensor.backend)[1]
-        for array in _saved_arrays(_nodes(tensor.raw)):
+        for array in _arrays_saved_by(_nodes(tensor.raw)):
             yield _INTERMEDIATES, line, array, plain
 
 
@@ -178,7 +178,7 @@ def _nodes(raw: Array) -> Iterator[Node]:
         pending += fresh
 
 
-def _saved_arrays(nodes: Iterator[Node]) -> Iterator[Array]:
+def _arrays_saved_by(nodes: Iterator[Node]) -> Iterator[Array]:
     """Yields the arrays within what nodes have saved."""
     pending: list[Any] = [node.saved for node in nodes]
     while pending:

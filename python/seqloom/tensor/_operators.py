@@ -47,7 +47,7 @@ def binary(name: str) -> Callable[..., Any]:
     def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
         backend, frame = self.backend, frame or caller(1)
         if type(other) is not type(self) or other.backend is not backend or observers:
-            return _mixed(name, self, other, frame)
+            return _compute_mixed(name, self, other, frame)
         # An untracked array is its own value: `raw`, which costs a call, is not needed.
         is_tracked = self._node is not None or other._node is not None
         left, right = (self.raw, other.raw) if is_tracked else (self._value, other._value)
@@ -60,7 +60,7 @@ def binary(name: str) -> Callable[..., Any]:
     return operate
 
 
-def reflected(name: str) -> Operator:
+def reflect(name: str) -> Operator:
     """Makes the operator of a tensor on the right of something else."""
 
     def operate(self: Any, other: Any) -> Any:
@@ -126,7 +126,7 @@ def differentiable(name: str) -> Operator:
     return operate
 
 
-def _mixed(name: str, tensor: Any, other: Any, frame: FrameType) -> Any:
+def _compute_mixed(name: str, tensor: Any, other: Any, frame: FrameType) -> Any:
     """Computes the operator of a tensor and a number, an array or a tensor elsewhere."""
     other = _to_python(other)
     if type(other) in _NUMBERS:

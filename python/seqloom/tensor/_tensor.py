@@ -15,9 +15,9 @@ from seqloom.errors import (
 )
 from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._at import At
-from seqloom.tensor._dispatch import apply, contains, shared_backend
+from seqloom.tensor._dispatch import apply, contains, find_shared_backend
 from seqloom.tensor._index import check_axis, normalize_key
-from seqloom.tensor._operators import binary, differentiable, reflected, unary
+from seqloom.tensor._operators import binary, differentiable, reflect, unary
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._scope._scope import move_outwards
 from seqloom.tensor._state import TensorState
@@ -59,20 +59,20 @@ class Tensor(TensorState):
     # functions refuse a tensor: they would silently lose the gradient.
 
     __array_ufunc__ = None
-    __add__, __radd__ = differentiable("add"), reflected("add")
-    __sub__, __rsub__ = differentiable("subtract"), reflected("subtract")
-    __mul__, __rmul__ = differentiable("multiply"), reflected("multiply")
-    __truediv__, __rtruediv__ = differentiable("divide"), reflected("divide")
-    __floordiv__, __rfloordiv__ = binary("floor_divide"), reflected("floor_divide")
-    __mod__, __rmod__ = binary("remainder"), reflected("remainder")
-    __pow__, __rpow__ = differentiable("pow"), reflected("pow")
-    __matmul__, __rmatmul__ = differentiable("matmul"), reflected("matmul")
-    __and__, __rand__ = binary("bitwise_and"), reflected("bitwise_and")
-    __or__, __ror__ = binary("bitwise_or"), reflected("bitwise_or")
-    __xor__, __rxor__ = binary("bitwise_xor"), reflected("bitwise_xor")
-    __lshift__, __rlshift__ = binary("bitwise_left_shift"), reflected("bitwise_left_shift")
+    __add__, __radd__ = differentiable("add"), reflect("add")
+    __sub__, __rsub__ = differentiable("subtract"), reflect("subtract")
+    __mul__, __rmul__ = differentiable("multiply"), reflect("multiply")
+    __truediv__, __rtruediv__ = differentiable("divide"), reflect("divide")
+    __floordiv__, __rfloordiv__ = binary("floor_divide"), reflect("floor_divide")
+    __mod__, __rmod__ = binary("remainder"), reflect("remainder")
+    __pow__, __rpow__ = differentiable("pow"), reflect("pow")
+    __matmul__, __rmatmul__ = differentiable("matmul"), reflect("matmul")
+    __and__, __rand__ = binary("bitwise_and"), reflect("bitwise_and")
+    __or__, __ror__ = binary("bitwise_or"), reflect("bitwise_or")
+    __xor__, __rxor__ = binary("bitwise_xor"), reflect("bitwise_xor")
+    __lshift__, __rlshift__ = binary("bitwise_left_shift"), reflect("bitwise_left_shift")
     __rshift__ = binary("bitwise_right_shift")
-    __rrshift__ = reflected("bitwise_right_shift")
+    __rrshift__ = reflect("bitwise_right_shift")
     __lt__, __le__ = binary("less"), binary("less_equal")
     __gt__, __ge__ = binary("greater"), binary("greater_equal")
     __eq__, __ne__ = binary("equal"), binary("not_equal")
@@ -717,13 +717,17 @@ class Tensor(TensorState):
     def _seed(self, gradient: Any, shape: tuple[int, ...]) -> Array:
         """Returns the gradient by this tensor as an array of the inner backend."""
         level = self.backend
-        if gradient is None and shape != ():
-            raise GradientError(
-                "backward needs a scalar, or the argument gradient; this tensor has shape "
-                f"{shape}"
-            )
         if gradient is None:
+            if shape:
+                raise GradientError(
+                    "backward needs a scalar, or the argument gradient; this tensor has "
+                    f"shape {shape}"
+                )
             return level.inner.ones((), dtype=self.dtype)
+        return self._convert_seed(level, gradient, shape)
+
+    def _convert_seed(self, level: Any, gradient: Any, shape: tuple[int, ...]) -> Array:
+        """Returns a given gradient as an array of the inner backend."""
         if not isinstance(gradient, Tensor):
             gradient = level.inner.tensor(gradient)
         if gradient.shape != shape:
@@ -732,7 +736,7 @@ class Tensor(TensorState):
             )
         if gradient.dtype != self.dtype:
             gradient = gradient.astype(self.dtype)
-        shared_backend([self, gradient])  # refuses one of another library
+        find_shared_backend([self, gradient])  # refuses one of another library
         is_inner = contains(level.inner, gradient.backend)
         return gradient.raw if is_inner else level.lower(gradient.raw)
 

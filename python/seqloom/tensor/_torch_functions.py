@@ -38,27 +38,31 @@ def split(
         [[1.0, 2.0], [3.0]]
     """
     axis = check_axis(dim, x.ndim, "split")
-    length = x.shape[axis]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
-        if size < 1:
-            raise ArgumentError(
-                f"split: split_size_or_sections must be at least 1, got {size}"
-            )
-        rest = length % size
-        sizes = [size] * (length // size) + ([rest] if rest or not length else [])
-    else:
-        sizes = list(split_size_or_sections)
-    if sum(sizes) != length or min(sizes, default=0) < 0:
-        raise ArgumentError(
-            f"split: the lengths {sizes} must add up to the length of the axis, {length}"
-        )
+    sizes = _part_lengths(split_size_or_sections, x.shape[axis])
     starts = accumulate(sizes, initial=0)
     key = (slice(None),) * axis
     return tuple(
         x[(*key, slice(start, start + size))]
         for start, size in zip(starts, sizes, strict=False)
     )
+
+
+def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
+    """Returns the length of each part of an axis, from one length or all lengths."""
+    if isinstance(size_or_sizes, int):
+        if size_or_sizes < 1:
+            raise ArgumentError(
+                f"split: split_size_or_sections must be at least 1, got {size_or_sizes}"
+            )
+        rest = length % size_or_sizes
+        full = [size_or_sizes] * (length // size_or_sizes)
+        return full + ([rest] if rest or not length else [])
+    sizes = list(size_or_sizes)
+    if sum(sizes) != length or min(sizes, default=0) < 0:
+        raise ArgumentError(
+            f"split: the lengths {sizes} must add up to the length of the axis, {length}"
+        )
+    return sizes
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -164,7 +168,7 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
         [[2.0, 1.0, 2.0]]
     """
     axis = check_axis(dim, x.ndim, "gather")
-    part = x[_covered(x, index, axis, "gather")]
+    part = x[_key_covered_by(x, index, axis, "gather")]
     return apply("take_along_axis", part, index, axis=axis)
 
 
@@ -191,7 +195,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
         [[9.0, 2.0, 9.0]]
     """
     axis = check_axis(dim, x.ndim, "scatter")
-    key = _covered(x, index, axis, "scatter")
+    key = _key_covered_by(x, index, axis, "scatter")
     values = _values(src, index, "scatter")
     put = apply("put_along_axis", x[key], index, values, axis=axis)
     return x.at[key].set(put)
@@ -220,12 +224,12 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         [3.0]
     """
     axis = check_axis(dim, x.ndim, "scatter_add")
-    _covered(x, index, axis, "scatter_add")
+    _key_covered_by(x, index, axis, "scatter_add")
     values = _values(src, index, "scatter_add")
     return apply("scatter_add", x, index, values, axis=axis)
 
 
-def _covered(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
+def _key_covered_by(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
     """Returns the key of the part of a tensor that an index covers on the other axes."""
     sizes = [*enumerate(zip(index.shape, x.shape, strict=False))]
     if index.ndim != x.ndim or any(i > n for other, (i, n) in sizes if other != axis):

@@ -60,7 +60,7 @@ def test_a_rule_of_too_few_gradients_is_an_error():
         wrong(x, x).backward()
 
 
-def test_a_stopped_tensor_is_followed_on_no_level():
+def test_a_stopped_tensor_is_tracked_on_no_level():
     def square(x):
         return sl.tensor.stop_gradient(x) * x
 
@@ -130,7 +130,7 @@ def test_a_function_that_returns_no_tensor_is_an_error(out):
         function(A.tensor([1.0], requires_grad=True))
 
 
-def test_what_is_followed_comes_in_as_an_argument():
+def test_what_is_tracked_comes_in_as_an_argument():
     x = A.tensor([1.0], requires_grad=True)
     hidden = x * x
     function = sl.tensor.custom_gradient(

@@ -28,7 +28,7 @@ def test_several_arguments_give_a_gradient_each():
     assert (by_x.item(), by_y.item()) == (5.0, 2.0)
 
 
-def test_a_derivative_inside_another_is_followed_by_it():
+def test_a_derivative_inside_another_is_tracked_by_it():
     def outer(x):
         return x * grad(lambda y: x + y)(B.tensor(1.0))
 

@@ -89,7 +89,7 @@ def test_a_loop_of_one_step_has_its_gradient():
     np.testing.assert_allclose(found, H.T @ np.ones((2, 3)), rtol=1e-12)
 
 
-def test_a_loop_that_nothing_follows_stays_plain():
+def test_an_untracked_loop_stays_plain():
     def body(carry, _):
         return [FIRST.add(carry[0], 1.0)], []
 

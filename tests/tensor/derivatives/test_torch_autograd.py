@@ -91,6 +91,6 @@ def test_a_result_is_consumed():
         loss.backward()
 
 
-def test_only_the_torch_backend_can_be_followed_by_it():
+def test_only_the_torch_backend_can_be_tracked_by_it():
     with pytest.raises(sl.errors.BackendError, match="numpy"):
         sl.tensor.TorchAutograd(sl.tensor.backend("numpy"))

@@ -51,7 +51,7 @@ def test_dlpack_shares_memory():
     assert ours.tolist() == [5, 0, 0]
 
 
-def test_a_followed_tensor_is_not_exported():
+def test_a_tracked_tensor_is_not_exported():
     x = A.tensor([1.0], requires_grad=True)
     for way in (np.asarray, np.from_dlpack, lambda x: x.to("torch")):
         with pytest.raises(GradientError, match="detach"):
@@ -185,12 +185,12 @@ def test_a_constant_of_a_level_is_pickled_as_its_values():
 
 
 @pytest.mark.parametrize("use", [pickle.dumps, copy.deepcopy])
-def test_a_followed_tensor_is_not_pickled(use):
+def test_a_tracked_tensor_is_not_pickled(use):
     with pytest.raises(GradientError, match="detach"):
         use(A.tensor([1.0], requires_grad=True))
 
 
-def test_a_copy_of_a_followed_tensor_is_followed():
+def test_a_copy_of_a_tracked_tensor_is_tracked():
     x = A.tensor([3.0], requires_grad=True)
     assert copy.copy(x * x).sum().backward().wrt(x).item() == 6
 

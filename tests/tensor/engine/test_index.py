@@ -1,4 +1,4 @@
-"""Lists as indices: whole numbers or truths, in range, the same on every backend."""
+"""Lists as indices: integers or booleans, in range, the same on every backend."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_places_to_replace_do_not_wrap_around(x):
         x.at[[2**32]].set(0.0)
 
 
-def test_a_list_is_held_against_its_own_axis(x):
+def test_a_list_is_checked_against_its_own_axis(x):
     wide = x.reshape(1, 3)
     assert wide[..., [2]].tolist() == wide[None, 0, [2]].tolist() == [[3]]
     with pytest.raises(OutOfRangeError, match="index 2"):

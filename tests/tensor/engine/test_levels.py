@@ -42,7 +42,7 @@ def test_three_levels_give_the_third_derivative():
     assert second.backward().wrt(x).item() == 48
 
 
-def test_a_sum_of_gradients_is_followed_by_the_level_below():
+def test_a_sum_of_gradients_is_tracked_by_the_level_below():
     # Two uses of the inner leaf: their gradients are added, and that sum is differentiated.
     x = ONE.tensor([2.0, 3.0], requires_grad=True)
     again = leaf(TWO, x.raw)
@@ -64,18 +64,18 @@ def test_no_two_levels_have_one_number():
 
 
 @pytest.mark.parametrize("values", [[1, 2], [True, False]])
-def test_what_has_no_derivative_cannot_be_followed(values):
+def test_what_has_no_derivative_cannot_be_tracked(values):
     with pytest.raises(GradientError, match="requires_grad needs floats"):
         ONE.tensor(np.array(values), requires_grad=True)
 
 
-def test_a_float_made_an_integer_is_not_followed():
+def test_a_float_made_an_integer_is_not_tracked():
     x = ONE.tensor([1.5], requires_grad=True)
     with pytest.raises(GradientError, match="computed from leaves"):
         x.astype("int64").sum().backward()
 
 
-def test_a_comparison_of_followed_tensors_is_plain():
+def test_a_comparison_of_tracked_tensors_is_plain():
     x = ONE.tensor([1.0, 3.0], requires_grad=True)
     assert not hasattr((x > 2).raw, "node")
 

@@ -27,7 +27,7 @@ def tensor(name, *shape, dtype="float32"):
 
 @pytest.fixture(params=BACKENDS)
 def make(request):
-    """Tensors of ones on each backend, plain and followed."""
+    """Tensors of ones on each backend, plain and tracked."""
     return lambda *shape, **options: tensor(request.param, *shape, **options)
 
 
@@ -79,7 +79,7 @@ def test_the_librarys_own_exception_is_its_cause(make):
     assert not isinstance(caught.value.__cause__, SeqloomError)
 
 
-def test_what_a_followed_operation_raises_is_named_too():
+def test_what_a_tracked_operation_raises_is_named_too():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     x = level.tensor(np.ones((2, 3), "f4"), requires_grad=True)
     with pytest.raises(ShapeError, match=r"multiply\(float32\[2, 3\], float32\[4\]\)"):

@@ -53,7 +53,7 @@ def test_an_output_that_nobody_used_has_no_gradient():
     assert A.gradients(right, np.array([3.0, 4]))[x.node.number].tolist() == [0, 0, 3, 4]
 
 
-def test_outputs_beyond_those_that_are_followed_are_plain():
+def test_outputs_beyond_those_that_are_tracked_are_plain():
     _, right, count = split(A.leaf(np.arange(4.0)), 1)
     assert type(right) is np.ndarray
     assert count == 4
@@ -104,7 +104,7 @@ def test_what_was_kept_is_freed_while_the_walk_goes_on():
     assert seen == [None]
 
 
-def test_gradients_of_what_is_not_followed_are_not_computed():
+def test_gradients_of_what_is_not_tracked_are_not_computed():
     x, factor = A.leaf(np.ones(3)), np.ones(3)
     asked = []
 

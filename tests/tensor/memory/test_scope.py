@@ -86,7 +86,7 @@ def test_other_libraries_refuse_it_too(name, use):
         USES[use](x)
 
 
-def test_a_released_followed_tensor_gives_no_gradients():
+def test_a_released_tracked_tensor_gives_no_gradients():
     with sl.tensor.scope():
         x = A.tensor([1.0], requires_grad=True)
         y = (x * x).sum()

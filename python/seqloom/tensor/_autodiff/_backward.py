@@ -89,6 +89,7 @@ class _BackwardPass:
 
     def _pull(self, node: Node, grad: Any) -> None:
         """Computes the gradients by an operation's inputs from that by its output."""
+        # In one piece, because it runs once for each node.
         rule, parents, saved = node.rule, node.parents, node.saved
         if saved is CONSUMED or rule is None:
             raise GradientError(

@@ -1,4 +1,4 @@
-"""Operators of followed tensors, which are computed, recorded and held in one function."""
+"""Operators of tracked tensors, which are computed and recorded in one function."""
 
 import copy
 import weakref
@@ -61,7 +61,7 @@ def test_the_array_of_a_result_is_one_array():
     assert total.raw.level is A
 
 
-def test_a_followed_tensor_meets_one_that_nothing_follows():
+def test_a_tracked_tensor_and_an_untracked_one():
     x = leaf(1.0, 2.0)
     assert (x * A.tensor([3.0, 4.0])).sum().backward().wrt(x).tolist() == [3, 4]
 
@@ -76,12 +76,12 @@ def test_tensors_of_two_levels_meet_on_the_outer_one():
 
 def test_lines_are_told_apart_where_an_operator_is_used_in_turn():
     x = leaf(1.0)
-    held = []
+    kept = []
     for _ in range(2):
-        held += [x * x]
-        held += [x * x]
+        kept += [x * x]
+        kept += [x * x]
         # Within, its last step is a product of two tensors.
-        held += [sl.nn.functional.gelu(x, approximate="tanh")]
+        kept += [sl.nn.functional.gelu(x, approximate="tanh")]
     code = test_lines_are_told_apart_where_an_operator_is_used_in_turn.__code__
     assert {code.co_firstlineno + n for n in (4, 5, 7)} <= lines_of_this_file()
 
@@ -90,14 +90,14 @@ def test_a_released_result_lets_go_of_its_array():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
     array = np.ones(3, "f4").view(Watched)
     with sl.tensor.scope():
-        held = level.tensor(array, requires_grad=True)
-        held = held * held
+        kept = level.tensor(array, requires_grad=True)
+        kept = held * held
         watched = weakref.ref(array)
         del array
     assert watched() is None
 
 
-def test_a_copy_of_a_result_is_followed():
+def test_a_copy_of_a_result_is_tracked():
     x = leaf(3.0)
     squared = copy.copy(x * x)
     assert squared.sum().backward().wrt(x).tolist() == [6]
