@@ -91,7 +91,7 @@ def test_a_released_result_lets_go_of_its_array():
     array = np.ones(3, "f4").view(Watched)
     with sl.tensor.scope():
         kept = level.tensor(array, requires_grad=True)
-        kept = held * held
+        kept = kept * kept
         watched = weakref.ref(array)
         del array
     assert watched() is None
