@@ -65,7 +65,10 @@ def test_it_is_trained_and_compiled_as_others():
 
 
 def test_a_module_without_either_says_what_to_write():
-    with pytest.raises(ArgumentError, match="Neither defines neither __call__ nor forward"):
+    with pytest.raises(
+        ArgumentError,
+        match="Neither cannot be called, because it defines neither __call__ nor",
+    ):
         Neither()(X)
 
 
@@ -85,5 +88,8 @@ def test_functions_and_methods_of_all_kinds_are_layers():
 
 
 def test_what_cannot_be_called_is_no_layer():
-    with pytest.raises(ArgumentError, match="layer 1 of Sequential is a str"):
+    with pytest.raises(
+        ArgumentError,
+        match="layer 1 of Sequential must be a module or a function, got a str",
+    ):
         sl.nn.Sequential(Keyed(), cast("Any", "relu"))

@@ -50,11 +50,11 @@ SIZES = {
     ),
     "a window of 2.0 places": (
         lambda t: F.max_pool1d(t(*LINE), 2.0),
-        "kernel_size must be a whole number, got 2.0",
+        "kernel_size must be an integer, got 2.0",
     ),
     "a stride of 1.5": (
         lambda t: F.conv2d(t(*PLANE), t(1, 2, 2, 2), stride=1.5),
-        "stride must be a whole number or a pair of them, got 1.5",
+        "stride must be an integer or a pair of integers, got 1.5",
     ),
     "a negative padding of a convolution": (
         lambda t: F.conv1d(t(*LINE), t(1, 1, 2), padding=-1),
@@ -90,19 +90,19 @@ SIZES = {
     ),
     "a share of labels beyond 1": (
         lambda t: F.cross_entropy(t(*SCORES), [0, 1, 2], label_smoothing=1.5),
-        r"label_smoothing must lie in \[0, 1\]",
+        r"label_smoothing must be in \[0, 1\]",
     ),
     "a bend below 0": (
         lambda t: F.smooth_l1_loss(t(2), t(2), beta=-1.0),
-        "beta must not be below 0",
+        "beta must be 0 or more",
     ),
     "a share of attention of 1": (
         lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=1.0, key=KEY),
-        r"dropout_p must lie in \[0, 1\), got 1.0",
+        r"dropout_p must be in \[0, 1\), got 1.0",
     ),
     "a negative share of attention": (
         lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=-0.5, key=KEY),
-        r"dropout_p must lie in \[0, 1\)",
+        r"dropout_p must be in \[0, 1\)",
     ),
     "a longest sequence below 0": (
         lambda t: F.attention_varlen(*[t(8, 1, 2)] * 3, [0, 8], -1),
@@ -110,7 +110,7 @@ SIZES = {
     ),
     "a longest sequence that is not": (
         lambda t: F.attention_varlen(*[t(8, 1, 2)] * 3, [0, 3, 8], 4),
-        "max_seqlen is 4, but a sequence has 5 places",
+        "max_seqlen must be at least 5, the longest sequence, got 4",
     ),
 }
 SHAPES = {
@@ -138,28 +138,31 @@ SHAPES = {
     ),
     "columns of another number": (
         lambda t: F.fold(t(1, 4, 5), 3, 2),
-        r"fold into \[3, 3\] needs \(n, c \* 4, 4\)",
+        r"must have shape \(n, c \* 4, 4\) for output_size=\(3, 3\)",
     ),
     "a mirror wider than the axis": (
         lambda t: F.pad(t(1, 3), (3, 0), mode="reflect"),
-        r"an axis of 3 cannot be widened by \(3, 0\)",
+        r"an axis of length 3 is too short for the widths \(3, 0\)",
     ),
     "a ring of nothing": (
         lambda t: F.pad(t(1, 0), (1, 1), mode="circular"),
-        "an axis of 0 cannot",
+        "an axis of length 0 is too short",
     ),
     "an axis cut to less than nothing": (
         lambda t: F.pad(t(1, 3), (-2, -2)),
-        "an axis of 3 cannot",
+        "an axis of length 3 is too short",
     ),
-    "more pairs than axes": (lambda t: F.pad(t(3), (1, 1, 1, 1)), "2 pairs for the 1 axes"),
+    "more pairs than axes": (
+        lambda t: F.pad(t(3), (1, 1, 1, 1)),
+        r"has 2 pairs, but x of shape \(3,\) has 1 axes",
+    ),
     "too few labels": (
         lambda t: F.cross_entropy(t(*SCORES), [0, 1]),
-        r"expected shape \(3,\).*got \(2,\)",
+        r"must have shape \(3,\).*got \(2,\)",
     ),
     "one label for several rows": (
         lambda t: F.cross_entropy(t(*SCORES), 1),
-        r"expected shape \(3,\).*got \(\)",
+        r"must have shape \(3,\).*got \(\)",
     ),
     "labels in a column": (
         lambda t: F.nll_loss(t(*SCORES), t(data=[[0], [1], [2]])),
@@ -167,11 +170,11 @@ SHAPES = {
     ),
     "weights of fewer classes": (
         lambda t: F.nll_loss(t(*SCORES), [0, 1, 2], [1.0, 2.0]),
-        r"weight: expected shape \(4,\)",
+        r"weight must have shape \(4,\)",
     ),
     "answers that would be repeated": (
         lambda t: F.binary_cross_entropy_with_logits(t(*SCORES), t(4)),
-        r"target: expected shape \(3, 4\), got \(4,\)",
+        r"target must have the shape of x, \(3, 4\), got \(4,\)",
     ),
     "probabilities that would be repeated": (
         lambda t: F.binary_cross_entropy(t(*SCORES), t(3, 1)),
@@ -201,7 +204,7 @@ SHAPES = {
 PLACES = {
     "a label beyond the classes": (
         lambda t: F.nll_loss(t(*SCORES), t(data=[0, 1, 4])),
-        r"from 0 to 4 \(excluded\), got 4",
+        r"from 0 to 3, got 4",
     ),
     "a label far beyond": (
         lambda t: F.nll_loss(t(*SCORES), t(data=[0, 1, 2**40])),
@@ -212,7 +215,7 @@ PLACES = {
     "a number below 0": (lambda t: F.one_hot(t(data=[-1]), 3), "got -1"),
     "a row of padding that is none": (
         lambda t: F.embedding(t(data=[0]), t(3, 2), padding_idx=7),
-        "padding_idx 7 names none of 3 rows",
+        "padding_idx must be from -3 to 2, the rows of the table, got 7",
     ),
     "an axis beyond the last": (lambda t: F.softmax(t(2, 2), 5), "axis 5|got 5"),
     "an axis before the first": (lambda t: F.log_softmax(t(2, 2), -3), "axis -3|got -3"),
@@ -241,7 +244,9 @@ def test_places_that_do_not_exist_are_refused(call, message, make):
     "ends", [[0, 1_000_000], [0, -5], [], [5, 0], [0, 3, 2, 8], [0.0, 8.0], [0, 7]], ids=str
 )
 def test_sequences_must_rise_from_nothing_to_the_total(ends, make):
-    with pytest.raises(ArgumentError, match="rise from 0 to the 8 places"):
+    with pytest.raises(
+        ArgumentError, match="increasing integers from 0 to the total length 8"
+    ):
         F.attention_varlen(*[make(8, 1, 2)] * 3, ends, 8)
 
 

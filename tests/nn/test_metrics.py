@@ -105,6 +105,6 @@ def test_no_labels_have_no_accuracy():
 
 def test_shapes_that_do_not_fit_are_named():
     with pytest.raises(
-        ShapeError, match=r"labels of shape \(3,\) do not fit scores of \(2,\)"
+        ShapeError, match=r"labels must have the shape of scores \(2,\).*, got \(3,\)"
     ):
         ours.auroc([0, 1, 1], [0.5, 0.5])

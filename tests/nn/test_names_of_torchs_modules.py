@@ -59,7 +59,9 @@ def test_a_sequential_is_a_row_of_layers():
     assert list(net) == net.layers
     assert net[0] is net.layers[0]
     assert net[-1] is net.layers[2]
-    with pytest.raises(sl.errors.OutOfRangeError, match="3 layers, and no layer 3"):
+    with pytest.raises(
+        sl.errors.OutOfRangeError, match="layer 3 is out of range: Sequential has 3 layers"
+    ):
         net[3]
 
 

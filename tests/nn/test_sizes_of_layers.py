@@ -45,7 +45,7 @@ def test_the_error_of_a_mask_of_keys_says_how_it_is_written():
 
 REFUSED = {
     "in_features": lambda: nn.Linear("3", 2),  # pyright: ignore[reportArgumentType]
-    "in_features must be a whole": lambda: nn.Linear(3.0, 2),  # pyright: ignore[reportArgumentType]
+    "in_features must be an integer": lambda: nn.Linear(3.0, 2),  # pyright: ignore[reportArgumentType]
     "out_features": lambda: nn.Linear(3, -1),
     "kernel_size must be at least 1": lambda: nn.Conv1d(3, 2, 0),
     "kernel_size": lambda: nn.Conv2d(3, 2, (3, 0)),

@@ -129,7 +129,7 @@ def test_a_record_that_counts_for_all_goes_on():
     ],
 )
 def test_steps_that_are_no_counts_are_refused(facts):
-    with pytest.raises(RecordError, match="whole numbers"):
+    with pytest.raises(RecordError, match="integers from 0 up"):
         sl.optim.AdamW().load_record(sl.record.Record({}, metadata=facts))
 
 

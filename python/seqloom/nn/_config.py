@@ -1,4 +1,4 @@
-"""Settings of a network: what it is, apart from what it has learned."""
+"""Config: the settings from which a network is built."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _FIRST_KEY = Key(0)
 class Config(PlainConfig, ABC):
     """Base of a network's settings: a frozen dataclass that builds the network.
 
-    A subclass writes ``build``, which makes the module from the fields; `init` also says
-    where its numbers live.
+    A subclass defines ``build``, which makes the module from the fields. `init` also binds
+    the module to a backend.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Config(PlainConfig, ABC):
 
     @abstractmethod
     def build(self) -> Any:
-        """Makes the module, not yet bound to a backend.
+        """Makes the module without a backend.
 
         Returns:
             A new module.
@@ -49,11 +49,12 @@ class Config(PlainConfig, ABC):
         """
 
     def init(self, backend: Backend | str = "numpy", key: Key = _FIRST_KEY) -> Any:
-        """Makes the module on a backend.
+        """Makes the module and binds it to a backend.
 
         Args:
             backend: A backend or its name.
-            key: Each parameter is made, on first use, from ``key.fold(its path)``.
+            key: Random key; each parameter is initialised, on first use, with
+                ``key.fold(path)``.
 
         Returns:
             A new module.

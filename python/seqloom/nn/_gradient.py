@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, BackendError, GradientError
-from seqloom.nn._stored import lifted
+from seqloom.nn._stored import tracked
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives._levels import (
     active,
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Callable[..., Any], *, inputs: Sequence[int] = ()
 ) -> Callable[..., tuple[Any, ...]]:
-    """Makes a function of a module also give its gradients.
+    """Makes a function that returns the loss and the gradients of a module.
 
-    The module's trainable parameters are followed for that call and on that thread only;
-    nothing else ever records. Called inside another one, its gradients are followed by the
-    outer, which gives second derivatives.
+    Only the trainable parameters of the module, during the call and on its thread, record
+    gradients. Inside another `value_and_grad`, the outer one also records the gradients of
+    the inner one, which gives second derivatives.
 
     Args:
-        function: Takes a module first; returns a loss (a scalar tensor), or a tuple that
-            begins with it.
-        inputs: Which of the arguments after the module are followed too, counted from 0;
-            ``gradients.wrt(x)`` is the one by the tensor `x` that was passed there.
+        function: Function whose first argument is a module. It returns a loss (a scalar
+            tensor), or a tuple that begins with the loss.
+        inputs: Positions of the arguments after the module that get a gradient too, counted
+            from 0. ``gradients.wrt(x)`` is the gradient by the tensor `x` passed there.
 
     Returns:
         A function of the same arguments that returns ``(loss, *others, gradients)``, all
-        of them on the module's own backend. ``gradients.wrt(model.conv.weight)`` is one;
-        an optimiser's ``step`` takes them all.
+        on the module's own backend. ``gradients.wrt(model.conv.weight)`` is the gradient of
+        one parameter; an optimiser's ``step`` takes all of them.
 
     Raises:
-        ArgumentError: An argument to be followed is no tensor.
+        ArgumentError: An argument named by `inputs` is not a tensor.
         BackendError: Parameters or inputs are on different backends.
-        GradientError: The loss is no scalar, depends on nothing that is followed, or a
-            parameter was written while it was computed.
+        GradientError: The loss is not a scalar or depends on no trainable parameter or
+            input, or a parameter was written while the loss was computed.
 
     Examples:
         >>> import seqloom as sl
@@ -65,125 +65,121 @@ def value_and_grad(
     @wraps(function)
     def call(module: Module, *args: Any, **options: Any) -> tuple[Any, ...]:
         params = [param for _, param in module.parameters() if param.trainable]
-        followed = Followed.of(params, {place: _tensor(args, place) for place in inputs})
-        given = [followed.inputs.get(place, arg) for place, arg in enumerate(args)]
-        with followed.in_this_thread():
-            result = function(module, *given, **options)
-            followed.check_unchanged()
-            _require_tuple(result)
-            several = isinstance(result, tuple)
-            loss, *others = cast("tuple[Any, ...]", result) if several else (result,)
-            found = gradients_of(followed.level, loss)
-        values = [lower_result(followed.level, each) for each in (loss, *others)]
-        followed.lend_to(values)
-        return (*values, followed.gradients(found, args))
+        tensors = {position: _require_tensor(args, position) for position in inputs}
+        tracking = _Tracking.start(params, tensors)
+        arguments = [tracking.inputs.get(at, arg) for at, arg in enumerate(args)]
+        with tracking.on_this_thread():
+            result = function(module, *arguments, **options)
+            tracking.require_unchanged()
+            loss, *others = _to_tuple(result)
+            by_leaf = gradients_of(tracking.level, loss)
+        values = [lower_result(tracking.level, value) for value in (loss, *others)]
+        tracking.lend_shared(values)
+        return (*values, tracking.collect(by_leaf, args))
 
     return call
 
 
-def _require_tuple(result: Any) -> None:
-    """Refuses a list or a dict of results, in which the loss has no place."""
+def _to_tuple(result: Any) -> tuple[Any, ...]:
+    """Returns the results as a tuple; refuses a list or dict."""
     if isinstance(result, (list, dict)):
         raise GradientError(
             f"the function returned a {type(result).__name__}; return the loss alone, or a "  # pyright: ignore[reportUnknownArgumentType]
-            "tuple that begins with it: (loss, other)"
+            "tuple that begins with the loss: (loss, other)"
         )
+    is_tuple = isinstance(result, tuple)
+    return cast("tuple[Any, ...]", result) if is_tuple else (result,)
 
 
-def _tensor(args: tuple[Any, ...], place: int) -> Tensor:
-    """An argument that is to be followed."""
-    if place >= len(args) or not isinstance(args[place], Tensor):
+def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
+    """Returns an argument that gets a gradient."""
+    if position >= len(args) or not isinstance(args[position], Tensor):
         raise ArgumentError(
-            f"inputs={place} asks for the gradient by argument {place} after the module, "
-            "which is no tensor"
+            f"inputs={position} asks for the gradient by argument {position} after the "
+            "module, which is not a tensor; pass a tensor there, or leave the position out"
         )
-    return args[place]
+    return args[position]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """What one call follows.
+class _Tracking:
+    """The parameters and inputs whose gradients one call records."""
 
-    Attributes:
-        level: Who follows.
-        params: The leaf of each parameter, by its id.
-        inputs: The leaf of each argument, by its place.
-        versions: The parameters and how often each was written before.
-    """
-
-    level: Any
-    params: dict[int, Tensor]
-    inputs: dict[int, Tensor]
-    versions: list[tuple[Param, int]]
+    level: Any  # the backend that records
+    params: dict[int, Tensor]  # by the parameter's id
+    inputs: dict[int, Tensor]  # by the argument's position
+    versions: list[tuple[Param, int]]  # numbers of writes before the call
 
     @classmethod
-    def of(cls, params: list[Param], inputs: dict[int, Tensor]) -> Followed:
-        """Parameters and arguments as leaves of one level over the backend of all."""
-        # Those of an outer call stay followed by it.
-        outer = lifted.get() or {}
+    def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _Tracking:
+        """Makes leaves of one level over the common backend."""
+        # The outer call goes on recording what it tracks.
+        outer = tracked.get() or {}
         known = {param.id: outer[param.id] for param in params if param.id in outer}
-        level = level_over(_backend(params, [*known.values(), *inputs.values()]))
+        level = level_over(_find_backend(params, [*known.values(), *inputs.values()]))
 
-        def leaf(raw: Any) -> Tensor:
+        def make_leaf(raw: Any) -> Tensor:
             return Tensor(level.leaf(raw), level)
 
         by_id = {
-            param.id: leaf(known[param.id].raw if param.id in known else param.storage())
+            param.id: make_leaf(
+                known[param.id].raw if param.id in known else param.storage()
+            )
             for param in params
         }
-        by_place = {place: leaf(tensor.raw) for place, tensor in inputs.items()}
-        return cls(level, by_id, by_place, [(param, param.version) for param in params])
+        by_position = {at: make_leaf(tensor.raw) for at, tensor in inputs.items()}
+        return cls(level, by_id, by_position, [(param, param.version) for param in params])
 
     @contextmanager
-    def in_this_thread(self) -> Generator[None]:
-        """Parameters give their leaves inside this block, on this thread."""
-        token = lifted.set({**(lifted.get() or {}), **self.params})
+    def on_this_thread(self) -> Generator[None]:
+        """Lets the parameters return their leaves on this thread."""
+        token = tracked.set({**(tracked.get() or {}), **self.params})
         try:
             with active(self.level):
                 yield
         finally:
-            lifted.reset(token)
+            tracked.reset(token)
 
-    def check_unchanged(self) -> None:
-        """A parameter that was written since would get a gradient of other values."""
+    def require_unchanged(self) -> None:
+        """Refuses a parameter that was written: its gradient would be of other values."""
         for param, version in self.versions:
             if param.version != version:
                 raise GradientError(
                     f"{param.path} was changed inside the function whose gradients are "
-                    f"taken at {current_line()}; step the optimiser after value_and_grad "
-                    "returned"
+                    f"taken at {current_line()}; call the optimiser's step after value_and_grad "
+                    "has returned"
                 )
 
-    def lend_to(self, results: list[Any]) -> None:
-        """A result in a parameter's own memory keeps its values when that is written."""
-        tensors = [each for each in results if isinstance(each, Tensor)]
-        taken = {memory_of(each.raw, None)[0] for each in tensors}
+    def lend_shared(self, results: list[Any]) -> None:
+        """Marks parameters that share memory with a result, so that a write copies them."""
+        tensors = [result for result in results if isinstance(result, Tensor)]
+        owners = {memory_of(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
-            if memory_of(param.storage(), None)[0] in taken:
+            if memory_of(param.storage(), None)[0] in owners:
                 param.lend()
 
-    def gradients(self, found: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
-        """The gradients by the id of each parameter, and by each argument."""
+    def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
+        """Returns the gradients by the id of each parameter, and by each argument."""
         number = self.level.leaf_number
         numbers = {key: number(leaf.raw) for key, leaf in self.params.items()}
-        arrays = {key: found[each] for key, each in numbers.items() if each in found}
+        arrays = {key: by_leaf[n] for key, n in numbers.items() if n in by_leaf}
         inputs = [
-            (args[place], found.get(number(leaf.raw)))
-            for place, leaf in self.inputs.items()
+            (args[position], by_leaf.get(number(leaf.raw)))
+            for position, leaf in self.inputs.items()
         ]
         return Gradients(arrays, self.level.inner, inputs=inputs)
 
 
-def _backend(params: list[Param], tensors: list[Tensor]) -> Any:
-    """The outermost backend of all that is followed; all must be over one."""
-    homes: list[Any] = [param.bound_backend for param in params]
-    for home in homes:
-        if home is not homes[0]:
+def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
+    """Returns the outermost backend of parameters and inputs."""
+    backends: list[Any] = [param.bound_backend for param in params]
+    for backend in backends:
+        if backend is not backends[0]:
             raise BackendError(
-                f"the module's parameters are on {homes[0]} and on {home}; bind or move "
-                "the module to one backend"
+                f"the module's parameters are on {backends[0]} and on {backend}; bind or "
+                "move the module to one backend"
             )
-    found = [*homes[:1], *(each.backend for each in tensors)]
-    if not found:
+    candidates = [*backends[:1], *(tensor.backend for tensor in tensors)]
+    if not candidates:
         raise GradientError("the loss does not depend on any trainable parameter")
-    return max(found, key=depth)
+    return max(candidates, key=depth)

@@ -1,4 +1,4 @@
-"""How the first values of parameters are made: by key, with the same bits everywhere."""
+"""Initialisers of parameters: a key gives the same bits on every machine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 class Initialiser(Protocol):
-    """Makes the first values of a parameter."""
+    """Makes the initial values of a parameter."""
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        """A new array of that shape."""
+        """Returns a new array of the shape."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One number everywhere.
+    """Fills a parameter with one number.
 
     Attributes:
         value: The number.
@@ -39,10 +39,10 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class FanIn:
-    """Uniform in ±1/sqrt(fan_in): torch's default for Linear and Conv (LeCun et al. 1998).
+    """Draws uniformly from ±1/sqrt(fan_in), as torch for Linear and Conv (LeCun 1998).
 
     Attributes:
-        fan_in: The inputs that one output sums over.
+        fan_in: Number of inputs that each output sums over.
 
     Examples:
         >>> import seqloom as sl
@@ -54,7 +54,7 @@ class FanIn:
     fan_in: float
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # nothing is summed
+        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # an output without inputs
         return backend.subtract(
             backend.multiply(backend.uniform(key, shape), 2 * bound), bound
         )
@@ -62,7 +62,7 @@ class FanIn:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Normal around 0: torch's default for embeddings, with deviation 1.
+    """Draws from a normal distribution with mean 0, as torch for embeddings.
 
     Attributes:
         deviation: The standard deviation.

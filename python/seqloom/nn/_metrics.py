@@ -1,4 +1,4 @@
-"""How good predictions are: NumPy functions of the true labels and the scores."""
+"""Metrics: NumPy functions of true labels and predictions."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -18,14 +18,15 @@ def confusion_matrix(
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, as many.
+        predicted: The predicted classes, in the same shape.
         size: The number of classes.
 
     Returns:
-        An array of shape ``(size, size)``: a row a true class, a column a predicted one.
+        An array of shape ``(size, size)``: a row for each true class, a column for each
+        predicted one.
 
     Raises:
-        ShapeError: The two differ in length.
+        ShapeError: `labels` and `predicted` have different lengths.
 
     Examples:
         >>> confusion_matrix([0, 0, 1], [0, 1, 1], size=2).tolist()
@@ -34,20 +35,21 @@ def confusion_matrix(
     true, guess = np.asarray(labels, np.int64), np.asarray(predicted, np.int64)
     if true.shape != guess.shape:
         raise ShapeError(
-            f"{len(true)} labels, but {len(guess)} predictions: expected as many"
+            f"labels and predicted must have the same length, got {len(true)} and "
+            f"{len(guess)}"
         )
     return np.bincount(true * size + guess, minlength=size * size).reshape(size, size)
 
 
 def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Gives the share of predictions that are right.
+    """Computes the share of correct predictions.
 
     Args:
         labels: The true classes, or a 0/1 table of labels.
-        predicted: The predicted ones, in the same shape.
+        predicted: The predicted classes, in the same shape.
 
     Returns:
-        A share from 0 to 1; NaN for no labels.
+        A number from 0 to 1; NaN if there are no labels.
 
     Examples:
         >>> accuracy([0, 1, 1, 2], [0, 1, 1, 1])
@@ -58,15 +60,15 @@ def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
-    """Gives the mean over the classes of the share that was found of each.
+    """Computes the mean recall of the classes.
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, as many.
-        size: The number of classes; one without a label does not count.
+        predicted: The predicted classes, in the same shape.
+        size: The number of classes; a class without labels does not count.
 
     Returns:
-        A share from 0 to 1; NaN for no labels.
+        A number from 0 to 1; NaN if there are no labels.
 
     Examples:
         >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0], size=2)
@@ -79,15 +81,15 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
 
 
 def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
-    """Gives Matthews's correlation of true and predicted classes, for any number of them.
+    """Computes Matthews's correlation coefficient for any number of classes.
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, as many.
+        predicted: The predicted classes, in the same shape.
         size: The number of classes.
 
     Returns:
-        From -1 to 1; 0 where either holds a single class.
+        A number from -1 to 1; 0 if `labels` or `predicted` have a single class.
 
     Examples:
         >>> mcc([0, 1, 2, 2], [0, 1, 2, 2], size=3)
@@ -101,16 +103,16 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Gives the area under the receiver operating characteristic.
+    """Computes the area under the receiver operating characteristic.
 
     Args:
         labels: 0/1 labels ``(n,)`` for scores ``(n,)``, classes ``(n,)`` for scores
             ``(n, classes)``, or a 0/1 table in the scores' shape.
-        scores: The higher, the likelier.
+        scores: Predicted scores; a higher score means a more likely class.
 
     Returns:
-        From 0 to 1, the plain mean over the columns that have both answers; NaN where
-        none has.
+        A number from 0 to 1: the mean over the columns that have both labels; NaN if no
+        column has both.
 
     Examples:
         >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -120,15 +122,15 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Gives the area under the precision-recall curve, as average precision.
+    """Computes the area under the precision-recall curve, as average precision.
 
     Args:
-        labels: As for `auroc`.
-        scores: The higher, the likelier.
+        labels: Labels as for `auroc`.
+        scores: Predicted scores; a higher score means a more likely class.
 
     Returns:
-        From 0 to 1, the plain mean over the columns that have both answers; NaN where
-        none has.
+        A number from 0 to 1: the mean over the columns that have both labels; NaN if no
+        column has both.
 
     Examples:
         >>> round(auprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
@@ -138,14 +140,14 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
 
 
 def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Gives the share of the labels' variance that the predictions explain.
+    """Computes the share of the labels' variance that the predictions explain.
 
     Args:
         labels: The true values, ``(n,)`` or ``(n, columns)``.
-        predicted: The predicted ones, in the same shape.
+        predicted: The predicted values, in the same shape.
 
     Returns:
-        At most 1, the plain mean over the columns; NaN where the labels do not vary.
+        A number of at most 1: the mean over the columns; NaN if the labels are constant.
 
     Examples:
         >>> r2([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
@@ -155,14 +157,14 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Gives Pearson's correlation.
+    """Computes Pearson's correlation coefficient.
 
     Args:
         labels: The true values, ``(n,)`` or ``(n, columns)``.
-        predicted: The predicted ones, in the same shape.
+        predicted: The predicted values, in the same shape.
 
     Returns:
-        From -1 to 1, the plain mean over the columns; NaN where either does not vary.
+        A number from -1 to 1: the mean over the columns; NaN if one side is constant.
 
     Examples:
         >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 6)
@@ -172,14 +174,14 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Gives Spearman's correlation: Pearson's of the ranks, ties sharing their mean rank.
+    """Computes Spearman's rank correlation; ties get their mean rank.
 
     Args:
         labels: The true values, ``(n,)`` or ``(n, columns)``.
-        predicted: The predicted ones, in the same shape.
+        predicted: The predicted values, in the same shape.
 
     Returns:
-        From -1 to 1, the plain mean over the columns; NaN where either does not vary.
+        A number from -1 to 1: the mean over the columns; NaN if one side is constant.
 
     Examples:
         >>> round(spearman([1.0, 2.0, 3.0], [1.0, 8.0, 9.0]), 6)
@@ -191,7 +193,7 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
 def _mean_over_columns(
     measure: Callable[[Floats, Floats], float], labels: ArrayLike, scores: ArrayLike
 ) -> float:
-    """Measures each column and gives the mean of those where the measure is defined."""
+    """Returns the mean over the columns where the measure is defined."""
     guess = np.asarray(scores, np.float64)
     true = _columns_of(np.asarray(labels, np.float64), guess)
     columns = [
@@ -202,17 +204,20 @@ def _mean_over_columns(
 
 
 def _columns_of(labels: Floats, scores: Floats) -> Floats:
-    """Brings labels to a column a score: classes become one 0/1 column each."""
+    """Returns a column of labels for each of scores; a class becomes a 0/1 column."""
     if labels.shape == scores.shape:
         return labels.reshape(len(labels), -1)
     if labels.shape == scores.shape[:1]:
         columns = np.arange(scores.shape[1], dtype=np.float64)
         return np.equal(labels[:, None], columns).astype(np.float64)
-    raise ShapeError(f"labels of shape {labels.shape} do not fit scores of {scores.shape}")
+    raise ShapeError(
+        f"labels must have the shape of scores {scores.shape} or its first axis, got "
+        f"{labels.shape}"
+    )
 
 
 def _auroc(labels: Floats, scores: Floats) -> float:
-    """Gives the share of (positive, negative) pairs in the right order; a tie is half."""
+    """Computes the share of (positive, negative) pairs in correct order; a tie is half."""
     positives = int(labels.sum())
     negatives = len(labels) - positives
     if not positives or not negatives:
@@ -233,7 +238,7 @@ def _average_precision(labels: Floats, scores: Floats) -> float:
 
 
 def _r2(labels: Floats, predicted: Floats) -> float:
-    """Gives 1 minus the squared error over the squared distance from the mean."""
+    """Computes 1 minus the squared error over the squared distance from the mean."""
     spread = np.square(labels - labels.mean()).sum() if len(labels) else 0.0
     return (
         float(1 - np.square(labels - predicted).sum() / spread) if spread else float("nan")
@@ -241,7 +246,7 @@ def _r2(labels: Floats, predicted: Floats) -> float:
 
 
 def _pearson(labels: Floats, predicted: Floats) -> float:
-    """Gives the cosine of the two columns' distances from their means."""
+    """Computes the cosine of the centred columns."""
     if not len(labels):
         return float("nan")
     left, right = labels - labels.mean(), predicted - predicted.mean()
@@ -250,12 +255,12 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
 
 
 def _spearman(labels: Floats, predicted: Floats) -> float:
-    """Gives Pearson's correlation of the ranks."""
+    """Computes Pearson's correlation of the ranks."""
     return _pearson(_ranks(labels), _ranks(predicted))
 
 
 def _ranks(values: Floats) -> Floats:
     """Ranks from 1; equal values share the mean of their ranks."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    _, index, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
-    return ((2 * last - count + 1) / 2)[place]
+    return ((2 * last - count + 1) / 2)[index]

@@ -1,4 +1,4 @@
-"""Module: what a network is made of, registered by its annotations."""
+"""Module: the base of layers and networks, whose parts are its annotated fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from os import PathLike
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import numpy as np
@@ -15,17 +15,23 @@ from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.nn._parts import (
-    Found,
-    called_within,
-    field_names,
-    overlooked,
-    parts_of,
-    read_once,
+    Parts,
+    find_calling_kind,
+    find_hidden_kind,
+    find_parts,
+    find_single_use_kind,
+    list_fields,
     walk,
 )
-from seqloom.nn._static import static_of
+from seqloom.nn._state import (
+    collect_by_path,
+    find_misfits,
+    require_mapping,
+    to_numpy,
+)
+from seqloom.nn._static import describe_fields
 from seqloom.nn._stored import Param, Stored
-from seqloom.nn._visitor import tour
+from seqloom.nn._visitor import show_parts
 from seqloom.record import Record
 from seqloom.tensor import backend as find_backend
 
@@ -42,12 +48,13 @@ if TYPE_CHECKING:
 class Module:
     """Base of layers and networks.
 
-    A subclass annotates its fields: modules, `Param`, `Buffer`, lists, tuples and dicts of
-    those are its parts; anything else is plain data. The constructor is made from the
-    annotations unless it writes one. Methods may have any name and signature.
+    A subclass annotates its fields. Modules, `Param` and `Buffer`, and lists, tuples and
+    dicts of these, are its parts; any other field is plain data. The constructor is made
+    from the annotations, unless the subclass defines one. Methods may have any name and
+    signature.
 
     Attributes:
-        training: Whether dropout and batch norm behave as in training.
+        training: Whether the module is in training mode, which dropout and batch norm use.
 
     Examples:
         >>> import seqloom as sl
@@ -69,53 +76,55 @@ class Module:
         for name in vars(cls).get("__annotations__", {}):
             if hasattr(Module, name) and name != "training":
                 raise ArgumentError(
-                    f"{cls.__name__}.{name} hides Module.{name}; choose another name"
+                    f"the field {cls.__name__}.{name} hides Module.{name}; choose another "
+                    "name for the field"
                 )
         dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in field_names(type(self)) and parts_of(value):
+        is_field = name in list_fields(type(self))
+        if not is_field and find_parts(value):
             raise ArgumentError(
                 f"{type(self).__name__}.{name} holds parameters but is not annotated, so "
                 "they would be neither trained nor saved; "
                 f"add `{name}: {type(value).__name__}` to the class"
             )
-        if name in field_names(type(self)) and (kind := overlooked(value)):
+        if is_field and (kind := find_hidden_kind(value)):
             raise ArgumentError(
-                f"{type(self).__name__}.{name} holds parameters within a {kind}, so they "
-                "would be neither trained nor saved; hold them in a list, a tuple or a "
-                "dict, or make the class that holds them a Module"
+                f"{type(self).__name__}.{name} holds parameters inside a {kind}, so they "
+                "would be neither trained nor saved; put them into a list, a tuple or a "
+                "dict, or make their class a Module"
             )
-        self._check_calls(name, value)
+        self._require_visible_calls(name, value)
         object.__setattr__(self, name, value)
 
-    def _check_calls(self, name: str, value: Any) -> None:
-        """Refuses what calls parameters that nobody would find, or can be read once."""
-        if kind := called_within(value, self):
+    def _require_visible_calls(self, name: str, value: object) -> None:
+        """Refuses a value whose parameters are hidden in a callable or an iterator."""
+        if kind := find_calling_kind(value, self):
             raise ArgumentError(
                 f"{type(self).__name__}.{name} holds {kind} that calls a module's "
-                "parameters, which would be neither trained nor saved; give the module "
+                "parameters, so they would be neither trained nor saved; assign the module "
                 "itself, or write a Module that holds it in a field and calls it"
             )
-        if kind := read_once(value):
+        if kind := find_single_use_kind(value):
             raise ArgumentError(
-                f"{type(self).__name__}.{name} holds a {kind}, in which parameters are "
-                "not found, so they would be neither trained nor saved; make a list of it: "
+                f"{type(self).__name__}.{name} holds a {kind}, whose parameters cannot be "
+                "found, so they would be neither trained nor saved; make a list of it: "
                 "list(...)"
             )
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Calls ``forward``, where a class writes that instead of ``__call__``.
+        """Calls ``forward``, if the class defines that instead of ``__call__``.
 
         Args:
-            *args: What it takes.
-            **options: What it takes by name.
+            *args: Arguments of ``forward``.
+            **options: Keyword arguments of ``forward``.
 
         Returns:
-            What it gives.
+            The result of ``forward``.
 
         Raises:
-            ArgumentError: The class writes neither.
+            ArgumentError: The class defines neither.
 
         Examples:
             >>> import seqloom as sl
@@ -128,21 +137,21 @@ class Module:
         forward = getattr(self, "forward", None)
         if forward is None:
             raise ArgumentError(
-                f"{type(self).__name__} defines neither __call__ nor forward, so it cannot "
-                "be called; write one of them, or call one of its own methods"
+                f"{type(self).__name__} cannot be called, because it defines neither "
+                "__call__ nor forward; define one of them, or call another method"
             )
         return forward(*args, **options)
 
-    # What it is made of -------------------------------------------------------------------
+    # Parts --------------------------------------------------------------------------------
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Its modules, parameters and buffers with their paths, itself excluded.
+        """Yields the modules, parameters and buffers inside this module, with their paths.
 
         Args:
-            kind: Only parts of this class.
+            kind: Class of the parts to yield; default: all.
 
         Yields:
-            Pairs of path and part, parents first, each part once.
+            Pairs of path and part; a module comes before its parts, and each part once.
 
         Examples:
             >>> import seqloom as sl
@@ -150,21 +159,21 @@ class Module:
             ['weight', 'bias']
         """
         seen: set[int] = set()
-        found: Found = []
-        walk(self, "", found)
-        for path, part in found:
+        parts: Parts = []
+        walk(self, "", parts)
+        for path, part in parts:
             if id(part) not in seen and isinstance(part, kind):
                 seen.add(id(part))
                 yield path, part
 
     def parameters(self, pattern: str = "*") -> list[tuple[str, Param]]:
-        """Its parameters with their paths.
+        """Returns the parameters with their paths.
 
         Args:
-            pattern: Only paths that match, such as ``"conv.*"``.
+            pattern: Pattern of the paths, such as ``"conv.*"``; default: all.
 
         Returns:
-            Pairs of path and parameter; a shared one once, under its first path.
+            Pairs of path and parameter; a shared parameter comes once, with its first path.
 
         Examples:
             >>> import seqloom as sl
@@ -178,47 +187,49 @@ class Module:
 
     @property
     def number_of_parameters(self) -> int:
-        """How many numbers are learned."""
-        return sum(_count(param.shape) for _, param in self.parameters())
+        """Number of scalar parameters."""
+        return sum(prod(param.shape) for _, param in self.parameters())
 
     @property
     def backend(self) -> Backend:
-        """The backend that it is bound to."""
+        """Backend that the module is bound to."""
         for _, part in self.named(Stored):
             return part.bound_backend
         raise RecordError(
-            f"{type(self).__name__} has no parameters, so it is on no backend"
+            f"{type(self).__name__} has no parameters or buffers, so it has no backend"
         )
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """What of it decides the program of a step, and its arrays.
+        """Returns what selects the program of a compiled step, and the module's arrays.
 
         Returns:
-            Classes, modes and plain fields, hashable; the parameters and buffers.
+            Classes, modes and plain fields as a hashable value; parameters and buffers.
 
         Examples:
             >>> import seqloom as sl
             >>> len(sl.nn.Linear(2, 1).leaves()[1])
             2
         """
-        found: list[Leaf] = []
-        return static_of(self, found), found
+        leaves: list[Leaf] = []
+        fields = describe_fields(vars(self), leaves)
+        return (type(self), self.training, *fields), leaves
 
-    # Its state ----------------------------------------------------------------------------
+    # State --------------------------------------------------------------------------------
 
     def bind(self, backend: Backend | str, key: Key | int) -> Self:
-        """Says where its numbers live and from which key they are made.
+        """Sets the backend of the parameters, and the key that initialises them.
 
         Args:
             backend: A backend or its name.
-            key: Each parameter is made from ``key.fold(its path)``, so the order of first
-                use does not matter. A whole number n is ``sl.Key(n)``.
+            key: Random key, or an integer n for ``sl.Key(n)``. Each parameter is
+                initialised with ``key.fold(path)``, so the order of first use does not
+                matter.
 
         Returns:
             This module.
 
         Raises:
-            ArgumentError: The key is neither.
+            ArgumentError: `key` is not a key or an integer.
 
         Examples:
             >>> import seqloom as sl
@@ -227,15 +238,15 @@ class Module:
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
         root = Key(as_seed(key, "key")) if not hasattr(key, "fold") else cast("Key", key)
-        for path, part in _by_path(self).items():
+        for path, part in collect_by_path(self).items():
             part.bind(path, found, root.fold(path))
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Puts it and all below it into training mode.
+        """Sets training mode for this module and all modules in it.
 
         Args:
-            mode: False for evaluation mode.
+            mode: Whether to train; False sets evaluation mode.
 
         Returns:
             This module.
@@ -250,7 +261,7 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Puts it and all below it into evaluation mode.
+        """Sets evaluation mode for this module and all modules in it.
 
         Returns:
             This module.
@@ -263,18 +274,17 @@ class Module:
         return self.train(mode=False)
 
     def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
-        """Moves its numbers to another backend, or to another element type.
+        """Moves parameters and buffers to another backend or element type.
 
         Args:
             backend: A backend or its name, such as ``"torch:cuda"``.
-            dtype: The name of the element type; default: as it is.
+            dtype: Name of a float type; default: the current one.
 
         Returns:
             This module.
 
         Raises:
-            DTypeError: The element type is one of whole numbers or truths, which would cut
-                the parameters.
+            DTypeError: `dtype` is an integer or boolean type.
 
         Examples:
             >>> import seqloom as sl
@@ -285,24 +295,24 @@ class Module:
         found = find_backend(backend) if isinstance(backend, str) else backend
         if dtype is not None and found.dtype(found.zeros((), dtype=dtype)).kind in "iub":
             raise DTypeError(
-                f"parameters are floats; dtype={dtype!r} would cut them: name a type of "
-                'floats, such as "float32"'
+                f'dtype must be a float type, such as "float32", got {dtype!r}, which '
+                "cannot hold the parameters"
             )
         for _, part in self.named(Stored):
             part.move(found, dtype)
         return self
 
     def freeze(self, pattern: str = "*") -> Self:
-        """Keeps parameters as they are: `value_and_grad` does not follow them.
+        """Excludes parameters from training: `value_and_grad` gives no gradients for them.
 
         Args:
-            pattern: Only paths that match, such as ``"conv.*"``.
+            pattern: Pattern of the paths, such as ``"conv.*"``; default: all.
 
         Returns:
             This module.
 
         Raises:
-            ArgumentError: No path of a parameter matches.
+            ArgumentError: No path of a parameter matches `pattern`.
 
         Examples:
             >>> import seqloom as sl
@@ -310,40 +320,40 @@ class Module:
             >>> layer.weight.trainable, layer.bias.trainable
             (False, True)
         """
-        for _, param in _matching(self, pattern):
+        for _, param in _match_parameters(self, pattern):
             param.trainable = False
         return self
 
     def unfreeze(self, pattern: str = "*") -> Self:
-        """Lets parameters be trained again.
+        """Includes parameters in training again, after `freeze`.
 
         Args:
-            pattern: Only paths that match, such as ``"head.*"``.
+            pattern: Pattern of the paths, such as ``"head.*"``; default: all.
 
         Returns:
             This module.
 
         Raises:
-            ArgumentError: No path of a parameter matches.
+            ArgumentError: No path of a parameter matches `pattern`.
 
         Examples:
             >>> import seqloom as sl
             >>> sl.nn.Linear(2, 1).freeze().unfreeze("bias").bias.trainable
             True
         """
-        for _, param in _matching(self, pattern):
+        for _, param in _match_parameters(self, pattern):
             param.trainable = True
         return self
 
     def map(self, change: Callable[[str, Tensor], Any]) -> Self:
-        """Makes a new module with other numbers.
+        """Makes a copy of the module with changed parameters and buffers.
 
         Args:
-            change: Takes the path and the values of each parameter and buffer; gives new
-                values of the same shape.
+            change: Function of the path and the values of a parameter or buffer; it returns
+                new values of the same shape.
 
         Returns:
-            A new module; this one stays as it is.
+            A new module; this one does not change.
 
         Examples:
             >>> import seqloom as sl
@@ -357,10 +367,10 @@ class Module:
         return twin
 
     def visit(self, visitor: Visitor) -> None:
-        """Shows all parts to a visitor, each module before what is in it.
+        """Calls a visitor for each part; a module comes before its parts.
 
         Args:
-            visitor: Is told of each.
+            visitor: Visitor whose methods are called.
 
         Examples:
             >>> import seqloom as sl
@@ -372,37 +382,39 @@ class Module:
             bias (1,)
         """
         visitor.enter("", self)
-        found: Found = []
-        walk(self, "", found)
-        tour(visitor, found)
+        parts: Parts = []
+        walk(self, "", parts)
+        show_parts(visitor, parts)
         visitor.leave("", self)
 
     def to_record(self) -> Record:
-        """Its parameters and buffers by path, as they are now.
+        """Returns the current values of parameters and buffers by path.
 
         Returns:
-            A record; later steps do not change it.
+            A record of copies; later steps do not change it.
 
         Examples:
             >>> import seqloom as sl
             >>> list(sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to_record())
             ['weight', 'bias']
         """
-        return Record({path: each.value.numpy() for path, each in _by_path(self).items()})
+        parts = collect_by_path(self)
+        return Record({path: part.value.numpy() for path, part in parts.items()})
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        """Takes its numbers from a record, which must fit exactly.
+        """Sets parameters and buffers from a record with exactly their paths.
 
         Args:
-            record: What `to_record` gave, or arrays or lists of numbers by path.
+            record: Record that `to_record` returned, or arrays or lists of numbers by path.
 
         Returns:
             This module.
 
         Raises:
-            ArgumentError: It is no mapping, such as a path of a file.
-            RecordError: A path is missing, left over, of another shape, or holds numbers
-                that the element type cannot hold; all are named, and nothing is changed.
+            ArgumentError: `record` is not a mapping, for example the path of a file.
+            RecordError: The record lacks a path, has an unknown one, or has values whose
+                shape or type does not fit. The message names all of them, and the module
+                does not change.
 
         Examples:
             >>> import seqloom as sl
@@ -413,19 +425,19 @@ class Module:
             >>> bool((one.weight.numpy() == other.weight.numpy()).all())
             True
         """
-        mine = _by_path(self)
-        _require_mapping(record)
-        values = {path: _plain(path, record[path]) for path in record if path in mine}
-        if problems := list(_misfits(mine, record, values)):
+        parts = collect_by_path(self)
+        require_mapping(record)
+        values = {path: to_numpy(path, record[path]) for path in record if path in parts}
+        if problems := list(find_misfits(parts, record, values)):
             raise RecordError(
                 f"the record does not fit {type(self).__name__}: " + "; ".join(problems)
             )
-        for path, part in mine.items():
+        for path, part in parts.items():
             part.assign(values[path])
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        """Its parameters and buffers by path, as NumPy arrays, as torch gives them.
+        """Returns parameters and buffers by path as NumPy arrays, like torch's method.
 
         Returns:
             A dict of copies; later steps do not change them.
@@ -439,16 +451,17 @@ class Module:
         return {path: np.array(values) for path, values in self.to_record().items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Takes its numbers from what `state_dict` gave: torch's name for `load_record`.
+        """Sets parameters and buffers from `state_dict`: torch's name for `load_record`.
 
         Args:
-            state: Arrays by path; every path, and no other.
+            state: Arrays by path, with exactly the paths of the module.
 
         Returns:
             This module.
 
         Raises:
-            RecordError: As `load_record`: the state does not fit, and nothing is changed.
+            RecordError: The state does not fit, as in `load_record`; the module does not
+                change.
 
         Examples:
             >>> import seqloom as sl
@@ -459,11 +472,11 @@ class Module:
             ... )
             True
         """
-        _require_mapping(state)
-        return self.load_record({path: _plain(path, state[path]) for path in state})
+        require_mapping(state)
+        return self.load_record({path: to_numpy(path, state[path]) for path in state})
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
-        """Its parameters with their paths: torch's name for `parameters`.
+        """Yields the parameters with their paths: torch's name for `parameters`.
 
         Yields:
             Pairs of path and parameter.
@@ -476,83 +489,21 @@ class Module:
         yield from self.parameters()
 
     def __repr__(self) -> str:
-        values = {name: getattr(self, name) for name in field_names(type(self))}
+        values = {name: getattr(self, name) for name in list_fields(type(self))}
         inside = ", ".join(f"{name}={value!r}" for name, value in values.items())
         return f"{type(self).__name__}({inside})"
 
 
-def _matching(module: Module, pattern: str) -> list[tuple[str, Param]]:
-    """The parameters that a pattern names, which are some unless it names all."""
-    found = module.parameters(pattern)
-    if found or pattern == "*":
-        return found
+def _match_parameters(module: Module, pattern: str) -> list[tuple[str, Param]]:
+    """Returns the parameters whose paths match; refuses a pattern that matches none."""
+    matches = module.parameters(pattern)
+    if matches or pattern == "*":
+        return matches
     paths = [path for path, _ in module.parameters()]
-    below = (
-        [f"{pattern}.*"] if any(each.startswith(f"{pattern}.") for each in paths) else []
-    )
+    is_module = any(path.startswith(f"{pattern}.") for path in paths)
+    below = [f"{pattern}.*"] if is_module else []
     near = [*below, *get_close_matches(pattern, paths)] or paths[:3]
     hint = f"did you mean {' or '.join(near)}?" if near else "it has no parameters"
     raise ArgumentError(
-        f"no parameter of {type(module).__name__} matches {pattern!r}; {hint}"
+        f"no parameter of {type(module).__name__} matches pattern={pattern!r}; {hint}"
     )
-
-
-def _by_path(module: Module) -> dict[str, Stored]:
-    """Its parameters and buffers; two under one path would be one in a record."""
-    found: dict[str, Stored] = {}
-    for path, part in module.named(Stored):
-        if path in found:
-            raise ArgumentError(
-                f"{type(module).__name__} holds two parts under the path {path!r}, of "
-                "which a record would keep one; give them other names (a key 1 beside a "
-                "key '1', or a dot in a key, makes equal paths)"
-            )
-        found[path] = part
-    return found
-
-
-def _require_mapping(record: Any) -> None:
-    """Refuses what holds no arrays by path; a text would be taken letter by letter."""
-    if isinstance(record, (str, bytes, PathLike)):
-        raise ArgumentError(
-            f"a record holds arrays by path, and {record!r} is the path of a file; read it "
-            "first: load_record(sl.record.load(path))"
-        )
-    if not hasattr(record, "keys"):
-        raise ArgumentError(
-            "a record is a mapping of arrays by path, such as what to_record gave; got a "
-            f"{type(record).__name__}"
-        )
-
-
-def _plain(path: str, values: Any) -> np.ndarray[Any, Any]:
-    """Numbers as NumPy's; those of a torch parameter without its gradient."""
-    detach = getattr(values, "detach", None)
-    try:
-        return np.asarray(detach() if callable(detach) else values)
-    except ValueError as error:  # rows of lists that are not of one length
-        raise RecordError(f"{path} is no array of numbers: {error}") from None
-
-
-def _misfits(
-    mine: Mapping[str, Stored], record: Mapping[str, Any], values: Mapping[str, Any]
-) -> Iterator[str]:
-    """What keeps a record from fitting, one sentence each."""
-    for path, part in mine.items():
-        if path not in record:
-            yield f"{path} is missing"
-        elif values[path].shape != part.shape:
-            yield f"{path} has shape {values[path].shape}, expected {part.shape}"
-        elif problem := part.misfit(values[path]):
-            yield f"{path} {problem}"
-    for path in record:
-        if path not in mine:
-            yield f"{path} is not in the module"
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    """How many numbers a shape holds."""
-    total = 1
-    for size in shape:
-        total *= size
-    return total

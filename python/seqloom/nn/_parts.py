@@ -1,4 +1,4 @@
-"""The parts of a module: modules, parameters and buffers with their paths."""
+"""Finds the parts of a module, and refuses fields that would hide them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from types import FunctionType, GeneratorType, MethodType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -16,123 +16,134 @@ from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-Found = list[tuple[str, Any]]
+Parts = list[tuple[str, Any]]  # paths and modules, parameters or buffers
 
-# What can be read once only, so that nobody sees what is in it.
-_ONCE = (GeneratorType, map, filter, zip)
-
+# Iterators: to look for parts in one would use it up.
+_SINGLE_USE = (GeneratorType, map, filter, zip)
 _PLAIN = frozenset({int, float, str, bool, type(None)})
-
-
-def field_names(module: type) -> Mapping[str, Any]:
-    """The annotated fields of a class and those above it."""
-    return getattr(module, "__dataclass_fields__", {})
-
-
-def walk(module: Any, prefix: str, found: Found) -> None:
-    """Collects all parts below a module, parents first; each step walks, so it is quick."""
-    fields = field_names(cast("Any", type(module)))
-    held = cast("dict[str, Any]", vars(module))
-    for name, value in held.items():
-        if type(value) not in _PLAIN and name in fields:
-            _collect(value, prefix + name, found)
-
-
-def parts_of(value: Any) -> Found:
-    """The parts that a value is or holds."""
-    found: Found = []
-    _collect(value, "", found)
-    return found
-
-
-def _collect(value: Any, path: str, found: Found) -> None:
-    """Collects what a field holds: a part and those below it, or those in containers."""
-    if isinstance(value, (Stored, Tensor)):
-        found.append((path, value))
-    elif hasattr(value, "named"):  # a module
-        found.append((path, value))
-        walk(value, f"{path}.", found)
-    elif isinstance(value, (dict, list, tuple)):
-        for key, item in _items(value):
-            _collect(item, f"{path}.{key}", found)
-
-
-def overlooked(value: Any) -> str | None:
-    """The class of what holds parts in a field where `walk` does not look for them."""
-    if isinstance(value, (dict, list, tuple)):
-        found = (overlooked(item) for _, item in _items(value))
-        return next((each for each in found if each), None)
-    inside = _hidden(value)
-    return type(value).__name__ if inside and parts_of(inside) else None
-
-
-def _hidden(value: Any) -> list[Any]:
-    """What is in a container that has no place for each part."""
-    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-    if issubclass(kind, (set, frozenset, deque, ValuesView)):
-        return list(value)
-    if issubclass(kind, np.ndarray):
-        return value.ravel().tolist() if value.dtype.hasobject else []
-    if is_dataclass(kind) and not hasattr(kind, "named"):
-        return [getattr(value, each.name, None) for each in fields(kind)]
-    return []
-
-
-def called_within(value: Any, owner: Any) -> str | None:
-    """What calls parameters that are no parts of their owner."""
-    if isinstance(value, (dict, list, tuple)):
-        found = (called_within(item, owner) for _, item in _items(value))
-        return next((each for each in found if each), None)
-    bound = _bound(value)
-    is_lost = bound and _stored_ids(bound) - _stored_ids(owner)
-    return _CALLABLES[type(value)] if is_lost else None
-
-
-_CALLABLES = {
+_CALLABLES: dict[type, str] = {
     MethodType: "a bound method",
     partial: "a partial",
     FunctionType: "a function",
 }
 
 
-def _stored_ids(value: Any) -> set[int]:
-    """The parameters and buffers that a value is or holds."""
-    return {id(part) for _, part in parts_of(value) if isinstance(part, Stored)}
+@runtime_checkable
+class HasParts(Protocol):
+    """A module, for files that `Module` imports."""
+
+    def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
+        """Yields the parts with their paths."""
+        ...
 
 
-def _bound(value: Any) -> list[Any]:
-    """What a callable takes along: its object, its arguments, the names around it."""
-    if type(value) is MethodType:
-        return [value.__self__]
-    if type(value) is partial:
-        return [value.func, *_bound(value.func), *value.args, *value.keywords.values()]
-    if type(value) is FunctionType:
-        return [*_around(value), *(value.__defaults__ or ())]
+def list_fields(module: type) -> Mapping[str, object]:
+    """Returns the annotated fields of a class and its bases."""
+    return getattr(module, "__dataclass_fields__", {})
+
+
+def walk(module: object, prefix: str, parts: Parts) -> None:
+    """Adds all parts of a module, each before its own parts; hot in eager steps."""
+    fields = list_fields(type(module))
+    for name, value in vars(module).items():
+        if type(value) not in _PLAIN and name in fields:
+            _collect(value, prefix + name, parts)
+
+
+def find_parts(value: object) -> Parts:
+    """Returns the parts that a value is or holds."""
+    parts: Parts = []
+    _collect(value, "", parts)
+    return parts
+
+
+def _collect(value: object, path: str, parts: Parts) -> None:
+    """Adds a part and the parts in it, or the parts in a container."""
+    if isinstance(value, (Stored, Tensor)):
+        parts.append((path, value))
+    elif hasattr(value, "named"):  # a module; isinstance of the Protocol is slower
+        parts.append((path, value))
+        walk(value, f"{path}.", parts)
+    elif isinstance(value, (dict, list, tuple)):
+        for key, item in _items_of(value):
+            _collect(item, f"{path}.{key}", parts)
+
+
+def find_hidden_kind(value: object) -> str | None:
+    """Returns the class of an object in which `walk` does not find the parts."""
+    if _is_container(value):
+        return _find_in_items(value, find_hidden_kind)
+    hidden = _list_hidden(value)
+    return type(value).__name__ if hidden and find_parts(hidden) else None
+
+
+def _list_hidden(value: Any) -> list[Any]:
+    """Returns the contents of a container whose items have no path."""
+    kind = cast("type[Any]", type(value))
+    if issubclass(kind, (set, frozenset, deque, ValuesView)):
+        return list(value)
+    if issubclass(kind, np.ndarray):
+        return value.ravel().tolist() if value.dtype.hasobject else []
+    if is_dataclass(kind) and not hasattr(kind, "named"):
+        return [getattr(value, field.name, None) for field in fields(kind)]
     return []
 
 
-def _around(function: FunctionType) -> list[Any]:
-    """The values of the names around a function that it reads; some have none yet."""
-    found: list[Any] = []
+def find_calling_kind(value: object, owner: object) -> str | None:
+    """Returns the kind of a callable that uses parameters outside of the owner."""
+    if _is_container(value):
+        return _find_in_items(value, lambda item: find_calling_kind(item, owner))
+    used = _list_used(value)
+    is_lost = used and _find_stored_ids(used) - _find_stored_ids(owner)
+    return _CALLABLES[type(value)] if is_lost else None
+
+
+def _find_stored_ids(value: object) -> set[int]:
+    """Returns the ids of the parameters and buffers that a value is or holds."""
+    return {id(part) for _, part in find_parts(value) if isinstance(part, Stored)}
+
+
+def _list_used(value: Any) -> list[Any]:
+    """Returns what a callable uses: its object, its arguments, its closure."""
+    if type(value) is MethodType:
+        return [value.__self__]
+    if type(value) is partial:
+        return [value.func, *_list_used(value.func), *value.args, *value.keywords.values()]
+    if type(value) is FunctionType:
+        return [*_list_closure(value), *(value.__defaults__ or ())]
+    return []
+
+
+def _list_closure(function: FunctionType) -> list[object]:
+    """Returns the values that a function closes over, without those not set yet."""
+    values: list[object] = []
     for cell in function.__closure__ or ():
         with suppress(ValueError):
-            found.append(cell.cell_contents)
-    return found
+            values.append(cell.cell_contents)
+    return values
 
 
-def read_once(value: Any) -> str | None:
-    """The class of a value, or of one in its lists, that looking into it uses up."""
-    if isinstance(value, (dict, list, tuple)):
-        found = (read_once(item) for _, item in _items(value))
-        return next((each for each in found if each), None)
-    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
-    return kind.__name__ if issubclass(kind, _ONCE) else None
+def find_single_use_kind(value: object) -> str | None:
+    """Returns the class of an iterator that is the value, or is in its lists."""
+    if _is_container(value):
+        return _find_in_items(value, find_single_use_kind)
+    kind = cast("type[Any]", type(value))
+    return kind.__name__ if issubclass(kind, _SINGLE_USE) else None
 
 
-def _items(value: Any) -> Any:
-    """What a container holds, with the key or the place of each."""
-    if isinstance(value, dict):
-        return cast("dict[Any, Any]", value).items()
-    return enumerate(value)
+def _find_in_items(value: object, find: Callable[[object], str | None]) -> str | None:
+    """Returns the first result for an item of a container."""
+    kinds = (find(item) for _, item in _items_of(value))
+    return next((kind for kind in kinds if kind), None)
+
+
+def _is_container(value: object) -> bool:
+    """Returns True for a dict, a list or a tuple."""
+    return isinstance(value, (dict, list, tuple))
+
+
+def _items_of(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Returns the items of a container, with their keys or positions."""
+    return value.items() if isinstance(value, dict) else enumerate(value)  # pyright: ignore[reportUnknownVariableType]

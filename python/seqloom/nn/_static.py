@@ -1,9 +1,9 @@
-"""What of a module decides the program of a step: everything but its numbers."""
+"""Describes everything of a module but its arrays: this selects the program of a step."""
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,81 +11,86 @@ from seqloom.nn._stored import Buffer, Param, Stored
 from seqloom.tensor._leaves import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from seqloom.nn._module import Module
-    from seqloom.tensor._leaves import Leaf
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._leaves import HasLeaves, Leaf
+
+    Describe = Callable[[Any, list[Leaf]], object]
 
 _PLAIN = frozenset({int, float, str, bool, type(None)})
-# An array that is read at each call costs time; a larger one is better a `Buffer`.
+# To compare an array at each call takes time; a larger one is better a `Buffer`.
 _MOST_BYTES = 1 << 20
 
 
-def static_of(module: Module, found: list[Leaf]) -> Any:
-    """All of a module but its numbers; these are added to `found`."""
-    fields = vars(module).items()
-    parts = [(name, _static(each, found)) for name, each in fields if name != "training"]
-    return (type(module), module.training, *parts)
+def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[object]:
+    """Describes the fields of a module, hashable; adds its arrays to `leaves`."""
+    return [
+        (name, _describe(value, leaves))
+        for name, value in fields.items()
+        if name != "training"
+    ]
 
 
-def _static(value: Any, found: list[Leaf]) -> Any:
-    """What of a field decides the program."""
-    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
+def _describe(value: object, leaves: list[Leaf]) -> object:
+    """Describes a field."""
+    kind = cast("type[Any]", type(value))
     if kind in _PLAIN:
         return (kind, value)
-    return (_TAKERS.get(kind) or _taker(kind))(value, found)
+    return (_DESCRIBE.get(kind) or _find_describe(kind))(value, leaves)
 
 
-def _stored(value: Stored, found: list[Leaf]) -> Any:
-    """A parameter or buffer: all but its numbers."""
-    found.append(value)
+def _describe_stored(value: Stored, leaves: list[Leaf]) -> object:
+    """Describes a parameter or buffer."""
+    leaves.append(value)
     return value.static
 
 
-def _holder(value: Any, found: list[Leaf]) -> Any:
-    """A module, or whatever else says what it holds."""
-    static, leaves = value.leaves()
-    found += leaves
+def _describe_holder(value: HasLeaves, leaves: list[Leaf]) -> object:
+    """Describes a module, or another object with leaves."""
+    static, own = value.leaves()
+    leaves += own
     return static
 
 
-def _row(value: Any, found: list[Leaf]) -> Any:
-    """A list or tuple."""
-    return (type(value), *[_static(each, found) for each in value])
+def _describe_sequence(value: list[object], leaves: list[Leaf]) -> object:
+    """Describes a list or tuple."""
+    return (type(value), *[_describe(item, leaves) for item in value])
 
 
-def _named(value: dict[Any, Any], found: list[Leaf]) -> Any:
-    """A dict, in its order."""
-    return (type(value), *[(name, _static(each, found)) for name, each in value.items()])
+def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
+    """Describes a dict, with its order."""
+    return (type(value), *[(key, _describe(v, leaves)) for key, v in value.items()])
 
 
-def _array(value: np.ndarray[Any, Any], _found: list[Leaf]) -> Any:
-    """An array in a field by its contents, which its owner may write between two calls."""
+def _describe_array(value: NDArray[Any], _leaves: list[Leaf]) -> object:
+    """Describes an array by its contents, which may change between two calls."""
     if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
         return frozen(value)
     return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
 
 
-def _other(value: Any, _found: list[Leaf]) -> Any:
-    """A function, or plain data."""
+def _describe_other(value: object, _leaves: list[Leaf]) -> object:
+    """Describes a function or plain data."""
     return frozen(value)
 
 
-_TAKERS: dict[type, Callable[[Any, list[Leaf]], Any]] = {
-    Param: _stored,
-    Buffer: _stored,
-    list: _row,
-    tuple: _row,
-    dict: _named,
-    np.ndarray: _array,
+_DESCRIBE: dict[type, Describe] = {
+    Param: _describe_stored,
+    Buffer: _describe_stored,
+    list: _describe_sequence,
+    tuple: _describe_sequence,
+    dict: _describe_dict,
+    np.ndarray: _describe_array,
 }
 
 
-def _taker(kind: type) -> Callable[[Any, list[Leaf]], Any]:
-    """How fields of a class that is met for the first time are read."""
-    found = _holder if hasattr(kind, "leaves") else _other
-    for base, taker in ((Stored, _stored), (list, _row), (tuple, _row), (dict, _named)):
+def _find_describe(kind: type) -> Describe:
+    """Finds the function for a class that is met for the first time."""
+    found: Describe = _describe_holder if hasattr(kind, "leaves") else _describe_other
+    for base in (Stored, list, tuple, dict):
         if issubclass(kind, base):
-            found = taker
-    _TAKERS[kind] = found
+            found = _describe_stored if base is Stored else _DESCRIBE[base]
+    _DESCRIBE[kind] = found
     return found

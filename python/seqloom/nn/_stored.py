@@ -1,4 +1,4 @@
-"""Param and Buffer: what a module holds of numbers."""
+"""Param and Buffer: the arrays of a module."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 _ids = count(1)
 
-# The parameters that the running `value_and_grad` of this thread follows, by their id.
-lifted: ContextVar[dict[int, Tensor] | None] = ContextVar("lifted", default=None)
+# The parameters, by id, whose gradients the running `value_and_grad` of this thread takes.
+tracked: ContextVar[dict[int, Tensor] | None] = ContextVar("tracked", default=None)
 
 
 class Stored(Leaf):
-    """Numbers that belong to a module: declared first, made on first use.
+    """An array of a module: declared first, made on first use.
 
     Args:
         shape: The lengths of the axes.
-        initial: How the first values are made.
+        initial: Initialiser of the values.
 
     Attributes:
-        id: A number that no other has in this process; gradients are kept by it.
-        path: Where it stands in its model, once bound.
-        dtype: The name of the element type.
-        version: How often it was written.
+        id: Number that is unique in this process; gradients are kept by it.
+        path: Path in the model, once bound.
+        dtype: Name of the element type.
+        version: Number of writes so far.
     """
 
     def __init__(self, shape: tuple[int, ...], initial: Initialiser) -> None:
@@ -51,36 +51,36 @@ class Stored(Leaf):
         self._key: Key | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy is another one: gradients of both must not meet under one id."""
+        """Gives a copy its own id, because gradients are kept by the id."""
         vars(self).update(state)
         self.id = next(_ids)
 
     def bind(self, path: str, backend: Backend, key: Key) -> None:
-        """Says where it stands, on which backend and from which key it is made."""
+        """Sets the path, the backend, and the key that initialises the values."""
         self.path, self.backend, self._key = path, backend, key
 
     @property
-    def static(self) -> Any:
-        """What of it decides the program of a step."""
+    def static(self) -> tuple[object, ...]:
+        """All but the values: what selects the program of a compiled step."""
         return (self.purpose, self.path, self.shape, self.dtype)
 
     @property
     def value(self) -> Tensor:
-        """The numbers as a tensor, which keeps its values when these change."""
+        """The values as a tensor, which does not change when the parameter does."""
         return Tensor(self.lend(), self.bound_backend)
 
     @property
     def bound_backend(self) -> Backend:
-        """The backend that the numbers are on."""
+        """The backend of the values."""
         if self.backend is None:
             raise RecordError(
-                "this module is bound to no backend yet; make it by its config's init(), "
-                'or call module.bind("numpy", sl.Key(0))'
+                "the module is not bound to a backend yet; make it with its config's "
+                'init(), or call module.bind("numpy", sl.Key(0))'
             )
         return self.backend
 
     def numpy(self) -> Any:
-        """A copy of the numbers as a NumPy array.
+        """Returns a copy of the values as a NumPy array.
 
         Returns:
             A new ``numpy.ndarray``.
@@ -94,24 +94,24 @@ class Stored(Leaf):
         return self.bound_backend.to_numpy(self.storage()).copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """A copy of the numbers, as `numpy` gives it."""
+        """Returns a copy of the values, as `numpy` does."""
         if copy is False:
             raise ArgumentError(
-                "a parameter leaves as a copy, since a step writes its memory; leave out "
-                "copy=False"
+                "a parameter cannot be shared with NumPy, because a step overwrites its "
+                "memory; leave out copy=False"
             )
         return np.asarray(self.numpy(), dtype=dtype)
 
     def assign(self, values: Any) -> None:
-        """Replaces the numbers.
+        """Replaces the values.
 
         Args:
-            values: An array or tensor of the same shape; converted to the element type.
+            values: Array or tensor of the same shape; it is cast to the element type.
 
         Raises:
-            ShapeError: The shape is another.
-            DTypeError: The element type cannot hold the numbers: complex ones, or such
-                that would become infinite.
+            ShapeError: The shape of `values` differs.
+            DTypeError: The element type cannot hold `values`: they are complex, or so
+                large that they would become infinite.
 
         Examples:
             >>> import seqloom as sl
@@ -123,31 +123,31 @@ class Stored(Leaf):
         backend = self.bound_backend
         if problem := self.misfit(values):
             raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
-        # An array is converted before it comes to a library that may lack its type.
+        # NumPy casts an array first: the library may lack its type.
         is_tensor = isinstance(values, Tensor)
         raw = values.detach().raw if is_tensor else np.asarray(values).astype(self._kind())
         array = backend.astype(backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
-            name, found = self.path or "a parameter", tuple(array.shape)
-            raise ShapeError(f"{name} has shape {self.shape}, got {found}")
-        # A copy of its own: what came in may be written later by its owner.
+            name, given = self.path or "a parameter", tuple(array.shape)
+            raise ShapeError(f"{name} has shape {self.shape}, got values of shape {given}")
+        # A copy, because the caller may write its array later.
         self.put(backend.multiply(array, 1))
 
     def misfit(self, values: Any) -> str | None:
-        """What of new values the element type would lose."""
+        """Says what is wrong if the element type cannot hold new values."""
         kind = self._kind()
         if not isinstance(values, Tensor):
             return misfit(np.asarray(values), kind)
-        # Of a tensor its type alone is asked: nobody waits for a device.
+        # Only the type of a tensor is checked: its values would wait for a device.
         is_complex = values.dtype.kind == "c" and kind.kind != "c"
         return f"holds complex numbers, expected {kind}" if is_complex else None
 
     def move(self, backend: Backend, dtype: str | None = None) -> None:
-        """Goes to another backend, or another element type; what is not yet made stays so.
+        """Moves the values to another backend or element type.
 
         Args:
-            backend: Where the numbers live from now on.
-            dtype: The name of their element type; default: as before.
+            backend: The new backend.
+            dtype: Name of the new element type; default: the current one.
 
         Examples:
             >>> import seqloom as sl
@@ -163,26 +163,26 @@ class Stored(Leaf):
         self.backend = backend
 
     def _kind(self) -> np.dtype[Any]:
-        """The element type as NumPy's."""
+        """Returns the element type as NumPy's."""
         plain = find_backend("numpy")
         return plain.dtype(plain.zeros((), dtype=self.dtype))
 
     def storage(self) -> Array:
-        """The storage itself, for a reader who is done before the next write."""
+        """Returns the array itself, for a reader who is done before the next write."""
         check_declared(self)
         if self.array is None:
             backend = self.bound_backend
-            made = self.initial(backend, self._key, self.shape)  # pyright: ignore[reportArgumentType]
-            self.array = backend.astype(made, self.dtype)
+            values = self.initial(backend, self._key, self.shape)  # pyright: ignore[reportArgumentType]
+            self.array = backend.astype(values, self.dtype)
         return self.array
 
     def on(self, backend: Backend) -> Array:
-        """The array, which `move` alone takes to another backend."""
+        """Returns the array; only `move` moves it to another backend."""
         del backend
         return self.storage()
 
     def copy(self) -> Self:
-        """Another one of the same numbers."""
+        """Returns a copy with the same values."""
         twin = copy.copy(self)
         if self.array is not None:
             twin.array, twin.lent = self.lend(), True
@@ -193,13 +193,13 @@ class Stored(Leaf):
 
 
 class Param(Stored):
-    """Numbers that are learned.
+    """An array that is learned.
 
     Args:
         shape: The lengths of the axes.
-        initial: How the first values are made; called on first use with the backend, a key
-            of its own and the shape.
-        trainable: Whether `value_and_grad` follows it.
+        initial: Initialiser of the values; it is called on first use with the backend, a
+            key of this parameter and the shape.
+        trainable: Whether `value_and_grad` gives a gradient for it.
 
     Examples:
         >>> import seqloom as sl
@@ -222,25 +222,25 @@ class Param(Stored):
         self.trainable = trainable
 
     @property
-    def static(self) -> Any:
-        """What of it decides the program of a step: frozen ones are not followed."""
+    def static(self) -> tuple[object, ...]:
+        """All but the values; a frozen parameter makes another program."""
         return (Param, self.path, self.shape, self.dtype, self.trainable)
 
     @property
     def value(self) -> Tensor:
-        """The numbers as a tensor; followed inside `value_and_grad`."""
-        followed = lifted.get()
-        if followed is not None and self.id in followed:
-            return followed[self.id]
+        """The values as a tensor; inside `value_and_grad` it records its gradient."""
+        known = tracked.get()
+        if known is not None and self.id in known:
+            return known[self.id]
         return Tensor(self.lend(), self.bound_backend)
 
 
 class Buffer(Stored):
-    """Numbers that a module keeps but does not learn, such as running means.
+    """An array that a module keeps but does not learn, such as running means.
 
     Args:
         shape: The lengths of the axes.
-        initial: How the first values are made.
+        initial: Initialiser of the values.
 
     Examples:
         >>> import seqloom as sl
@@ -251,13 +251,13 @@ class Buffer(Stored):
     purpose = "buffers"
 
     def assign(self, values: Any) -> None:
-        """Replaces the numbers; does nothing while a checkpoint computes once more.
+        """Replaces the values; does nothing while a checkpoint computes again.
 
         Args:
-            values: An array or tensor of the same shape; converted to the element type.
+            values: Array or tensor of the same shape; it is cast to the element type.
 
         Raises:
-            ShapeError: The shape is another.
+            ShapeError: The shape of `values` differs.
 
         Examples:
             >>> import seqloom as sl
@@ -270,6 +270,6 @@ class Buffer(Stored):
             super().assign(values)
 
 
-def value_of(param: Param | None) -> Tensor | None:
-    """The numbers of a parameter that may be absent."""
+def get_value(param: Param | None) -> Tensor | None:
+    """Returns the values of a parameter that may be absent."""
     return None if param is None else param.value

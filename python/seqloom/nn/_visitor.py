@@ -1,4 +1,4 @@
-"""Visitor: who is shown the parts of a module."""
+"""Visitor: is called for each part of a module."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from seqloom.nn._stored import Param, Stored
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from seqloom.nn._module import Module
     from seqloom.nn._stored import Buffer
 
 
 class Visitor:
-    """Is shown a module's parts by `Module.visit`; a subclass writes what it cares for.
+    """Is called by `Module.visit`; a subclass defines the methods that it needs.
 
     Examples:
         >>> import seqloom as sl
@@ -26,24 +25,26 @@ class Visitor:
         layers.0 Linear
     """
 
-    def enter(self, path: str, module: Module) -> None:
-        """A module, before what is in it.
+    # `module` is a `Module`. That file imports this one, so the type is not written here.
+
+    def enter(self, path: str, module: Any) -> None:
+        """Is called for a module, before its parts.
 
         Args:
-            path: Where it stands; empty for the outermost.
-            module: It.
+            path: Path of the module; empty for the outermost.
+            module: The module.
 
         Examples:
             >>> import seqloom as sl
             >>> sl.nn.Visitor().enter("", sl.nn.Dropout(0.5))
         """
 
-    def leave(self, path: str, module: Module) -> None:
-        """A module, after what is in it.
+    def leave(self, path: str, module: Any) -> None:
+        """Is called for a module, after its parts.
 
         Args:
-            path: Where it stands; empty for the outermost.
-            module: It.
+            path: Path of the module; empty for the outermost.
+            module: The module.
 
         Examples:
             >>> import seqloom as sl
@@ -51,11 +52,11 @@ class Visitor:
         """
 
     def parameter(self, path: str, param: Param) -> None:
-        """A parameter.
+        """Is called for a parameter.
 
         Args:
-            path: Where it stands.
-            param: It.
+            path: Path of the parameter.
+            param: The parameter.
 
         Examples:
             >>> import seqloom as sl
@@ -63,11 +64,11 @@ class Visitor:
         """
 
     def buffer(self, path: str, buffer: Buffer) -> None:
-        """A buffer.
+        """Is called for a buffer.
 
         Args:
-            path: Where it stands.
-            buffer: It.
+            path: Path of the buffer.
+            buffer: The buffer.
 
         Examples:
             >>> import seqloom as sl
@@ -75,18 +76,18 @@ class Visitor:
         """
 
 
-def tour(visitor: Visitor, parts: Iterable[tuple[str, Any]]) -> None:
-    """Shows parts that stand parents first, and leaves each module after its own."""
-    inside: list[tuple[str, Any]] = []
+def show_parts(visitor: Visitor, parts: Iterable[tuple[str, Any]]) -> None:
+    """Calls a visitor for parts that are sorted: each module before its own parts."""
+    open_modules: list[tuple[str, Any]] = []
     for path, part in parts:
-        while inside and not path.startswith(f"{inside[-1][0]}."):
-            visitor.leave(*inside.pop())
+        while open_modules and not path.startswith(f"{open_modules[-1][0]}."):
+            visitor.leave(*open_modules.pop())
         if isinstance(part, Param):
             visitor.parameter(path, part)
         elif isinstance(part, Stored):
             visitor.buffer(path, part)  # pyright: ignore[reportArgumentType]
         else:
             visitor.enter(path, part)
-            inside.append((path, part))
-    while inside:
-        visitor.leave(*inside.pop())
+            open_modules.append((path, part))
+    while open_modules:
+        visitor.leave(*open_modules.pop())

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 class AdamW(Optimizer):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019).
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
     Args:
-        betas: How much of the old averages of the gradient and of its square stays.
-        eps: Added to the root of the second average.
-        weight_decay: The share of ``lr`` by which weights shrink at each step.
-        no_decay: Paths of parameters that do not shrink, such as ``"*.bias"``.
-        one_scale: Paths of parameters whose numbers share one average of the square: their
-            steps keep the gradient's direction (Zhang et al. 2024, Adam-mini).
+        betas: Decay rates of the averages of the gradient and of its square, in [0, 1).
+        eps: Number added to the root of the second average.
+        weight_decay: Weight decay, relative to ``lr``.
+        no_decay: Paths of parameters without weight decay, such as ``"*.bias"``.
+        one_scale: Paths of parameters that each have a single average of the squared
+            gradient, so that a step has the gradient's direction (Adam-mini, Zhang et al.
+            2024).
 
     Examples:
         >>> import seqloom as sl
@@ -42,13 +43,13 @@ class AdamW(Optimizer):
         one_scale: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        given: Any = betas
-        both = type(given) in (tuple, list) and len(given) == 2  # noqa: PLR2004
-        both = both and all(is_number(each, below=1) for each in given)
-        if not both or not is_number(eps) or eps == 0 or not is_number(weight_decay):
+        pair: Any = betas
+        is_pair = type(pair) in (tuple, list) and len(pair) == 2  # noqa: PLR2004
+        is_pair = is_pair and all(is_number(beta, below=1) for beta in pair)
+        if not is_pair or not is_number(eps) or eps == 0 or not is_number(weight_decay):
             raise ArgumentError(
-                "AdamW needs two betas in [0, 1), eps > 0 and weight_decay >= 0; "
-                f"got {betas}, {eps}, {weight_decay}"
+                "AdamW needs two betas in [0, 1), eps > 0 and weight_decay >= 0; got "
+                f"betas={betas}, eps={eps}, weight_decay={weight_decay}"
             )
         self.betas, self.eps = betas, eps
         self.weight_decay = weight_decay
@@ -56,20 +57,20 @@ class AdamW(Optimizer):
         self.one_scale = as_patterns("one_scale", one_scale)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """One fused pass over all parameters but those of one scale."""
+        """Updates all parameters together, but those of one scale alone."""
         alone = [move for move in moves if _matches(move.path, self.one_scale)]
         for move in alone:
-            self._update_as_one(backend, lr, move)
-        together: dict[Any, list[Move]] = {}  # by their steps, which most of them share
+            self._update_one_scale(backend, lr, move)
+        together: dict[int, list[Move]] = {}  # by step, which most parameters share
         for move in moves:
             if move not in alone:
-                kept = move.step if isinstance(move.step, int) else id(move.step)
-                together.setdefault(kept, []).append(move)
-        for each in together.values():
-            self._update_together(backend, lr, each)
+                step = move.step if isinstance(move.step, int) else id(move.step)
+                together.setdefault(step, []).append(move)
+        for group in together.values():
+            self._update_together(backend, lr, group)
 
     def _update_together(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """The backend's own function, over all of them at once."""
+        """Updates parameters by one call of the backend."""
         new = backend.adamw(
             [move.param for move in moves],
             [move.grad for move in moves],
@@ -84,31 +85,28 @@ class AdamW(Optimizer):
         for move, param, first, second in zip(moves, *new, strict=True):
             move.param, move.state = param, {"first": first, "second": second}
 
-    def _update_as_one(self, b: Backend, lr: Any, move: Move) -> None:
-        """The same rule with one second average for all numbers of a parameter."""
-        keep, keep_square = self.betas
+    def _update_one_scale(self, b: Backend, lr: Any, move: Move) -> None:
+        """Updates a parameter that has a single second average."""
+        beta1, beta2 = self.betas
         square = b.mean(b.multiply(move.grad, move.grad))
-        first = _blend(b, move.state["first"], move.grad, share=keep)
-        second = _blend(b, move.state["second"], square, share=keep_square)
-        step = move.step
-        spread = b.add(
-            b.sqrt(b.divide(second, _seen(b, keep_square, step=step, like=second))),
-            self.eps,
-        )
-        unbiased = b.divide(first, _seen(b, keep, step=step, like=first))
-        change = b.multiply(b.divide(unbiased, spread), lr)
+        first = _blend(b, move.state["first"], move.grad, share=beta1)
+        second = _blend(b, move.state["second"], square, share=beta2)
+        unbiased = b.divide(first, _correct_bias(b, beta1, step=move.step, like=first))
+        variance = b.divide(second, _correct_bias(b, beta2, step=move.step, like=second))
+        ratio = b.divide(unbiased, b.add(b.sqrt(variance), self.eps))
+        change = b.multiply(ratio, lr)
         decay = self._decay(move.path)
-        lost = lr * decay if isinstance(lr, (int, float)) else b.multiply(lr, decay)
-        kept = b.subtract(move.param, b.multiply(move.param, lost))
-        move.param = b.subtract(kept, change)
+        rate = lr * decay if isinstance(lr, (int, float)) else b.multiply(lr, decay)
+        decayed = b.subtract(move.param, b.multiply(move.param, rate))
+        move.param = b.subtract(decayed, change)
         move.state = {"first": first, "second": second}
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """One number for the second average of what has one scale."""
+        """Returns no axes for the second average of a parameter of one scale."""
         return () if name == "second" and _matches(path, self.one_scale) else shape
 
     def _decay(self, path: str) -> float:
-        """The decay of one parameter."""
+        """Returns the weight decay of a parameter."""
         return 0.0 if _matches(path, self.no_decay) else self.weight_decay
 
     def __repr__(self) -> str:
@@ -118,17 +116,17 @@ class AdamW(Optimizer):
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a path is one of those that are meant."""
-    return any(fnmatchcase(path, each) for each in patterns)
+    """Returns True if a path matches one of the patterns."""
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def _blend(b: Backend, old: Array, new: Array, *, share: float) -> Array:
-    """A running mean."""
+    """Returns the next value of a running average."""
     return b.add(b.multiply(old, share), b.multiply(new, 1 - share))
 
 
-def _seen(b: Backend, beta: float, *, step: Any, like: Array) -> Any:
-    """The share that a running mean has seen since it began at 0."""
+def _correct_bias(b: Backend, beta: float, *, step: Any, like: Array) -> Any:
+    """Returns the divisor that corrects the start of a running average at 0."""
     if isinstance(step, int):
         return 1 - beta**step
     power = b.exp(b.multiply(b.astype(step, b.dtype(like)), math.log(beta)))

@@ -1,4 +1,4 @@
-"""What every optimiser is: a rule, and a state for each parameter."""
+"""Optimizer: a rule, and a state for each parameter."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Move:
-    """What an optimiser's rule needs to know of one parameter.
+    """The update of one parameter, for the rule of an optimiser.
 
     Attributes:
-        path: Where it stands in the model.
-        param: Its array; the rule puts the new one here, and may write into this one.
-        grad: Its gradient.
-        state: Its state arrays by name; as `param`.
-        step: How many steps this parameter has made, this one included: a number, or an
-            array of one. Parameters that always moved together share it.
+        path: Path of the parameter in the model.
+        param: Array of the parameter. The rule sets the new one, and may overwrite this.
+        grad: Gradient.
+        state: State arrays by name. The rule sets new ones, and may overwrite these.
+        step: Number of updates of this parameter, with this one: a number, or an array of
+            one. Parameters that were always updated together share it.
 
     Examples:
         >>> import numpy as np
@@ -49,13 +49,13 @@ class Move:
 
 
 class Optimizer(ABC):
-    """Base of optimisers: keeps the states, leaves the rule to the subclass.
+    """Base of optimisers: it keeps the states, and the subclass defines the rule.
 
     The learning rate is an argument of `step`, so that a schedule is a plain function. A
-    subclass names its state arrays in ``states`` and writes ``update``.
+    subclass names its state arrays in ``states`` and defines ``update``.
 
     Attributes:
-        step_count: How many steps were made.
+        step_count: Number of steps so far.
 
     Examples:
         >>> import seqloom as sl
@@ -71,26 +71,25 @@ class Optimizer(ABC):
 
     @property
     def step_count(self) -> int:
-        """How many steps were made."""
+        """Number of steps so far."""
         return self._counts.total.number
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
-        """Moves the parameters that have a gradient.
+        """Updates the parameters that have a gradient.
 
         Args:
-            lr: The learning rate of this step; a tensor of one number too.
-            model: Whose parameters; they are written.
-            grads: What `value_and_grad` returned for this model.
+            lr: Learning rate of this step; a number or a tensor without axes.
+            model: Model whose parameters are updated in place.
+            grads: Gradients that `value_and_grad` returned for this model.
 
         Returns:
             The model.
 
         Raises:
-            ArgumentError: None of the gradients is by a parameter of this model, the rate
-                is negative or no number, or the optimiser keeps the state of another
-                model's parameters.
-            DTypeError: A gradient has another type than its parameter, which the
-                backend's update does not take.
+            ArgumentError: No gradient belongs to a parameter of `model`, `lr` is negative
+                or not a number, or the optimiser has the state of another model.
+            DTypeError: A gradient has another dtype than its parameter, and the backend
+                refuses that.
 
         Examples:
             >>> import seqloom as sl
@@ -102,38 +101,41 @@ class Optimizer(ABC):
             >>> opt.step_count
             1
         """
-        rate = lr.raw if isinstance(lr, Tensor) else _checked(lr)
-        moved = [
+        rate = lr.raw if isinstance(lr, Tensor) else _require_rate(lr)
+        pairs = [
             (p, g) for _, p in model.parameters() if (g := grads.get(p.id)) is not None
         ]
-        if not moved:
-            raise ArgumentError("no gradient belongs to a parameter of this model")
-        raised = self._begin([param for param, _ in moved], grads.backend)
-        moves = [self._move(param, grad, grads.backend) for param, grad in moved]
+        if not pairs:
+            raise ArgumentError(
+                "no gradient belongs to a parameter of this model; pass the model and the "
+                "gradients of the same value_and_grad call"
+            )
+        steps = self._begin([param for param, _ in pairs], grads.backend)
+        moves = [self._make_move(param, grad, grads.backend) for param, grad in pairs]
         for move in moves:
-            move.step = raised[self._counts.of(move.path)]
+            move.step = steps[self._counts.of(move.path)]
         try:
             self.update(grads.backend, rate, moves)
         except Exception as error:
-            _refuse_other_types(moves, grads.backend, error)
+            _explain_dtypes(moves, grads.backend, error)
             raise
-        for (param, _), move in zip(moved, moves, strict=True):
+        for (param, _), move in zip(pairs, moves, strict=True):
             param.put(move.param)
             self._states.put(move.path, move.state)
-        for counter, number in raised.items():
+        for counter, number in steps.items():
             counter.put(number)
         return model
 
     def _begin(self, params: list[Param], backend: Backend) -> dict[Counter, Array]:
-        """The numbers of this step, which count once it is done."""
+        """Returns the number of this step by counter; they are set when it is done."""
         self._states.claim(params)
         paths = [param.path for param in params]
-        if self.states:  # a rule that keeps nothing does not care who came late
+        if self.states:  # without states a rule does not need each parameter's count
             self._counts.begin(self._states.paths(), paths, backend)
-        return self._counts.raised(paths, backend)
+        return self._counts.find_next(paths, backend)
 
-    def _move(self, param: Param, grad: Array, backend: Backend) -> Move:
-        """What the rule is given for one parameter."""
+    def _make_move(self, param: Param, grad: Array, backend: Backend) -> Move:
+        """Makes the argument of the rule for one parameter."""
         shapes = {
             name: self._shape_of(name, param.path, param.shape) for name in self.states
         }
@@ -142,12 +144,12 @@ class Optimizer(ABC):
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """The rule: gives each move its new parameter and state.
+        """Sets the new parameter and state of each move: the rule of the optimiser.
 
         Args:
-            backend: Whose arrays they are.
-            lr: The learning rate: a number, or an array of one.
-            moves: Each parameter with its gradient and state.
+            backend: Backend of the arrays.
+            lr: Learning rate: a number, or an array without axes.
+            moves: Parameters with their gradients and states.
 
         Examples:
             >>> import seqloom as sl
@@ -161,29 +163,29 @@ class Optimizer(ABC):
         """
 
     def to_record(self) -> Record:
-        """The states by the parameters' paths, and the number of steps.
+        """Returns the states by path, and the number of steps.
 
         Returns:
-            A record; later steps do not change it.
+            A record of copies; later steps do not change it.
 
         Examples:
             >>> import seqloom as sl
             >>> sl.optim.AdamW().to_record().metadata
             {'step_count': 0}
         """
-        return Record(self._states.to_numpy(), metadata=self._counts.facts())
+        return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
 
     def load_record(self, record: Record) -> Self:
-        """Takes up where `to_record` was called.
+        """Sets states and number of steps from a record.
 
         Args:
-            record: What it gave.
+            record: Record that `to_record` returned.
 
         Returns:
             This optimiser.
 
         Raises:
-            RecordError: It is not the record of such an optimiser.
+            RecordError: `record` is not that of such an optimiser.
 
         Examples:
             >>> import seqloom as sl
@@ -191,16 +193,16 @@ class Optimizer(ABC):
             0
         """
         counts = Counts()
-        counts.take(record.metadata)
-        self._states.take(record, self.states)
+        counts.load(record.metadata)
+        self._states.load(record, self.states)
         self._counts = counts
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """What decides the program of a step, and the arrays that a step writes.
+        """Returns what selects the program of a compiled step, and the arrays it writes.
 
         Returns:
-            The class with its settings and the states' names; the states and the count.
+            The class, its settings and the names of the states; the states and counters.
 
         Examples:
             >>> import seqloom as sl
@@ -209,12 +211,12 @@ class Optimizer(ABC):
         """
         static, leaves = self._states.leaves()
         shared, counters = self._counts.leaves()
-        mine = [each for name, each in vars(self).items() if name not in _STATE]
-        return (type(self), hashable(mine), static, shared), [*counters, *leaves]
+        settings = [value for name, value in vars(self).items() if name not in _STATE]
+        return (type(self), hashable(settings), static, shared), [*counters, *leaves]
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of one state of a parameter; a rule may need fewer numbers."""
-        del name, path  # for rules that do
+        """Returns the shape of one state of a parameter; a rule may need a smaller one."""
+        del name, path  # for rules that use them
         return shape
 
 
@@ -222,35 +224,35 @@ class Optimizer(ABC):
 _STATE = frozenset({"_counts", "_states"})
 
 
-def _refuse_other_types(moves: list[Move], backend: Backend, error: Exception) -> None:
-    """Raises where a gradient of another type than its parameter is why a step failed."""
+def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
+    """Raises an error if a gradient and its parameter have different dtypes."""
     for move in moves:
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
         if param != grad:
             raise DTypeError(
-                f"the parameter {move.path} is of {param}, its gradient of {grad}; "
-                f'.astype("{param}") the data or the weights that made the loss wider'
+                f"the parameter {move.path} has dtype {param}, but its gradient {grad}; "
+                f'convert the data or weights of the loss by .astype("{param}")'
             ) from error
 
 
-def as_patterns(name: str, given: Any) -> tuple[str, ...]:
-    """Paths of parameters; a text would be taken as one pattern for each letter."""
-    if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+def as_patterns(name: str, value: Any) -> tuple[str, ...]:
+    """Returns patterns of paths; a string would count as one pattern for each letter."""
+    if isinstance(value, str) or not all(isinstance(part, str) for part in value):
         raise ArgumentError(
-            f'{name} takes a tuple of paths, such as ("*.bias",); got {given!r}'
+            f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
         )
-    return tuple(given)
+    return tuple(value)
 
 
 def is_number(value: Any, least: float = 0, below: float = math.inf) -> bool:
-    """Whether a value is a number from the least up and below the other; NaN is none."""
+    """Returns True for a number in [least, below); NaN is not in it."""
     return isinstance(value, Real) and least <= float(value) < below
 
 
-def _checked(lr: Any) -> Any:
-    """A learning rate that makes sense."""
+def _require_rate(lr: Any) -> Any:
+    """Returns the learning rate as a number; refuses a negative one."""
     if not is_number(lr) and not (
         getattr(lr, "shape", None) == () and is_number(lr.item())
     ):
-        raise ArgumentError(f"the learning rate must be a number from 0 up, got {lr!r}")
+        raise ArgumentError(f"the learning rate must be a number from 0 up, got lr={lr!r}")
     return lr if isinstance(lr, Real) else lr.item()

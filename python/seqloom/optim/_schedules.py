@@ -10,10 +10,10 @@ from seqloom.errors import ArgumentError
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same rate at every step.
+    """A constant learning rate.
 
     Attributes:
-        lr: The rate.
+        lr: The learning rate.
 
     Examples:
         >>> Constant(1e-3)(17)
@@ -23,19 +23,19 @@ class Constant:
     lr: float
 
     def __call__(self, step: int) -> float:  # noqa: ARG002
-        """The rate of that step."""
+        """Returns the learning rate."""
         return self.lr
 
 
 @dataclass(frozen=True, slots=True)
 class WarmupCosine:
-    """Rises in a line, then falls as half a cosine (Loshchilov and Hutter 2017).
+    """A learning rate with linear warmup and cosine decay (Loshchilov and Hutter 2017).
 
     Attributes:
-        peak: The highest rate, reached at step ``warmup``.
-        warmup: Steps of the rise; may be 0.
-        total: All steps; from then on the rate is ``floor``.
-        floor: The lowest rate.
+        peak: Highest learning rate, reached at step ``warmup``.
+        warmup: Number of warmup steps, 0 or more.
+        total: Number of all steps; after them the learning rate is ``floor``.
+        floor: Lowest learning rate.
 
     Examples:
         >>> schedule = WarmupCosine(peak=1.0, warmup=2, total=10)
@@ -51,11 +51,11 @@ class WarmupCosine:
     def __post_init__(self) -> None:
         if not 0 <= self.warmup <= self.total:
             raise ArgumentError(
-                f"warmup must lie between 0 and total={self.total}, got {self.warmup}"
+                f"warmup must be from 0 to total={self.total}, got {self.warmup}"
             )
 
     def __call__(self, step: int) -> float:
-        """The rate of that step, counted from 0."""
+        """Returns the learning rate of a step, counted from 0."""
         if step < self.warmup:
             return self.peak * (step + 1) / (self.warmup + 1)
         done = min((step - self.warmup) / max(self.total - self.warmup, 1), 1.0)

@@ -1,4 +1,4 @@
-"""Gradient descent with momentum."""
+"""SGD: gradient descent with momentum."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum where it is given (Sutskever et al. 2013).
+    """Gradient descent with optional momentum (Sutskever et al. 2013).
 
     Args:
-        momentum: How much of the step before stays.
-        nesterov: Look ahead along the momentum.
-        weight_decay: What is added to the gradient for each unit of a weight.
-        no_decay: Paths of parameters that do not shrink, such as ``"*.bias"``.
+        momentum: Share of the previous step to keep, in [0, 1).
+        nesterov: Whether to use Nesterov momentum.
+        weight_decay: Factor of the weights that is added to their gradient.
+        no_decay: Paths of parameters without weight decay, such as ``"*.bias"``.
 
     Raises:
-        ArgumentError: A number makes no sense.
+        ArgumentError: A number is out of range, or `nesterov` is set without momentum.
 
     Examples:
         >>> import seqloom as sl
@@ -39,11 +39,12 @@ class SGD(Optimizer):
         no_decay: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        numbers = is_number(momentum, below=1) and is_number(weight_decay)
-        if not numbers or (nesterov and not momentum):
+        is_valid = is_number(momentum, below=1) and is_number(weight_decay)
+        if not is_valid or (nesterov and not momentum):
             raise ArgumentError(
-                "SGD needs a momentum in [0, 1), a weight_decay from 0 up, and a momentum "
-                f"for nesterov; got {momentum}, {weight_decay}, {nesterov}"
+                "SGD needs momentum in [0, 1), weight_decay >= 0, and momentum > 0 with "
+                f"nesterov; got momentum={momentum}, weight_decay={weight_decay}, "
+                f"nesterov={nesterov}"
             )
         self.momentum, self.nesterov = momentum, nesterov
         self.weight_decay = weight_decay
@@ -51,11 +52,11 @@ class SGD(Optimizer):
         self.states = ("momentum",) if momentum else ()
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """One fused pass over all parameters."""
+        """Updates all parameters together."""
         params, momenta = backend.sgd(
             [move.param for move in moves],
             [move.grad for move in moves],
-            # Without momentum nothing is read of these.
+            # Without momentum the backend does not read these.
             [move.state.get("momentum", move.grad) for move in moves],
             lr,
             momentum=self.momentum,
@@ -67,9 +68,9 @@ class SGD(Optimizer):
             move.state = {"momentum": momentum} if self.momentum else {}
 
     def _decay(self, path: str) -> float:
-        """The decay of one parameter."""
-        kept = any(fnmatchcase(path, each) for each in self.no_decay)
-        return 0.0 if kept else self.weight_decay
+        """Returns the weight decay of a parameter."""
+        is_excluded = any(fnmatchcase(path, pattern) for pattern in self.no_decay)
+        return 0.0 if is_excluded else self.weight_decay
 
     def __repr__(self) -> str:
         return (

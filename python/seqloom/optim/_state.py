@@ -1,4 +1,4 @@
-"""The states of an optimiser: some arrays for each parameter, by its path."""
+"""States: the arrays of an optimiser for each parameter."""
 
 from __future__ import annotations
 
@@ -19,114 +19,112 @@ if TYPE_CHECKING:
 
 
 class States:
-    """Arrays by path and name, made as zeros when a parameter first moves.
-
-    Examples:
-        >>> States().to_numpy()
-        {}
-    """
+    """Arrays by path and name; they are zeros at the first update of a parameter."""
 
     def __init__(self) -> None:
         self._leaves: dict[str, dict[str, Leaf]] = {}
-        self._flat: tuple[Any, list[Leaf]] | None = None  # until somebody asks
+        self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
 
     def of(self, param: Param, shapes: Shapes, backend: Backend) -> dict[str, Array]:
-        """The arrays of one parameter, for a writer."""
+        """Returns the arrays of one parameter, for a writer."""
         found = self._leaves.get(param.path)
         if found is None:
-            fitting = {
+            current = {
                 name: new_leaf(backend, lambda b, s=shape: b.zeros(s, dtype=param.dtype))
                 for name, shape in shapes.items()
             }
         else:
-            _check(param, found, shapes)
-            fitting = {
-                name: _fitting(leaf, backend, param.dtype) for name, leaf in found.items()
+            _require_fit(param, found, shapes)
+            current = {
+                name: _move(leaf, backend, param.dtype) for name, leaf in found.items()
             }
-        if found != fitting:
-            self._leaves[param.path] = fitting
+        if found != current:
+            self._leaves[param.path] = current
             self._flat = None
-            serve([(leaf, param) for leaf in fitting.values()])
-        return {name: leaf.own() for name, leaf in fitting.items()}
+            serve([(leaf, param) for leaf in current.values()])
+        return {name: leaf.own() for name, leaf in current.items()}
 
     def claim(self, params: list[Param]) -> None:
         """Refuses another model's parameters, before anything is changed."""
-        held = ((self._leaves.get(param.path, {}), param) for param in params)
-        serve([(leaf, param) for state, param in held for leaf in state.values()])
+        pairs = ((self._leaves.get(param.path, {}), param) for param in params)
+        serve([(leaf, param) for state, param in pairs for leaf in state.values()])
 
     def put(self, path: str, arrays: dict[str, Array]) -> None:
-        """Takes the new arrays of one parameter."""
+        """Sets the new arrays of one parameter."""
         for name, leaf in self._leaves[path].items():
             leaf.put(arrays[name])
 
     def paths(self) -> list[str]:
-        """The paths of all parameters that moved."""
+        """Returns the paths of all parameters that were updated."""
         return list(self._leaves)
 
     def to_numpy(self) -> dict[str, Any]:
-        """Copies as NumPy arrays, by path and name in one."""
+        """Returns copies as NumPy arrays, by path and name joined with a dot."""
         return {
-            f"{path}.{name}": np.array(_values(leaf))
+            f"{path}.{name}": np.array(_to_numpy(leaf))
             for path, state in self._leaves.items()
             for name, leaf in state.items()
         }
 
-    def take(self, record: Mapping[str, Any], names: tuple[str, ...]) -> None:
-        """Takes up the arrays of a record; they move to a backend when they are used."""
+    def load(self, record: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """Sets the arrays from a record; they move to a backend on first use."""
         found: dict[str, dict[str, Leaf]] = {}
-        for full, each in record.items():
+        for full, array in record.items():
             path, _, name = full.rpartition(".")
             if name not in names:
                 raise RecordError(
-                    f"this optimiser keeps {', '.join(names)}, the record has {full}"
+                    f"the record has {full}, but this optimiser only has the states "
+                    f"{', '.join(names)} of each parameter"
                 )
-            found.setdefault(path, {})[name] = Leaf(np.array(each), None)
+            found.setdefault(path, {})[name] = Leaf(np.array(array), None)
         for path, state in found.items():
             if missing := [name for name in names if name not in state]:
-                raise RecordError(f"the optimiser's {missing[0]} of {path} is missing")
+                raise RecordError(
+                    f"the record lacks the optimiser's {missing[0]} of {path}"
+                )
         self._leaves = found
         self._flat = None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Paths, names and shapes, and the leaves in their order."""
-        if self._flat is None:  # a step asks each time
-            self._flat = self._in_a_row()
+        """Returns paths, names and shapes, and the leaves in the same order."""
+        if self._flat is None:  # every compiled step needs it
+            self._flat = self._flatten()
         return self._flat
 
-    def _in_a_row(self) -> tuple[Any, list[Leaf]]:
-        """Lists kinds and leaves, parameter after parameter."""
+    def _flatten(self) -> tuple[Any, list[Leaf]]:
+        """Lists shapes, dtypes and leaves, one parameter after the other."""
         kinds = tuple(
-            (path, tuple((name, *_kind(leaf)) for name, leaf in state.items()))
+            (path, tuple((name, *_kind_of(leaf)) for name, leaf in state.items()))
             for path, state in self._leaves.items()
-            if state  # of a rule without any, a first step changes nothing
+            if state  # without states, the first step changes nothing
         )
         rows = [leaf for state in self._leaves.values() for leaf in state.values()]
         return kinds, rows
 
 
-def _fitting(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """A leaf where its parameter is, of its type; another one where it was elsewhere."""
+def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
+    """Returns a leaf on the backend and of the dtype of its parameter."""
     if leaf.backend is backend and backend.dtype(leaf.array) == dtype:
         return leaf
-    found = new_leaf(backend, lambda plain: moved(leaf, plain, dtype))
-    found.owner = leaf.owner
-    return found
+    copy = new_leaf(backend, lambda plain: moved(leaf, plain, dtype))
+    copy.owner = leaf.owner
+    return copy
 
 
-def _kind(leaf: Leaf) -> tuple[Any, Any]:
-    """The shape and the element type of a leaf's array."""
+def _kind_of(leaf: Leaf) -> tuple[Any, Any]:
+    """Returns the shape and the dtype of a leaf's array."""
     array = leaf.array
     dtype = array.dtype if leaf.backend is None else leaf.backend.dtype(array)
     return tuple(array.shape), dtype
 
 
-def _values(leaf: Leaf) -> Any:
-    """A leaf's numbers as NumPy's."""
+def _to_numpy(leaf: Leaf) -> Any:
+    """Returns a leaf's array as NumPy's."""
     return leaf.array if leaf.backend is None else leaf.backend.to_numpy(leaf.array)
 
 
-def _check(param: Param, found: dict[str, Leaf], shapes: Shapes) -> None:
-    """Refuses a state of another shape: a record of another model."""
+def _require_fit(param: Param, found: dict[str, Leaf], shapes: Shapes) -> None:
+    """Refuses states whose shape or values do not fit, such as those of another model."""
     for name, leaf in found.items():
         if tuple(leaf.array.shape) != shapes[name]:
             raise RecordError(

@@ -1,4 +1,4 @@
-"""What a model keeps, apart from how it is written."""
+"""Records of modules and optimisers, and their files."""
 
 from seqloom.record._record import Record, load
 from seqloom.record._safetensors import LazyArray, Safetensors

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: what it holds and where, read once and checked."""
+"""Reads the header of a safetensors file, and the arrays at its offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_LENGTH = 8  # bytes that say how long the header is
+_LENGTH_BYTES = 8  # the length of the header is an integer of this size
 
 _TYPES: dict[str, Any] = {
     "BOOL": np.bool_,
@@ -27,12 +27,11 @@ _TYPES: dict[str, Any] = {
     "F8_E4M3": ml_dtypes.float8_e4m3fn,
     "F8_E5M2": ml_dtypes.float8_e5m2,
 }
-# NumPy's names of the same.
-READ_TYPES = tuple(np.dtype(each) for each in _TYPES.values())
+READ_TYPES = tuple(np.dtype(dtype) for dtype in _TYPES.values())
 
 
-class Place(NamedTuple):
-    """Where one array lies in a file."""
+class ArrayEntry(NamedTuple):
+    """The dtype, shape and bytes of one array in a file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -40,87 +39,55 @@ class Place(NamedTuple):
     stop: int
 
 
-def places_in(path: Path) -> tuple[dict[str, Place], dict[str, str]]:
-    """Reads where the arrays of a file lie, and its table of texts.
-
-    Args:
-        path: A file whose header the library has found sound.
-
-    Returns:
-        Places by name, and texts by name.
-
-    Raises:
-        RecordError: A name stands twice.
-    """
+def read_header(path: Path) -> tuple[dict[str, ArrayEntry], dict[str, str]]:
+    """Returns the entries of arrays and the table of strings, both by name."""
+    # The library has checked the offsets before.
     with path.open("rb") as file:
-        length = int.from_bytes(file.read(_LENGTH), "little")
-        header = cast("dict[str, Any]", parsed(path, file.read(length)))
-    texts = cast("dict[str, str]", header.pop("__metadata__", None) or {})
-    begin = _LENGTH + length
-    found: dict[str, Place] = {}
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        header = cast("dict[str, Any]", parse_json(path, file.read(length)))
+    strings = cast("dict[str, str]", header.pop("__metadata__", None) or {})
+    begin = _LENGTH_BYTES + length
+    entries: dict[str, ArrayEntry] = {}
     for name, entry in header.items():
         start, stop = entry["data_offsets"]
         shape = tuple(entry["shape"])
-        found[name] = Place(entry["dtype"], shape, begin + start, begin + stop)
-    return found, texts
+        entries[name] = ArrayEntry(entry["dtype"], shape, begin + start, begin + stop)
+    return entries, strings
 
 
-def array_at(path: Path, name: str, place: Place) -> NDArray[Any]:
-    """Reads one array.
-
-    Args:
-        path: The file.
-        name: The array's name, for errors.
-        place: Where it lies.
-
-    Returns:
-        A new array.
-
-    Raises:
-        RecordError: Its element type is none that NumPy and ml_dtypes have, or the file
-            has become shorter.
-    """
-    dtype = _TYPES.get(place.dtype)
+def read_array(path: Path, name: str, entry: ArrayEntry) -> NDArray[Any]:
+    """Reads one array."""
+    dtype = _TYPES.get(entry.dtype)
     if dtype is None:
         raise RecordError(
-            f"{path}: {name} is of {place.dtype}, which is not read; expected one of "
+            f"{path}: {name} has the unknown dtype {entry.dtype}; expected one of "
             f"{', '.join(_TYPES)}"
         )
-    values = np.empty(place.stop - place.start, np.uint8)
+    values = np.empty(entry.stop - entry.start, np.uint8)
     with path.open("rb") as file:
-        file.seek(place.start)
+        file.seek(entry.start)
         if file.readinto(values.data) != values.size:
-            raise RecordError(f"{path}: {name} is cut; the file was changed")
-    return values.view(dtype).reshape(place.shape)
+            raise RecordError(
+                f"{path}: {name} is cut; the file was changed after it was opened"
+            )
+    return values.view(dtype).reshape(entry.shape)
 
 
-def parsed(path: Path, text: str | bytes) -> Any:
-    """Reads JSON in which no name stands twice.
-
-    Args:
-        path: The file that it is of, for errors.
-        text: The JSON.
-
-    Returns:
-        What it says.
-
-    Raises:
-        RecordError: It is no JSON, is nested deeper than Python reads, or a name stands
-            twice.
-    """
+def parse_json(path: Path, text: str | bytes) -> Any:
+    """Parses JSON; refuses a name that appears twice, and too deep nesting."""
     try:
-        return json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=_require_unique)
     except RecursionError:
-        raise RecordError(f"{path}: its facts are nested too deeply to be read") from None
+        raise RecordError(f"{path}: its metadata is nested too deeply") from None
     except ValueError as error:
-        raise RecordError(f"{path}: its header cannot be read ({error})") from None
+        raise RecordError(f"{path}: its header is not valid ({error})") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A dict of pairs whose names differ."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns pairs as a dict; refuses a name that appears twice."""
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
-        raise ValueError(f"the name {twice!r} stands twice")
-    return found
+        twice = next(name for name in entries if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r} appears twice")
+    return entries

@@ -1,4 +1,4 @@
-"""Record: what a module or an optimiser keeps, apart from how it is written."""
+"""Record: the arrays and metadata of a module or an optimiser."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Record(Mapping[str, Any]):
-    """Arrays by path, and facts beside them.
+    """Arrays by path, with metadata.
 
     Args:
         arrays: NumPy arrays, or lazy ones, by path.
-        metadata: Facts that JSON can hold.
+        metadata: Strings, numbers, lists and dicts, as in JSON.
 
     Attributes:
-        metadata: Those facts.
+        metadata: The metadata.
 
     Examples:
         >>> import numpy as np
@@ -47,15 +47,15 @@ class Record(Mapping[str, Any]):
         return len(self._arrays)
 
     def __or__(self, other: Record) -> Record:
-        """Both records in one; the other's values win."""
+        """Merges two records; on equal paths, the other's values win."""
         metadata = {**self.metadata, **other.metadata}
         return Record({**self._arrays, **other._arrays}, metadata=metadata)
 
     def with_prefix(self, prefix: str) -> Record:
-        """The same arrays, each path behind a prefix.
+        """Adds a prefix to each path.
 
         Args:
-            prefix: Such as ``"model."``.
+            prefix: Prefix, such as ``"model."``.
 
         Returns:
             A new record that shares the arrays.
@@ -65,25 +65,25 @@ class Record(Mapping[str, Any]):
             ['model.weight']
         """
         return Record(
-            {prefix + path: each for path, each in self.items()}, metadata=self.metadata
+            {prefix + path: array for path, array in self.items()}, metadata=self.metadata
         )
 
     def under(self, prefix: str) -> Record:
-        """The arrays whose paths begin with a prefix, without it.
+        """Selects the arrays whose paths start with a prefix, and removes the prefix.
 
         Args:
-            prefix: Such as ``"model."``.
+            prefix: Prefix, such as ``"model."``.
 
         Returns:
-            A new record that shares the arrays and the facts.
+            A new record that shares the arrays and the metadata.
 
         Examples:
             >>> list(Record({"model.weight": 1, "step": 2}).under("model."))
             ['weight']
         """
         chosen = {
-            path[len(prefix) :]: each
-            for path, each in self.items()
+            path[len(prefix) :]: array
+            for path, array in self.items()
             if path.startswith(prefix)
         }
         return Record(chosen, metadata=self.metadata)
@@ -91,14 +91,14 @@ class Record(Mapping[str, Any]):
     def save(
         self, path: str | os.PathLike[str], recorder: Safetensors | None = None
     ) -> None:
-        """Writes the record to a file, whole or not at all.
+        """Writes the record to a file, completely or not at all.
 
         Args:
-            path: The file; an older one is replaced only when the new one is on the disk.
-            recorder: How to write it; default `Safetensors`.
+            path: Path of the file. An older file is replaced when the new one is complete.
+            recorder: Format of the file; default `Safetensors`.
 
         Raises:
-            RecordError: A name, an array or a fact would not come back as it is.
+            RecordError: The file could not hold a path, an array or the metadata unchanged.
 
         Examples:
             >>> import numpy as np
@@ -111,17 +111,17 @@ class Record(Mapping[str, Any]):
 
 
 def load(path: str | os.PathLike[str]) -> Record:
-    """Opens a record; each array is read when it is asked for, and checked.
+    """Opens a record file; each array is read and checked when it is used.
 
     Args:
-        path: What `Record.save` wrote.
+        path: Path of a file that `Record.save` wrote.
 
     Returns:
-        A mapping of path to lazy array; ``np.asarray(value)`` reads it.
+        A record of lazy arrays; ``np.asarray(array)`` reads one.
 
     Raises:
-        MissingFileError: There is no such file.
-        RecordError: It is not a record, or it was damaged.
+        MissingFileError: The file does not exist.
+        RecordError: The file is not a record, or it is damaged.
 
     Examples:
         >>> import numpy as np

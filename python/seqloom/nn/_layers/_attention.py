@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class SelfAttention(Module):
-    """Each place looks at all places, by several heads (Vaswani et al. 2017).
+    """Multi-head self-attention (Vaswani et al. 2017).
 
     Args:
-        width: Numbers a place.
-        heads: How many ways of looking; they share the width.
-        dropout: The share of weights that is left out in training.
-        causal: Whether a place sees only itself and those before.
+        width: Number of features of each position.
+        heads: Number of heads; it divides `width`.
+        dropout: Probability of dropping an attention weight in training.
+        causal: Whether a position attends only to itself and those before.
 
     Raises:
-        ArgumentError: The heads do not divide the width.
+        ArgumentError: `width` is not a multiple of `heads`.
 
     Examples:
         >>> import seqloom as sl
@@ -49,33 +49,37 @@ class SelfAttention(Module):
             as_integer("heads", heads, least=1),
         )
         if width % heads:
-            raise ArgumentError(f"{heads} heads cannot share a width of {width}")
+            raise ArgumentError(f"width must be a multiple of heads={heads}, got {width}")
         self.inputs, self.output = Linear(width, 3 * width), Linear(width, width)
         self.heads, self.dropout, self.causal = heads, dropout, causal
 
     def __call__(self, x: Tensor, mask: Any = None, *, key: Key | None = None) -> Tensor:
-        """``(n, l, width)`` to the same; `mask` is true where a place may be looked at.
+        """Computes self-attention over the positions of each record.
 
         Args:
             x: ``(n, l, width)``.
-            mask: What broadcasts to ``(n, heads, l, l)``; one of keys, ``(n, l)``, is
+            mask: Array that broadcasts to ``(n, heads, l, l)``, true where a position
+                attends to another. A mask of positions ``(n, l)`` is passed as
                 ``mask[:, None, None, :]``.
-            key: What dropout draws from, in training.
+            key: Random key for dropout in training.
 
         Returns:
             ``(n, l, width)``.
 
         Raises:
-            ArgumentError: Dropout has no key.
+            ArgumentError: `key` is missing for dropout in training.
         """
-        rows, places, width = x.shape
+        rows, length, width = x.shape
         rate = self.dropout if self.training else 0.0
         if rate and key is None:
-            raise ArgumentError("attention with dropout needs a key in training")
-        parts = self.inputs(x).reshape(rows, places, 3, self.heads, width // self.heads)
+            raise ArgumentError(
+                "attention with dropout needs a key in training: pass "
+                "key=sl.Key(seed, epoch, batch), or call model.eval() first"
+            )
+        parts = self.inputs(x).reshape(rows, length, 3, self.heads, width // self.heads)
         q, k, v = apply("unstack", apply("permute_dims", parts, (2, 0, 3, 1, 4)))
-        seen = functional.scaled_dot_product_attention(
+        attended = functional.scaled_dot_product_attention(
             q, k, v, mask, rate, is_causal=self.causal, rng=key
         )
-        joined = apply("permute_dims", seen, (0, 2, 1, 3)).reshape(rows, places, width)
+        joined = apply("permute_dims", attended, (0, 2, 1, 3)).reshape(rows, length, width)
         return self.output(joined)

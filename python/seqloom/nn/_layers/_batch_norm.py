@@ -10,7 +10,7 @@ from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Buffer, Param
 from seqloom.nn.functional._dtypes import LAYER, require_same_dtype
-from seqloom.nn.functional._operands import beside
+from seqloom.nn.functional._operands import as_operand
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class BatchNorm1d(Module):
-    """Normalises each channel (Ioffe and Szegedy 2015); padding does not count.
+    """Normalises each channel over the batch (Ioffe and Szegedy 2015).
 
-    In training by the batch's statistics, of which running averages are kept; in
-    evaluation by those averages.
+    Training uses the statistics of the batch and updates their running averages;
+    evaluation uses the averages. Padding does not count.
 
     Args:
-        num_features: Channels.
-        eps: Added to the variance.
-        momentum: The share of the newest batch in the running averages.
+        num_features: Number of channels.
+        eps: Number added to the variance.
+        momentum: Weight of the newest batch in the running averages.
 
     Examples:
         >>> import seqloom as sl
@@ -49,47 +49,47 @@ class BatchNorm1d(Module):
             Buffer(shape, Fill(0.0)),
             Buffer(shape, Fill(1.0)),
         )
-        expected = "a number (a mean over all batches, None, is not offered)"
+        expected = "a number (None, a mean over all batches, is not supported)"
         self.eps = eps
         self.momentum = as_number("momentum", momentum, expected=expected)
 
     def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
-        """``(n, c, l)`` to the same shape, ``(n, c)`` too.
+        """Normalises a batch.
 
         Args:
             x: ``(n, c, l)`` or ``(n, c)``.
-            mask: ``(n, l)``, 1 or true at real places; default all.
+            mask: ``(n, l)``, 1 or true at real positions; default: all.
 
         Returns:
             The normalised values.
 
         Raises:
-            DTypeError: `x` is not of the type of the weight.
-            ShapeError: In training, there is one value for each channel.
+            DTypeError: `x` and the weight have different dtypes.
+            ShapeError: In training, the batch has only one value for each channel.
         """
         if x.ndim == 2:  # noqa: PLR2004
             return apply("squeeze", self(apply("expand_dims", x, axis=2)), axis=2)
-        if not self.training or 0 in x.shape:  # of nothing there are no statistics
+        if not self.training or 0 in x.shape:  # an empty batch has no statistics
             return self.by_averages(x, mask)
-        mask = None if mask is None else beside(x, mask, x.dtype)
+        mask = None if mask is None else as_operand(x, mask, x.dtype)
         out, mean, variance = functional.batch_norm(
             x, self.weight.value, self.bias.value, mask, eps=self.eps
         )
-        self._remember(mean, variance, _places(x, mask))
+        self._update_averages(mean, variance, _count_positions(x, mask))
         return out
 
     def by_averages(self, x: Tensor, mask: Any = None) -> Tensor:
-        """Normalises by the running averages, as in evaluation, whatever the mode.
+        """Normalises by the running averages, also in training mode.
 
         Args:
             x: ``(n, c, l)``.
-            mask: ``(n, l)``, 1 or true at real places; default all.
+            mask: ``(n, l)``, 1 or true at real positions; default: all.
 
         Returns:
             The normalised values.
 
         Raises:
-            DTypeError: `x` is not of the type of the weight.
+            DTypeError: `x` and the weight have different dtypes.
 
         Examples:
             >>> import seqloom as sl
@@ -98,26 +98,26 @@ class BatchNorm1d(Module):
             3.0
         """
         require_same_dtype("BatchNorm1d", LAYER, self.weight.value, x)
-        mask = None if mask is None else beside(x, mask, x.dtype)
+        mask = None if mask is None else as_operand(x, mask, x.dtype)
         deviation = apply("sqrt", self.running_var.value + self.eps)
         scale = self.weight.value / deviation
         shift = self.bias.value - self.running_mean.value * scale
         return apply("scale_shift", x, scale, shift, mask)
 
-    def _remember(self, mean: Tensor, variance: Tensor, places: Any) -> None:
-        """Moves the running averages towards the batch's, with the unbiased variance."""
+    def _update_averages(self, mean: Tensor, variance: Tensor, count: Any) -> None:
+        """Updates the running averages, with the unbiased variance of the batch."""
         share = self.momentum
-        unbiased = share * places / _at_least_one(places - 1)
+        unbiased = share * count / _at_least_one(count - 1)
         mean, variance = mean.detach(), variance.detach()
         self.running_mean.assign(self.running_mean.value * (1 - share) + mean * share)
         self.running_var.assign(self.running_var.value * (1 - share) + variance * unbiased)
 
 
-def _places(x: Tensor, mask: Tensor | None) -> Any:
-    """How many places of a batch are real: a number, with a mask a tensor of one."""
+def _count_positions(x: Tensor, mask: Tensor | None) -> Any:
+    """Counts the real positions: a number, or a tensor if there is a mask."""
     return x.shape[0] * x.shape[2] if mask is None else mask.sum()
 
 
 def _at_least_one(count: Any) -> Any:
-    """A count that may divide."""
+    """Limits a divisor to at least 1."""
     return max(count, 1) if isinstance(count, int) else apply("maximum", count, 1.0)

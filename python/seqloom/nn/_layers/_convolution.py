@@ -9,7 +9,7 @@ from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
-from seqloom.nn._stored import Param, value_of
+from seqloom.nn._stored import Param, get_value
 from seqloom.nn.functional._convolutions import same_padding
 from seqloom.nn.functional._geometry import number, pair
 
@@ -76,7 +76,7 @@ class Conv1d(Module):
         return functional.conv1d(
             x,
             self.weight.value,
-            value_of(self.bias),
+            get_value(self.bias),
             self.stride,
             self.padding,
             self.dilation,
@@ -150,7 +150,7 @@ class Conv2d(Module):
         return functional.conv2d(
             x,
             self.weight.value,
-            value_of(self.bias),
+            get_value(self.bias),
             self.stride,
             self.padding,
             self.dilation,

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Dropout(Module):
-    """Zeros a share of the values in training (Srivastava et al. 2014).
+    """Sets random elements to zero in training (Srivastava et al. 2014).
 
     Args:
-        p: The share, in [0, 1).
+        p: Probability of zero, in [0, 1).
 
     Examples:
         >>> import seqloom as sl
@@ -31,11 +31,11 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         if not 0 <= p < 1:
-            raise ArgumentError(f"the share to drop must lie in [0, 1), got {p}")
+            raise ArgumentError(f"p must be in [0, 1), got {p}")
         self.p = p
 
     def __call__(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """Any shape to the same shape."""
+        """Drops elements of a tensor of any shape."""
         if not self.training or self.p == 0:
             return x
         if key is None:

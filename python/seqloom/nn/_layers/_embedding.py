@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Embedding(Module):
-    """A row of numbers for each whole number.
+    """Looks up a learned vector for each integer.
 
     Args:
-        num_embeddings: Rows.
-        embedding_dim: Numbers in a row.
-        padding_idx: A row that is not learned.
+        num_embeddings: Number of vectors.
+        embedding_dim: Length of a vector.
+        padding_idx: Integer whose vector is not learned.
 
     Examples:
         >>> import seqloom as sl
@@ -38,5 +38,5 @@ class Embedding(Module):
         self.padding_idx = padding_idx
 
     def __call__(self, x: Any) -> Tensor:
-        """``(...)`` to ``(..., embedding_dim)``."""
+        """Converts integers ``(...)`` to vectors ``(..., embedding_dim)``."""
         return functional.embedding(x, self.weight.value, self.padding_idx)

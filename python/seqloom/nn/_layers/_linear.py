@@ -8,19 +8,19 @@ from seqloom._arguments import as_integer
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
-from seqloom.nn._stored import Param, value_of
+from seqloom.nn._stored import Param, get_value
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
 class Linear(Module):
-    """``x @ weight.T + bias``.
+    """Linear layer: ``x @ weight.T + bias``.
 
     Args:
-        in_features: Length of the last axis before.
-        out_features: Length of the last axis after.
-        bias: Whether to add one.
+        in_features: Length of the last axis of the input.
+        out_features: Length of the last axis of the output.
+        bias: Whether to add a bias.
 
     Examples:
         >>> import seqloom as sl
@@ -39,5 +39,5 @@ class Linear(Module):
         self.bias = Param((outside,), FanIn(inside)) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        """``(..., in)`` to ``(..., out)``."""
-        return functional.linear(x, self.weight.value, value_of(self.bias))
+        """Maps ``(..., in)`` to ``(..., out)``."""
+        return functional.linear(x, self.weight.value, get_value(self.bias))

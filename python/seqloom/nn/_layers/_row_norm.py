@@ -1,4 +1,4 @@
-"""Normalisation of each row by itself."""
+"""Layer norm and RMS norm: each row is normalised by itself."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class LayerNorm(Module):
-    """Gives each row mean 0 and deviation 1, then weight and bias (Ba et al. 2016).
+    """Normalises rows to mean 0 and variance 1, then scales and shifts (Ba et al. 2016).
 
     Args:
-        normalized_shape: The lengths of the last axes, or of the last one.
-        eps: Added to the variance.
+        normalized_shape: Lengths of the last axes, or of the last one.
+        eps: Number added to the variance.
 
     Examples:
         >>> import seqloom as sl
@@ -38,17 +38,17 @@ class LayerNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Any shape that ends so, to the same shape."""
+        """Normalises a tensor whose last axes are `normalized_shape`."""
         weight, bias = self.weight.value, self.bias.value
         return functional.layer_norm(x, self.weight.shape, weight, bias, self.eps)
 
 
 class RMSNorm(Module):
-    """Divides each row by the root of its mean square (Zhang and Sennrich 2019).
+    """Divides rows by their root mean square, then scales (Zhang and Sennrich 2019).
 
     Args:
-        normalized_shape: The lengths of the last axes, or of the last one.
-        eps: Added to the mean square; default the smallest step from 1.
+        normalized_shape: Lengths of the last axes, or of the last one.
+        eps: Number added to the mean square; default: the machine epsilon of the dtype.
 
     Examples:
         >>> import seqloom as sl
@@ -67,5 +67,5 @@ class RMSNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Any shape that ends so, to the same shape."""
+        """Normalises a tensor whose last axes are `normalized_shape`."""
         return functional.rms_norm(x, self.weight.shape, self.weight.value, self.eps)

@@ -1,4 +1,4 @@
-"""Layers one after the other."""
+"""Sequential: layers that run one after the other."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Sequential(Module):
-    """Calls what it is given, one after the other.
+    """Calls layers one after the other.
 
-    Layers that take a ``key`` get one of their own, folded from the call's by position.
+    A layer with an argument ``key`` gets its own key, folded from the call's by position.
 
     Args:
-        *layers: Modules and functions.
+        *layers: Modules or functions of one tensor.
 
     Examples:
         >>> import seqloom as sl
@@ -38,71 +38,76 @@ class Sequential(Module):
     layers: list[Any]
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
-        for place, layer in enumerate(layers):
+        for index, layer in enumerate(layers):
             if not callable(cast("Any", layer)):
                 raise ArgumentError(
-                    f"layer {place} of Sequential is a {type(layer).__name__}; a layer is "
-                    "a module or a function"
+                    f"layer {index} of Sequential must be a module or a function, got a "
+                    f"{type(layer).__name__}"
                 )
         self.layers = list(layers)
 
     def __call__(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """The last layer's output; a layer that needs more arguments is refused."""
-        for place, layer in enumerate(self.layers):
-            takes_key, lacks = _needs(layer)
+        """Returns the output of the last layer."""
+        for index, layer in enumerate(self.layers):
+            takes_key, lacks = _find_needs(layer)
             if lacks:
                 name = getattr(layer, "__name__", type(layer).__name__)
                 raise ArgumentError(
-                    f"layer {place} of Sequential ({name}) also needs {', '.join(lacks)}; "
-                    "Sequential gives each layer the output before it, and a key: write a "
-                    "Module whose __call__ passes the rest"
+                    f"layer {index} of Sequential ({name}) also needs {', '.join(lacks)}, "
+                    "but Sequential passes only the output of the layer before, and a key; "
+                    "write a Module whose __call__ passes the other arguments"
                 )
-            x = layer(x, **({"key": key and key.fold(place)} if takes_key else {}))
+            x = layer(x, **({"key": key and key.fold(index)} if takes_key else {}))
         return x
 
     def __len__(self) -> int:
         return len(self.layers)
 
     def __bool__(self) -> bool:
-        return True  # a module is one, also without layers
+        return True  # as for every module, also without layers
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.layers)
 
-    def __getitem__(self, place: int | slice) -> Any:
-        """A layer; of a slice, a Sequential of those layers, which both then share."""
-        if isinstance(place, slice):
-            return Sequential(*self.layers[place])
+    def __getitem__(self, index: int | slice) -> Any:
+        """Returns a layer, or for a slice a Sequential that shares the layers."""
+        if isinstance(index, slice):
+            return Sequential(*self.layers[index])
         count = len(self.layers)
-        if not -count <= place < count:
-            raise OutOfRangeError(f"Sequential has {count} layers, and no layer {place}")
-        return self.layers[place]
+        if not -count <= index < count:
+            raise OutOfRangeError(
+                f"layer {index} is out of range: Sequential has {count} layers"
+            )
+        return self.layers[index]
 
 
-def _needs(layer: Any) -> tuple[bool, tuple[str, ...]]:
-    """Whether a layer takes a key, and what it needs beyond that and one array."""
+def _find_needs(layer: Any) -> tuple[bool, tuple[str, ...]]:
+    """Returns whether a layer takes a key, and the other arguments that it needs."""
     if not isinstance(layer, Module):
-        return _parameters(layer, 1)
+        return _inspect(layer, 1)
     kind: Any = type(layer)
-    called = kind.__call__
-    # Of a module, its class's function, which takes the module first.
-    written = getattr(kind, "forward", called) if called is Module.__call__ else called
-    return _parameters(written, 2)
+    # The function of the class, whose first argument is the module.
+    function = kind.__call__
+    if function is Module.__call__:
+        function = getattr(kind, "forward", function)
+    return _inspect(function, 2)
 
 
 @lru_cache(maxsize=4096)
-def _parameters(function: Any, given: int) -> tuple[bool, tuple[str, ...]]:
-    """Whether a function has a parameter `key`, and those that nothing is given for."""
+def _inspect(function: Any, passed: int) -> tuple[bool, tuple[str, ...]]:
+    """Returns whether a function has an argument `key`, and what else it requires."""
     try:
         parameters = inspect.signature(function).parameters
-    except (ValueError, TypeError):  # a function of C that does not say
+    except (ValueError, TypeError):  # a C function without a signature
         return False, ()
     needed = [
         name
-        for name, each in parameters.items()
-        if name != "key" and each.default is each.empty and each.kind not in _MANY
+        for name, parameter in parameters.items()
+        if name != "key"
+        and parameter.default is parameter.empty
+        and parameter.kind not in _VARIADIC
     ]
-    return "key" in parameters, tuple(needed[given:])
+    return "key" in parameters, tuple(needed[passed:])
 
 
-_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -16,16 +16,16 @@ _ROOT = math.sqrt(2 / math.pi)
 
 
 def relu(x: Tensor) -> Tensor:
-    """``max(x, 0)``.
+    """Computes ``max(x, 0)``.
 
     Args:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds truths.
+        DTypeError: `x` has a boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -39,14 +39,14 @@ def relu(x: Tensor) -> Tensor:
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`x` where it is positive, a share of it elsewhere (Maas et al. 2013).
+    """Multiplies negative values by a slope (Maas et al. 2013).
 
     Args:
         x: A tensor of any shape.
-        negative_slope: The share.
+        negative_slope: Slope of the negative side.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Examples:
         >>> import seqloom as sl
@@ -58,14 +58,14 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """`x` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al. 2016).
+    """Replaces negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
 
     Args:
         x: A tensor of any shape.
-        alpha: Minus the value far below zero.
+        alpha: Factor; the limit for very negative values is ``-alpha``.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Examples:
         >>> import seqloom as sl
@@ -78,18 +78,18 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """``x * Phi(x)``, Phi the normal distribution (Hendrycks and Gimpel 2016).
+    """Computes ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
 
     Args:
         x: A tensor of any shape.
         approximate: ``"none"``, or ``"tanh"`` for the form with a hyperbolic tangent.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        ArgumentError: `approximate` is neither.
-        DTypeError: `x` holds whole numbers.
+        ArgumentError: `approximate` has another value.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -106,18 +106,18 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
 
 def glu(x: Tensor, dim: int = -1) -> Tensor:
-    """The first half of an axis times `sigmoid` of the second (Dauphin et al. 2017).
+    """Multiplies half of an axis by `sigmoid` of the other half (Dauphin et al. 2017).
 
     Args:
         x: A tensor of one axis or more.
-        dim: Which axis; its length is even.
+        dim: Axis of an even length.
 
     Returns:
-        A tensor half as long on that axis.
+        A tensor with half the length along the axis.
 
     Raises:
         ShapeError: The length of the axis is odd.
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -127,22 +127,24 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     require_floats("glu", x)
     length = x.shape[dim]
     if length % 2:
-        raise ShapeError(f"glu: axis {dim} of {x.shape} must have an even length")
+        raise ShapeError(
+            f"glu: axis dim={dim} must have an even length, got shape {x.shape}"
+        )
     first, second = split(x, length // 2, dim) if length else (x, x)
     return first * sigmoid(second)
 
 
 def silu(x: Tensor) -> Tensor:
-    """``x * sigmoid(x)`` (Elfwing et al. 2018).
+    """Computes ``x * sigmoid(x)`` (Elfwing et al. 2018).
 
     Args:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -154,13 +156,13 @@ def silu(x: Tensor) -> Tensor:
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """``1 / (1 + exp(-x))``.
+    """Computes ``1 / (1 + exp(-x))``.
 
     Args:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Examples:
         >>> import seqloom as sl
@@ -173,13 +175,13 @@ def sigmoid(x: Tensor) -> Tensor:
 
 
 def tanh(x: Tensor) -> Tensor:
-    """The hyperbolic tangent.
+    """Computes the hyperbolic tangent.
 
     Args:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Examples:
         >>> import seqloom as sl
@@ -190,19 +192,19 @@ def tanh(x: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Tensor:
-    """``log(1 + exp(beta * x)) / beta``, without overflow.
+    """Computes ``log(1 + exp(beta * x)) / beta`` without overflow.
 
     Args:
         x: A tensor of any shape.
-        beta: How sharp the bend is.
-        threshold: Where ``beta * x`` is more, give `x` itself, as torch does from 20 on;
-            default nowhere: the exact value needs no help.
+        beta: Sharpness of the bend at 0.
+        threshold: Returns `x` itself where ``beta * x`` is greater (20 in torch); default:
+            nowhere, because the exact value does not overflow.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -215,16 +217,16 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
 
 
 def logsigmoid(x: Tensor) -> Tensor:
-    """The logarithm of the sigmoid, without overflow.
+    """Computes the logarithm of `sigmoid` without overflow.
 
     Args:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape, of numbers below 0.
+        A tensor of the same shape, with negative values.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -236,16 +238,16 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 
 def mish(x: Tensor) -> Tensor:
-    """``x * tanh(softplus(x))`` (Misra 2019).
+    """Computes ``x * tanh(softplus(x))`` (Misra 2019).
 
     Args:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -257,17 +259,17 @@ def mish(x: Tensor) -> Tensor:
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Exponentials along an axis, divided by their sum.
+    """Divides exponentials by their sum along an axis.
 
     Args:
         x: A tensor of any shape.
-        dim: The axis.
+        dim: Axis of the sum.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -275,21 +277,21 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         [0.5, 0.5]
     """
     require_floats("softmax", x)
-    return apply("softmax", x, **_along(x, dim))
+    return apply("softmax", x, **_axis_option(x, dim))
 
 
 def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """The logarithm of `softmax`, without its rounding.
+    """Computes the logarithm of `softmax` more precisely than ``log(softmax(x))``.
 
     Args:
         x: A tensor of any shape.
-        dim: The axis.
+        dim: Axis of the sum.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -297,9 +299,9 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
         [0.0]
     """
     require_floats("log_softmax", x)
-    return apply("log_softmax", x, **_along(x, dim))
+    return apply("log_softmax", x, **_axis_option(x, dim))
 
 
-def _along(x: Tensor, dim: int) -> dict[str, int]:
-    """The axis where it is not the last one."""
+def _axis_option(x: Tensor, dim: int) -> dict[str, int]:
+    """Returns the axis as an option unless it is the last."""
     return {} if dim in {-1, x.ndim - 1} else {"axis": dim}

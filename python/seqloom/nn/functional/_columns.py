@@ -1,4 +1,4 @@
-"""The windows of an image as columns, and back."""
+"""Converts windows of an image to columns, and back."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 def unfold(
     x: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1
 ) -> Tensor:
-    """The windows of an image as columns.
+    """Copies the windows of an image into columns.
 
     Args:
         x: ``(n, c, h, w)``.
-        kernel_size: Places in a window, for each axis or for both.
-        dilation: Places from one number of a window to the next.
-        padding: Zeros around.
-        stride: Places from one window to the next.
+        kernel_size: Height and width of a window, or one length for both.
+        dilation: Distance between neighbouring elements of a window.
+        padding: Number of zeros around the image.
+        stride: Distance between neighbouring windows.
 
     Returns:
         ``(n, c * kh * kw, windows)``.
 
     Raises:
-        ArgumentError: A size is no whole number, or too small.
-        ShapeError: `x` has other axes, or the windows do not fit.
+        ArgumentError: A size is not an integer, or too small.
+        ShapeError: `x` has another number of axes, or the windows do not fit.
 
     Examples:
         >>> import seqloom as sl
@@ -43,7 +43,7 @@ def unfold(
     """
     geometry = _geometry(kernel_size, dilation, padding, stride)
     require_axes("unfold", 4, x)
-    _windows(x.shape[2:], geometry)
+    _count_windows(x.shape[2:], geometry)
     return apply("unfold", x, **geometry)
 
 
@@ -55,22 +55,22 @@ def fold(
     padding: Size = 0,
     stride: Size = 1,
 ) -> Tensor:
-    """The reverse of `unfold`: columns added where their windows lay.
+    """Adds columns back into an image, at the positions of their windows.
 
     Args:
         x: ``(n, c * kh * kw, windows)``.
-        output_size: The height and the width of the image.
-        kernel_size: Places in a window, for each axis or for both.
-        dilation: Places from one number of a window to the next.
-        padding: Places around that are cut off.
-        stride: Places from one window to the next.
+        output_size: Height and width of the image.
+        kernel_size: Height and width of a window, or one length for both.
+        dilation: Distance between neighbouring elements of a window.
+        padding: Number of positions around the image that are cut off.
+        stride: Distance between neighbouring windows.
 
     Returns:
         ``(n, c, h, w)``.
 
     Raises:
-        ArgumentError: A size is no whole number, or too small.
-        ShapeError: `x` has other axes, or the windows do not fit.
+        ArgumentError: A size is not an integer, or too small.
+        ShapeError: `x` has another number of axes, or the windows do not fit.
 
     Examples:
         >>> import seqloom as sl
@@ -80,17 +80,17 @@ def fold(
     """
     geometry = _geometry(kernel_size, dilation, padding, stride)
     shape = pair("output_size", output_size, 1)
-    count, area = _windows(shape, geometry), math.prod(geometry["kernel"])
+    count, area = _count_windows(shape, geometry), math.prod(geometry["kernel"])
     if x.ndim != 3 or x.shape[1] % area or x.shape[2] != count:  # noqa: PLR2004
         raise ShapeError(
-            f"fold into {list(shape)} needs (n, c * {area}, {count}) for this kernel, "
-            f"stride, padding and dilation, and got {x.shape}"
+            f"fold: x must have shape (n, c * {area}, {count}) for output_size={shape} and "
+            f"this kernel, stride, padding and dilation, got {x.shape}"
         )
     return apply("fold", x, shape=shape, **geometry)
 
 
 def _geometry(kernel: Size, dilation: Size, padding: Size, stride: Size) -> dict[str, Any]:
-    """How windows lie, one number for each axis."""
+    """Returns the sizes of windows, one number for each axis."""
     return {
         "kernel": pair("kernel_size", kernel, 1),
         "stride": pair("stride", stride, 1),
@@ -99,10 +99,10 @@ def _geometry(kernel: Size, dilation: Size, padding: Size, stride: Size) -> dict
     }
 
 
-def _windows(sizes: Sequence[int], geometry: dict[str, Any]) -> int:
-    """How many windows fit into an image."""
+def _count_windows(sizes: Sequence[int], geometry: dict[str, Any]) -> int:
+    """Counts the windows that fit into an image."""
     rows = zip(sizes, *geometry.values(), strict=True)
     counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in rows]
     if min(counts) < 1:
-        raise too_long("windows as columns", geometry["kernel"], sizes)
+        raise too_long("unfold or fold", geometry["kernel"], sizes)
     return math.prod(counts)

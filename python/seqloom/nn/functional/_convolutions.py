@@ -47,7 +47,7 @@ def conv1d(
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
-        DTypeError: The arguments are not of one type of floats.
+        DTypeError: The arguments do not have the same float type.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -96,7 +96,7 @@ def conv2d(
 
     Raises:
         ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
-        DTypeError: The arguments are not of one type of floats.
+        DTypeError: The arguments do not have the same float type.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -188,7 +188,7 @@ def conv_transpose1d(
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
             a stride or a dilation makes room for.
-        DTypeError: The arguments are not of one type of floats.
+        DTypeError: The arguments do not have the same float type.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:
@@ -238,7 +238,7 @@ def conv_transpose2d(
     Raises:
         ArgumentError: A size is no whole number or too small; more places at the end than
             a stride or a dilation makes room for.
-        DTypeError: The arguments are not of one type of floats.
+        DTypeError: The arguments do not have the same float type.
         ShapeError: The arrays have other axes, do not go together, or no window fits.
 
     Examples:

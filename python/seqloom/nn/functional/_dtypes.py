@@ -55,14 +55,8 @@ def require_numbers(name: str, x: Any) -> None:
 def require_same_dtype(
     name: str, arguments: tuple[str, ...], first: Tensor, *others: Tensor | None
 ) -> None:
-    """Refuses arrays unless all have the same floating or complex dtype.
-
-    Args:
-        name: The name of the function, for the message.
-        arguments: The names of the arguments, that of `first` first.
-        first: The array with the expected dtype, such as the weight of a layer.
-        *others: The other arrays; None for one that is not given.
-    """
+    """Refuses arrays unless all have the float or complex dtype of the first."""
+    # `name` is the function's and `arguments` are the arrays', for the message.
     try:
         dtype = first.raw.dtype
         for other in others:

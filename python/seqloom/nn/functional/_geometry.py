@@ -43,7 +43,7 @@ def _whole(name: str, size: Any, count: int) -> tuple[int, ...]:
     except TypeError:
         sizes = ()
     if len(sizes) not in {1, count}:
-        wanted = "a whole number" + (" or a pair of them" if count > 1 else "")
+        wanted = "an integer" + (" or a pair of integers" if count > 1 else "")
         raise ArgumentError(f"{name} must be {wanted}, got {size!r}")
     return sizes * count if len(sizes) < count else sizes
 

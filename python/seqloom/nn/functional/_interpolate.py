@@ -1,4 +1,4 @@
-"""Interpolation: rows and images of another size, axis by axis."""
+"""Interpolation of rows and images, axis by axis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_floats
-from seqloom.nn.functional._operands import beside
+from seqloom.nn.functional._operands import as_operand
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -29,26 +29,26 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Rows ``(n, c, l)`` or images ``(n, c, h, w)`` in another size.
+    """Resizes rows ``(n, c, l)`` or images ``(n, c, h, w)``.
 
     Args:
-        x: The rows or images.
-        size: The new lengths, one for each axis or one for both.
-        scale_factor: How much longer the axes become, in place of `size`.
+        x: Rows or images.
+        size: New lengths, one for each axis, or one number for all axes.
+        scale_factor: Factors of the lengths, instead of `size`.
         mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for rows, ``"bilinear"`` or
             ``"bicubic"`` for images.
-        align_corners: Whether the first and last places stay where they are; not for the
-            nearest.
-        recompute_scale_factor: Whether places are found by the rounded lengths.
+        align_corners: Whether the first and last values keep their positions; not for the
+            nearest modes.
+        recompute_scale_factor: Whether to compute the factors from the rounded lengths.
 
     Returns:
         A tensor ``(n, c, ...)`` of the new lengths.
 
     Raises:
-        ArgumentError: Another mode, not exactly one of `size` and `scale_factor`, or
-            `align_corners` with the nearest.
-        DTypeError: `x` holds whole numbers, and the mode is not of the nearest.
-        ShapeError: The mode is of another number of axes, or a length would be below 1.
+        ArgumentError: `mode` is unknown, none or both of `size` and `scale_factor` are
+            passed, or `align_corners` is passed with a nearest mode.
+        DTypeError: `x` has an integer or boolean type, and the mode is not a nearest one.
+        ShapeError: `x` has another number of axes than `mode`, or a length is below 1.
 
     Examples:
         >>> import seqloom as sl
@@ -58,7 +58,7 @@ def interpolate(
     """
     _require_mode(x, mode, align_corners)
     if (size is None) == (scale_factor is None):
-        raise ArgumentError("interpolate takes one of size and scale_factor")
+        raise ArgumentError("interpolate: pass size or scale_factor, and not both")
     count, factors = x.ndim - 2, None
     if scale_factor is None:
         sizes = [size] * count if isinstance(size, int) else list(size or ())
@@ -67,39 +67,48 @@ def interpolate(
         factors = [scale_factor] * count if is_one else list(scale_factor)
         sizes = [int(n * f) for n, f in zip(x.shape[2:], factors, strict=True)]
     if len(sizes) != count or min(sizes) < 1 or 0 in x.shape[2:]:
-        raise ShapeError(f"interpolate: {x.shape[2:]} cannot become {tuple(sizes)}")
+        raise ShapeError(
+            f"interpolate: axes of lengths {x.shape[2:]} cannot be resized to "
+            f"{tuple(sizes)}"
+        )
     for axis, length in enumerate(sizes, 2):
         scale = x.shape[axis] / length
         if factors is not None and not recompute_scale_factor:
             scale = 1 / factors[axis - 2]
-        x = _resized(x, axis, length, scale, mode, bool(align_corners))
+        x = _resize(x, axis, length, scale, mode, bool(align_corners))
     return x
 
 
 def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
-    """Refuses a mode that is none, or that is of other arrays."""
+    """Refuses an unknown mode, or one for another number of axes."""
     if mode not in {*_STEPS, *_RANKS}:
         known = ", ".join(sorted({*_STEPS, *_RANKS}))
-        hint = "; means of windows are avg_pool1d and avg_pool2d" if mode == "area" else ""
+        hint = (
+            "; for means of windows use avg_pool1d or avg_pool2d" if mode == "area" else ""
+        )
         raise ArgumentError(f"mode must be one of {known}, got {mode!r}{hint}")
     if mode in _STEPS and align_corners is not None:
-        raise ArgumentError(f"align_corners has no meaning with mode={mode!r}")
+        raise ArgumentError(f"align_corners must not be passed with mode={mode!r}")
     if mode in _RANKS:
         require_floats(f"interpolate with mode={mode!r}", x)
     ranks = {_RANKS[mode]} if mode in _RANKS else {3, 4}
     if x.ndim not in ranks:
-        raise ShapeError(f"mode={mode!r} takes {max(ranks)} axes, got shape {x.shape}")
+        raise ShapeError(
+            f"mode={mode!r} needs an x of {max(ranks)} axes, got shape {x.shape}"
+        )
 
 
-def _resized(
+def _resize(
     x: Tensor, axis: int, length: int, scale: float, mode: str, aligned: bool
 ) -> Tensor:
-    """One axis in another length: weighted values at neighbouring places."""
+    """Resizes one axis: sums weighted values at neighbouring indices."""
     old = x.shape[axis]
     if mode in _STEPS:
         shift = np.float32(0.5 if mode == "nearest-exact" else 0.0)
-        places = np.floor((np.arange(length, dtype=np.float32) + shift) * np.float32(scale))
-        return _taken(x, axis, places, old)
+        indices = np.floor(
+            (np.arange(length, dtype=np.float32) + shift) * np.float32(scale)
+        )
+        return _take(x, axis, indices, old)
     steps = np.arange(length)
     if aligned:
         points = steps * ((old - 1) / (length - 1) if length > 1 else 0.0)
@@ -112,24 +121,24 @@ def _resized(
     total: Any = 0.0
     for offset, weights in taps.items():
         shape = (length, *(1,) * (x.ndim - axis - 1))
-        share = beside(x, weights.reshape(shape), x.dtype)
-        total = _taken(x, axis, start + offset, old) * share + total
+        share = as_operand(x, weights.reshape(shape), x.dtype)
+        total = _take(x, axis, start + offset, old) * share + total
     return total
 
 
-def _taken(x: Tensor, axis: int, places: Any, length: int) -> Tensor:
-    """The values at places, those beyond an end at that end."""
-    inside = np.clip(places, 0, length - 1).astype(np.int32)
-    return apply("take", x, beside(x, inside), axis=axis)
+def _take(x: Tensor, axis: int, indices: Any, length: int) -> Tensor:
+    """Takes the values at indices; those out of range count as the nearest end."""
+    inside = np.clip(indices, 0, length - 1).astype(np.int32)
+    return apply("take", x, as_operand(x, inside), axis=axis)
 
 
 def _linear(share: Any) -> dict[int, Any]:
-    """The weights of the two neighbours."""
+    """Returns the weights of the two neighbours."""
     return {0: 1 - share, 1: share}
 
 
 def _cubic(share: Any) -> dict[int, Any]:
-    """The weights of the four neighbours (Keys 1981)."""
+    """Returns the weights of the four neighbours (Keys 1981)."""
     inner: Callable[[Any], Any] = lambda d: ((_BEND + 2) * d - (_BEND + 3)) * d * d + 1  # noqa: E731
     outer: Callable[[Any], Any] = lambda d: _BEND * (((d - 5) * d + 8) * d - 4)  # noqa: E731
     return {

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``x @ weight.T + bias``.
+    """Computes ``x @ weight.T + bias``.
 
     Args:
         x: ``(..., in)``.
-        weight: ``(out, in)``; or ``(in,)`` for one output without an axis of its own, then
-            with a bias of one number, ``()``.
+        weight: ``(out, in)``; or ``(in,)`` for one output without an axis, with a bias of
+            shape ``()``.
         bias: ``(out,)``.
 
     Returns:
-        ``(..., out)``, of the element type of all arguments.
+        ``(..., out)``, of the dtype of the arguments.
 
     Raises:
-        DTypeError: The arguments are not of one type of floats.
-        ShapeError: The lengths differ, or the weight has another number of axes.
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The lengths do not fit, or `weight` has another number of axes.
 
     Examples:
         >>> import seqloom as sl
@@ -36,12 +36,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     require_same_dtype("linear", LAYER, weight, x, bias)
     if weight.ndim != 2:  # noqa: PLR2004  # (out, in)
-        return _of_one_output(x, weight, bias)
+        return _apply_to_one_output(x, weight, bias)
     return apply("linear", x, weight, bias)
 
 
-def _of_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The sum of each row times a weight of one axis."""
+def _apply_to_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Multiplies each row by a weight of one axis, and sums."""
     if weight.ndim != 1 or (bias is not None and bias.ndim):
         given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
         raise ShapeError(
@@ -53,20 +53,20 @@ def _of_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -> Tensor:
-    """Zeros a share of the values and scales up the others (Srivastava et al. 2014).
+    """Sets random elements to zero and scales up the others (Srivastava et al. 2014).
 
     Args:
         x: A tensor of any shape.
-        p: The share, in [0, 1).
-        key: Decides which; the same key gives the same mask on every machine.
-        training: Whether to do anything.
+        p: Probability of zero, in [0, 1).
+        key: Random key; the same key gives the same mask on every machine.
+        training: Whether to drop; False returns `x`.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        ArgumentError: There is no key, or the share is none.
-        DTypeError: `x` holds whole numbers.
+        ArgumentError: `key` is missing, or `p` is not in [0, 1).
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -77,7 +77,7 @@ def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -
     if not training or p == 0:
         return x
     if not 0 < p < 1:
-        raise ArgumentError(f"the share to drop must lie in [0, 1), got {p}")
+        raise ArgumentError(f"p must be in [0, 1), got {p}")
     if key is None:
         raise ArgumentError("dropout needs a key: pass key=sl.Key(seed, epoch, batch)")
     require_floats("dropout", x)

@@ -1,4 +1,4 @@
-"""Rows by number, and what lies around."""
+"""Embedding, one-hot encoding and padding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqloom.errors import (
     ShapeError,
 )
 from seqloom.nn.functional._geometry import number
-from seqloom.nn.functional._operands import beside, require_below
+from seqloom.nn.functional._operands import as_operand, require_below
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -25,19 +25,19 @@ _WIDTH = np.dtype("int32").itemsize
 
 
 def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The row of a table for each number.
+    """Looks up a row of a table for each integer.
 
     Args:
-        x: Whole numbers from 0, of any shape ``(...)``; a tensor, array or list.
+        x: Integers from 0 up, of any shape ``(...)``; a tensor, array or list.
         weight: ``(rows, d)``.
-        padding_idx: A row that gets no gradient.
+        padding_idx: Row that gets no gradient.
 
     Returns:
         ``(..., d)``.
 
     Raises:
-        DTypeError: `x` holds no whole numbers.
-        OutOfRangeError: There is no such row.
+        DTypeError: `x` does not have an integer type.
+        OutOfRangeError: `x` or `padding_idx` is not the number of a row.
 
     Examples:
         >>> import seqloom as sl
@@ -45,43 +45,45 @@ def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
         >>> embedding([2, 0], table).numpy().tolist()
         [[3.0], [1.0]]
     """
-    ids = _whole(beside(weight, x))
+    ids = _widen(as_operand(weight, x))
     rows = apply("embedding", weight, ids)
     if padding_idx is None:
         return rows
     count = weight.shape[0]
     if not -count <= padding_idx < count:
-        raise OutOfRangeError(f"padding_idx {padding_idx} names none of {count} rows")
+        raise OutOfRangeError(
+            f"padding_idx must be from {-count} to {count - 1}, the rows of the table, got "
+            f"{padding_idx}"
+        )
     padding = apply("expand_dims", ids == padding_idx % count, axis=-1)
     return apply("where", padding, apply("stop_gradient", rows), rows)
 
 
-def _whole(ids: Tensor) -> Tensor:
-    """Whole numbers, none narrower than what every backend takes as places."""
+def _widen(ids: Tensor) -> Tensor:
+    """Widens integers to at least int32, which every backend takes as indices."""
     if ids.dtype.kind not in "iu":
         raise DTypeError(
-            f"embedding: x holds {ids.dtype}, expected whole numbers; pass "
-            'x.astype("int32")'
+            f'embedding: x holds {ids.dtype}, expected integers; pass x.astype("int32")'
         )
     return ids.astype("int32") if ids.dtype.itemsize < _WIDTH else ids
 
 
 def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
-    """1 at each number's place of a new last axis, 0 elsewhere.
+    """Adds a last axis with 1 at the index of each integer, and 0 elsewhere.
 
     Args:
-        x: Whole numbers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a
-            compiled step, or on a GPU, another number gives zeros.
-        num_classes: The length of the new axis; default one more than the largest number,
-            which a compiled step cannot know.
+        x: Integers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a compiled
+            step, or on a GPU, another integer gives zeros.
+        num_classes: Length of the new axis; default: one more than the largest integer,
+            which is unknown in a compiled step.
 
     Returns:
         ``(..., num_classes)``, int64.
 
     Raises:
-        ArgumentError: There is no class.
-        CaptureError: A compiled step gives no `num_classes`.
-        OutOfRangeError: A number names none of them.
+        ArgumentError: `num_classes` is below 1, or missing for an empty `x`.
+        CaptureError: `num_classes` is missing in a compiled step.
+        OutOfRangeError: An integer is not a class.
 
     Examples:
         >>> import seqloom as sl
@@ -89,44 +91,44 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
         >>> one_hot(x, 3).numpy().tolist()
         [[0, 1, 0], [1, 0, 0]]
     """
-    given = _classes(x) if num_classes in {None, -1} else num_classes
-    count = number("num_classes", given, 1)
+    classes = _count_classes(x) if num_classes in {None, -1} else num_classes
+    count = number("num_classes", classes, 1)
     require_below("one_hot", x, count)
     return apply("one_hot", x, count, dtype="int64")
 
 
-def _classes(x: Tensor) -> int:
-    """One more than the largest number, as torch counts classes where nobody says."""
+def _count_classes(x: Tensor) -> int:
+    """Returns one more than the largest integer, as torch does."""
     if not x.size:
-        raise ArgumentError("one_hot of no numbers cannot count classes: give num_classes")
+        raise ArgumentError("one_hot needs num_classes, because x is empty")
     try:
         return int(x.max()) + 1
     except CaptureError:
         raise CaptureError(
-            "one_hot without num_classes looks for the largest number, which a compiled "
-            "step does not know: give num_classes"
+            "one_hot in a compiled step needs num_classes: the default is found from the "
+            "values of x, which are not known yet"
         ) from None
 
 
 def pad(
     x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
-    """Puts places around the last axes.
+    """Pads the last axes.
 
     Args:
         x: A tensor.
-        pad: Places before and after the last axis, then of the one before it, and so on;
-            negative ones cut. ``"circular"`` cuts first, then goes round what is left.
+        pad: Number of elements to add before and after the last axis, then the one before
+            it, and so on; a negative number cuts. ``"circular"`` cuts first, then repeats
+            what remains.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        value: What ``"constant"`` puts there; default 0.
+        value: Value of ``"constant"``; default 0.
 
     Returns:
         A tensor with longer axes.
 
     Raises:
-        ArgumentError: The mode is unknown, or `pad` has an odd length.
-        ShapeError: There are more pairs than axes, or an axis is too short to be mirrored,
-            repeated or cut so.
+        ArgumentError: `mode` is unknown, or `pad` has an odd length.
+        ShapeError: There are more pairs than axes, or an axis is too short for `mode`.
 
     Examples:
         >>> import seqloom as sl
@@ -138,10 +140,10 @@ def pad(
     """
     if mode not in {"constant", *_SOURCES} or len(pad) % 2:
         raise ArgumentError(
-            f"pad={list(pad)}, mode={mode!r}: give a pair for each axis, and one of "
-            "constant, reflect, replicate, circular"
+            f"pad must have two numbers for each axis, and mode must be constant, reflect, "
+            f"replicate or circular, got pad={list(pad)} and mode={mode!r}"
         )
-    pairs = [(pad[place], pad[place + 1]) for place in range(0, len(pad), 2)][::-1]
+    pairs = [(pad[at], pad[at + 1]) for at in range(0, len(pad), 2)][::-1]
     _require_room(x.shape, pairs, mode)
     if mode == "constant":
         widths = (*((0, 0),) * (x.ndim - len(pairs)), *pairs)
@@ -149,44 +151,47 @@ def pad(
     for axis, (before, after) in enumerate(pairs, x.ndim - len(pairs)):
         size = x.shape[axis]
         start, ring = 0, size
-        if mode == "circular":  # round what negative widths leave
+        if mode == "circular":  # repeats what negative widths leave
             start, ring = max(-before, 0), size + min(before, 0) + min(after, 0)
-        places = [
+        indices = [
             start + _SOURCES[mode](at - start, ring) for at in range(-before, size + after)
         ]
-        x = apply("take", x, beside(x, np.asarray(places, np.int32)), axis=axis)
+        x = apply("take", x, as_operand(x, np.asarray(indices, np.int32)), axis=axis)
     return x
 
 
 def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str) -> None:
-    """Refuses pairs without an axis, and axes without enough places."""
+    """Refuses pairs without an axis, and axes that are too short."""
     if len(pairs) > len(shape):
-        raise ShapeError(f"pad: {len(pairs)} pairs for the {len(shape)} axes of {shape}")
+        raise ShapeError(
+            f"pad has {len(pairs)} pairs, but x of shape {shape} has {len(shape)} axes"
+        )
     for size, widths in zip(reversed(shape), reversed(pairs), strict=False):
         grows = max(widths) > 0
-        round_it = int(grows) - min(*widths, 0)  # at least one place to go round
-        least = {"constant": 0, "reflect": max(widths) + 1, "circular": round_it}.get(
+        rest = int(grows) - min(*widths, 0)  # at least one element to repeat
+        least = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
             mode, grows
         )
         if size < least or size + min(widths) < 0 or size + sum(widths) < 0:
             raise ShapeError(
-                f"pad: an axis of {size} cannot be widened by {widths}: {mode}"
+                f"pad: an axis of length {size} is too short for the widths {widths} with "
+                f"mode={mode!r}"
             )
 
 
-def _reflected(at: int, size: int) -> int:
-    """The place that a mirror at both ends shows."""
+def _reflect(at: int, size: int) -> int:
+    """Returns the index for a mirror at both ends."""
     return size - 1 - abs(size - 1 - abs(at))
 
 
-def _repeated(at: int, size: int) -> int:
-    """The nearest place."""
+def _replicate(at: int, size: int) -> int:
+    """Returns the nearest index."""
     return min(max(at, 0), size - 1)
 
 
-def _wrapped(at: int, size: int) -> int:
-    """The place on a ring."""
+def _wrap(at: int, size: int) -> int:
+    """Returns the index on a ring."""
     return at % size
 
 
-_SOURCES = {"reflect": _reflected, "replicate": _repeated, "circular": _wrapped}
+_SOURCES = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap}

@@ -1,4 +1,4 @@
-"""Losses of numbers: squared, absolute, of probabilities."""
+"""Losses of numbers and probabilities."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_floats
-from seqloom.nn.functional._operands import beside, reduced
+from seqloom.nn.functional._operands import as_operand, reduce_losses
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
-# As in torch: a logarithm is never lower, so that a wrong certainty costs a finite loss.
+# Lower limit of a logarithm, as in torch, so that a wrong probability has a finite loss.
 _LEAST = -100.0
-# Of a probability from 0 and from 1, multiplied: torch divides by no less.
+# Lower limit of p * (1 - p), by which torch divides.
 _LEAST_SPREAD = 1e-12
-_HALF_STEEPNESS = 3e4  # what half precision can hold
+_HALF_STEEPNESS = 3e4  # near the maximum of half precision
 
 
 def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """The mean squared difference.
+    """Computes the mean squared difference.
 
     Args:
-        x: Predictions.
-        target: What they should be, of the same shape; a tensor, array or list.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -40,22 +40,22 @@ def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
         4.0
     """
     require_floats("mse_loss", x)
-    return reduced(apply("square", x - beside(x, target, x.dtype)), reduction)
+    return reduce_losses(apply("square", x - as_operand(x, target, x.dtype)), reduction)
 
 
 def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """The mean absolute difference; arguments as in `mse_loss`.
+    """Computes the mean absolute difference.
 
     Args:
-        x: Predictions.
-        target: What they should be, of the same shape.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -63,25 +63,27 @@ def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
         2.0
     """
     require_floats("l1_loss", x)
-    return reduced(abs(x - beside(x, target, x.dtype)), reduction)
+    return reduce_losses(abs(x - as_operand(x, target, x.dtype)), reduction)
 
 
 def smooth_l1_loss(
     x: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
-    """Squared near the target, absolute away from it (Girshick 2015).
+    """Computes a loss that is squared for small and absolute for large differences.
+
+    See Girshick (2015).
 
     Args:
-        x: Predictions.
-        target: What they should be, of the same shape.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        beta: The difference at which the one becomes the other.
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        beta: Difference where the loss changes from squared to absolute.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
         ArgumentError: `beta` is below 0.
 
     Examples:
@@ -90,32 +92,32 @@ def smooth_l1_loss(
         1.5
     """
     if beta < 0:
-        raise ArgumentError(f"beta must not be below 0, got {beta}")
+        raise ArgumentError(f"beta must be 0 or more, got {beta}")
     require_floats("smooth_l1_loss", x)
-    distance = abs(x - beside(x, target, x.dtype))
+    distance = abs(x - as_operand(x, target, x.dtype))
     if beta == 0:
-        return reduced(distance, reduction)
+        return reduce_losses(distance, reduction)
     near = apply("square", distance) * (0.5 / beta)
     far = distance - 0.5 * beta
-    return reduced(apply("where", distance < beta, near, far), reduction)
+    return reduce_losses(apply("where", distance < beta, near, far), reduction)
 
 
 def huber_loss(
     x: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
-    """Squared near the target, absolute away from it: `smooth_l1_loss` times `delta`.
+    """Computes `smooth_l1_loss` times `delta`.
 
     Args:
-        x: Predictions.
-        target: What they should be, of the same shape.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        delta: The difference at which the one becomes the other.
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        delta: Difference where the loss changes from squared to absolute.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
         ArgumentError: `delta` is not above 0.
 
     Examples:
@@ -138,21 +140,21 @@ def binary_cross_entropy_with_logits(
     weight: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The loss of independent yes-or-no answers.
+    """Computes the cross entropy of independent binary labels, from logits.
 
     Args:
-        x: The logits ``(n, k)``.
-        target: ``(n, k)``, 0 or 1, or between; a tensor, array or list.
-        pos_weight: ``(k,)``, how much a 1 counts.
-        weight: How much each answer counts; broadcasts to ``(n, k)``.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        x: Logits ``(n, k)``.
+        target: Labels ``(n, k)`` from 0 to 1; a tensor, array or list.
+        pos_weight: ``(k,)``, weight of the label 1.
+        weight: Weight of each label; broadcasts to ``(n, k)``.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
-        ShapeError: The target is of another shape.
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -161,36 +163,36 @@ def binary_cross_entropy_with_logits(
         0.6931
     """
     require_floats("binary_cross_entropy_with_logits", x)
-    target = _of_shape(x, target)
+    target = _require_shape(x, target)
     # log(1 + exp(-|x|)) never overflows; max(x, 0) - x y is what remains.
     tail = apply("log1p", apply("exp", -abs(x)))
     if pos_weight is None:
         losses = apply("maximum", x, 0.0) - x * target + tail
     else:
-        scale = 1.0 + (beside(x, pos_weight, x.dtype) - 1.0) * target
+        scale = 1.0 + (as_operand(x, pos_weight, x.dtype) - 1.0) * target
         losses = (1.0 - target) * x + scale * (tail + apply("maximum", -x, 0.0))
     if weight is not None:
-        losses = losses * beside(x, weight, x.dtype)
-    return reduced(losses, reduction)
+        losses = losses * as_operand(x, weight, x.dtype)
+    return reduce_losses(losses, reduction)
 
 
 def binary_cross_entropy(
     x: Tensor, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """The loss of independent yes-or-no answers, from their probabilities.
+    """Computes the cross entropy of independent binary labels, from probabilities.
 
     Args:
-        x: The probabilities of yes, from 0 to 1.
-        target: 0 or 1, or between, of the same shape; a tensor, array or list.
-        weight: How much each answer counts.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        x: Probabilities of the label 1, from 0 to 1.
+        target: Labels from 0 to 1, of the same shape; a tensor, array or list.
+        weight: Weight of each label.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
-        ShapeError: The target is of another shape.
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -199,29 +201,29 @@ def binary_cross_entropy(
         0.6931
     """
     require_floats("binary_cross_entropy", x)
-    target = _of_shape(x, target)
-    # Near 0 and 1 the logarithms' own slopes are too steep to be of use.
+    target = _require_shape(x, target)
+    # Near 0 and 1 the gradients of the logarithms are too large to be useful.
     near_end = (1.0 - x) * x < _LEAST_SPREAD
     inside = apply("where", near_end, 0.5, x)
     rest = (1.0 - target) * apply("log1p", -inside)
     losses = -(target * apply("log", inside) + rest)
-    losses = apply("where", near_end, _at_the_ends(x, target, near_end), losses)
+    losses = apply("where", near_end, _loss_near_ends(x, target, near_end), losses)
     if weight is not None:
-        losses = losses * beside(x, weight, x.dtype)
-    return reduced(losses, reduction)
+        losses = losses * as_operand(x, weight, x.dtype)
+    return reduce_losses(losses, reduction)
 
 
-def _of_shape(x: Tensor, target: Any) -> Tensor:
-    """The target, one number for each of `x`."""
-    target = beside(x, target, x.dtype)
+def _require_shape(x: Tensor, target: Any) -> Tensor:
+    """Returns the target as a tensor of the shape of `x`."""
+    target = as_operand(x, target, x.dtype)
     if target.shape != x.shape:
-        raise ShapeError(f"target: expected shape {x.shape}, got {target.shape}")
+        raise ShapeError(f"target must have the shape of x, {x.shape}, got {target.shape}")
     return target
 
 
-def _at_the_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
-    """The loss of probabilities near 0 and 1, of the slope ``(x - target) / 1e-12``."""
-    # It is that of a parabola, whose value is taken away again.
+def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
+    """Computes the loss near 0 and 1, with the gradient ``(x - target) / 1e-12``."""
+    # The gradient is that of a parabola, whose value is subtracted again.
     still = apply("stop_gradient", x)
     value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
     steepness = _HALF_STEEPNESS if x.dtype.name == "float16" else 0.5 / _LEAST_SPREAD
@@ -231,7 +233,7 @@ def _at_the_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
 
 
 def _log(x: Tensor) -> Tensor:
-    """The logarithm, at least -100; of 0 too."""
+    """Computes the logarithm, limited to -100, also of 0."""
     found = apply("log", apply("where", x > 0, x, 1.0))
     return apply("maximum", apply("where", x > 0, found, _LEAST), _LEAST)
 
@@ -244,22 +246,22 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of counts under a Poisson distribution.
+    """Computes the negative log likelihood of counts under a Poisson distribution.
 
     Args:
-        x: The logarithm of the expected count; the count itself without `log_input`.
-        target: The counts, of the same shape; a tensor, array or list.
+        x: Logarithm of the expected count, or the count itself without `log_input`.
+        target: Counts of the same shape; a tensor, array or list.
         log_input: Whether `x` is a logarithm.
-        full: Add Stirling's approximation of what does not depend on `x`, for counts
+        full: Whether to add Stirling's approximation of the constant term, for counts
             above 1.
-        eps: Added to the expected count before its logarithm, without `log_input`.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        eps: Number added to the expected count before its logarithm, without `log_input`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -268,7 +270,7 @@ def poisson_nll_loss(
         1.0
     """
     require_floats("poisson_nll_loss", x)
-    target = beside(x, target, x.dtype)
+    target = as_operand(x, target, x.dtype)
     if log_input:
         losses = apply("exp", x) - target * x
     else:
@@ -279,26 +281,26 @@ def poisson_nll_loss(
         spread = apply("log", safe * (2 * math.pi)) * 0.5
         stirling = safe * apply("log", safe) - safe + spread
         losses = losses + apply("where", some, stirling, 0.0)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def kl_div(
     x: Tensor, target: Any, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """How far a distribution is from a target (Kullback and Leibler 1951).
+    """Computes the divergence from a target distribution (Kullback and Leibler 1951).
 
     Args:
         x: Logarithms of probabilities.
         target: Probabilities of the same shape; a tensor, array or list.
-        reduction: ``"mean"`` over all numbers, ``"batchmean"`` over the first axis alone,
+        reduction: ``"mean"`` over all elements, ``"batchmean"`` over the first axis only,
             ``"sum"`` or ``"none"``.
-        log_target: Whether the target is of logarithms too.
+        log_target: Whether `target` has logarithms of probabilities.
 
     Returns:
-        A scalar; with ``"none"``, of the shape of `x`.
+        A scalar; a tensor of the shape of `x` for ``"none"``.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -307,7 +309,7 @@ def kl_div(
         True
     """
     require_floats("kl_div", x)
-    target = beside(x, target, x.dtype)
+    target = as_operand(x, target, x.dtype)
     if log_target:
         losses = apply("exp", target) * (target - x)
     else:
@@ -316,4 +318,4 @@ def kl_div(
         losses = apply("where", some, target * logarithm, 0.0) - target * x
     if reduction == "batchmean":
         return losses.sum() / x.shape[0]
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)

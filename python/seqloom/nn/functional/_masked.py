@@ -1,28 +1,28 @@
-"""Summaries of a padded batch that do not see the padding."""
+"""Mean and maximum over positions, without the padding."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.nn.functional._operands import beside
+from seqloom.nn.functional._operands import as_operand
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
-# Lower than any activation, and finite, so that no NaN comes of it.
+# Lower than any activation, and finite, so that it does not cause NaN.
 _LOWEST = -3.0e38
 
 
 def masked_mean(x: Tensor, mask: Any = None) -> Tensor:
-    """The mean over the places of each record.
+    """Computes the mean over the real positions of each record.
 
     Args:
         x: ``(n, c, l)``.
-        mask: ``(n, l)``, 1 for real places; default all.
+        mask: ``(n, l)``, 1 for real positions and 0 for padding; default: all real.
 
     Returns:
-        ``(n, c)``; 0 for a record without places.
+        ``(n, c)``; 0 for a record without real positions.
 
     Examples:
         >>> import seqloom as sl
@@ -32,22 +32,22 @@ def masked_mean(x: Tensor, mask: Any = None) -> Tensor:
     """
     if mask is None:
         return x.mean(axis=-1)
-    mask = beside(x, mask, x.dtype)
-    places = apply("maximum", mask.sum(axis=-1, keepdims=True), 1.0)
+    mask = as_operand(x, mask, x.dtype)
+    count = apply("maximum", mask.sum(axis=-1, keepdims=True), 1.0)
     wide = apply("expand_dims", mask, axis=1)
     real = apply("where", wide > 0, x * wide, 0.0)  # padding may be NaN
-    return real.sum(axis=-1) / places
+    return real.sum(axis=-1) / count
 
 
 def masked_max(x: Tensor, mask: Any = None) -> Tensor:
-    """The largest value over the places of each record.
+    """Computes the maximum over the real positions of each record.
 
     Args:
         x: ``(n, c, l)``.
-        mask: ``(n, l)``, 1 for real places; default all.
+        mask: ``(n, l)``, 1 for real positions and 0 for padding; default: all real.
 
     Returns:
-        ``(n, c)``; 0 for a record without places.
+        ``(n, c)``; 0 for a record without real positions.
 
     Examples:
         >>> import seqloom as sl
@@ -57,7 +57,7 @@ def masked_max(x: Tensor, mask: Any = None) -> Tensor:
     """
     if mask is None:
         return x.max(axis=-1)
-    mask = beside(x, mask, x.dtype)
+    mask = as_operand(x, mask, x.dtype)
     wide = apply("expand_dims", mask, axis=1)
     highest = apply("where", wide > 0, x, _LOWEST).max(axis=-1)
     return apply("where", mask.sum(axis=-1, keepdims=True) > 0, highest, 0.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import as_integer
 from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
-from seqloom.nn.functional._operands import beside
+from seqloom.nn.functional._operands import as_operand
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -25,23 +25,23 @@ def batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalises each channel by the batch's own statistics (Ioffe and Szegedy 2015).
 
-    Unlike torch's it takes a mask and gives the statistics back: tensors are never written
-    into, so running averages are the layer's business.
+    Other than torch's function it takes a mask, and returns the statistics: the layer
+    updates the running averages, because no function writes into its arguments.
 
     Args:
         x: ``(n, c, l)``.
-        weight: ``(c,)``, the deviation after.
-        bias: ``(c,)``, the mean after.
-        mask: ``(n, l)``, 1 or true for real places and 0 or false for padding, which does
-            not count.
-        eps: Added to the variance.
+        weight: ``(c,)``, standard deviation of the result.
+        bias: ``(c,)``, mean of the result.
+        mask: ``(n, l)``, 1 or true for real positions, and 0 or false for padding, which
+            does not count; default: all real.
+        eps: Number added to the variance.
 
     Returns:
         The output ``(n, c, l)``, 0 at padding; the means ``(c,)``; the biased variances.
 
     Raises:
-        DTypeError: The arguments are not of one type of floats.
-        ShapeError: `x` has one value for each channel, which is its own mean.
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: `x` has only one value for each channel.
 
     Examples:
         >>> import seqloom as sl
@@ -52,18 +52,18 @@ def batch_norm(
     """
     require_same_dtype("batch_norm", LAYER, weight, x, bias)
     _require_several(x)
-    mask = None if mask is None else beside(x, mask, x.dtype)
+    mask = None if mask is None else as_operand(x, mask, x.dtype)
     return apply("batch_norm", x, weight, bias, mask, eps=eps)
 
 
 def _require_several(x: Tensor) -> None:
-    """Refuses a batch that has one value for each channel: it would always become 0."""
+    """Refuses a batch with one value for each channel: the result would always be 0."""
     shape = x.shape
     if len(shape) > 1 and shape[0] * math.prod(shape[2:]) == 1:
         raise ShapeError(
             "batch_norm: expected more than 1 value for each channel in training, got "
-            f"shape {shape}; give larger batches (drop_last=True leaves a last batch of "
-            "one out), or call model.eval() to use the running averages"
+            f"shape {shape}; use larger batches (drop_last=True drops a smaller last "
+            "batch), or call model.eval() to use the running averages"
         )
 
 
@@ -78,17 +78,17 @@ def layer_norm(
 
     Args:
         x: ``(..., *normalized_shape)``.
-        normalized_shape: The lengths of the last axes, or of the last one.
-        weight: The deviation after, of `normalized_shape`.
-        bias: The mean after, of `normalized_shape`.
-        eps: Added to the variance.
+        normalized_shape: Lengths of the last axes, or of the last one.
+        weight: Standard deviation of the result, of shape `normalized_shape`.
+        bias: Mean of the result, of shape `normalized_shape`.
+        eps: Number added to the variance.
 
     Returns:
         A tensor of the shape of `x`.
 
     Raises:
-        DTypeError: The arguments are not of one type of floats.
-        ShapeError: The last axes of `x` are others.
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The last axes of `x` have other lengths.
 
     Examples:
         >>> import seqloom as sl
@@ -97,7 +97,7 @@ def layer_norm(
         [[-1.0, 1.0]]
     """
     _require_floats("layer_norm", x, weight, bias)
-    rows, (weight, bias) = _rows(x, normalized_shape, weight, bias)
+    rows, (weight, bias) = _join_axes(x, normalized_shape, weight, bias)
     out = apply("layer_norm", rows, weight, bias, eps=eps)[0]
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
 
@@ -112,16 +112,16 @@ def rms_norm(
 
     Args:
         x: ``(..., *normalized_shape)``.
-        normalized_shape: The lengths of the last axes, or of the last one.
-        weight: A factor, of `normalized_shape`.
-        eps: Added to the mean square; default the element type's smallest step from 1.
+        normalized_shape: Lengths of the last axes, or of the last one.
+        weight: Factor of the result, of shape `normalized_shape`.
+        eps: Number added to the mean square; default: the machine epsilon of the dtype.
 
     Returns:
         A tensor of the shape of `x`.
 
     Raises:
-        DTypeError: The arguments are not of one type of floats.
-        ShapeError: The last axes of `x` are others.
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The last axes of `x` have other lengths.
 
     Examples:
         >>> import seqloom as sl
@@ -130,7 +130,7 @@ def rms_norm(
         [[1.0, 1.0]]
     """
     _require_floats("rms_norm", x, weight)
-    rows, (weight,) = _rows(x, normalized_shape, weight)
+    rows, (weight,) = _join_axes(x, normalized_shape, weight)
     step = float(x.backend.finfo(x.dtype).eps) if eps is None else eps
     out = apply("rms_norm", rows, weight, eps=step)[0]
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
@@ -139,7 +139,7 @@ def rms_norm(
 def _require_floats(
     name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None = None
 ) -> None:
-    """Refuses arrays that are not of one type of floats; that of the weight decides."""
+    """Refuses arrays of different float types; the type of the weight is expected."""
     if weight is not None:
         require_same_dtype(name, LAYER, weight, x, bias)
     else:
@@ -147,40 +147,43 @@ def _require_floats(
 
 
 def axes_of(shape: Any) -> tuple[int, ...]:
-    """The lengths of the axes to normalise over: one number is that of the last."""
+    """Returns the lengths of the normalised axes; one number is that of the last."""
     kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
-    given: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
-    return tuple(as_integer("normalized_shape", each) for each in given)
+    lengths: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
+    return tuple(as_integer("normalized_shape", length) for length in lengths)
 
 
-def _rows(
+def _join_axes(
     x: Tensor, sizes: Sequence[int] | int, *further: Tensor | None
 ) -> tuple[Tensor, Any]:
-    """The axes to normalise over as one axis, in all arguments."""
+    """Reshapes the normalised axes of all arguments to one."""
     sizes = axes_of(sizes)
     if not sizes or x.shape[-len(sizes) :] != sizes:
-        raise ShapeError(f"a tensor of shape {x.shape} cannot be normalised over {sizes}")
+        raise ShapeError(
+            f"the last axes of x must have the lengths normalized_shape={sizes}, got "
+            f"shape {x.shape}"
+        )
     if len(sizes) == 1:
         return x, further
     size = math.prod(sizes)
-    flat = [None if each is None else apply("reshape", each, (size,)) for each in further]
+    flat = [None if y is None else apply("reshape", y, (size,)) for y in further]
     return apply("reshape", x, (*x.shape[: -len(sizes)], size)), flat
 
 
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Divides by the norm along an axis.
+    """Divides vectors by their norm along an axis.
 
     Args:
         x: A tensor.
-        p: Which norm; infinity for the largest absolute value, 0 for how many are not 0.
-        dim: The axis.
-        eps: The least that is divided by.
+        p: Order of the norm; infinity for the maximum, 0 for the number of non-zeros.
+        dim: Axis of the vectors.
+        eps: Lower limit of the divisor.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the same shape.
 
     Raises:
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -193,19 +196,19 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis.
+    """Computes the cosine of the angle between vectors along an axis.
 
     Args:
         x1: A tensor.
         x2: A tensor, array or list that broadcasts with it.
-        dim: The axis.
-        eps: The least that each norm counts as.
+        dim: Axis of the vectors.
+        eps: Lower limit of each norm.
 
     Returns:
         A tensor without that axis.
 
     Raises:
-        DTypeError: `x1` holds whole numbers.
+        DTypeError: `x1` has an integer or boolean type.
 
     Examples:
         >>> import seqloom as sl
@@ -214,14 +217,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         [1.0]
     """
     require_floats("cosine_similarity", x1, "x1")
-    x2 = beside(x1, x2, x1.dtype)
+    x2 = as_operand(x1, x2, x1.dtype)
     unit1 = x1 / apply("maximum", _norm(x1, 2.0, dim), eps)
     unit2 = x2 / apply("maximum", _norm(x2, 2.0, dim), eps)
     return (unit1 * unit2).sum(axis=dim)
 
 
 def _norm(x: Tensor, p: float, dim: int) -> Tensor:
-    """The norm along an axis, which stays; where it is 0, so is its gradient."""
+    """Computes the norm with keepdims; where it is 0, its gradient is 0 too."""
     if p == 1:
         return abs(x).sum(axis=dim, keepdims=True)
     if p == 0:

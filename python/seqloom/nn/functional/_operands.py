@@ -1,4 +1,4 @@
-"""Further arguments of a function: tensors, arrays or lists, on the first one's backend."""
+"""Converts further arguments (tensors, arrays, lists) to the backend of the first."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def beside(x: Tensor, data: Any, dtype: Any = None) -> Tensor:
-    """Data as a tensor that can meet `x`; a tensor as it is, in the type asked for."""
+def as_operand(x: Tensor, data: Any, dtype: Any = None) -> Tensor:
+    """Returns data as a tensor on the backend of `x`, cast to `dtype` if that is given."""
     if not isinstance(data, Tensor):
-        # Copied: a gradient may read it after its owner has written it.
+        # Copied: a gradient may read the array after the caller has changed it.
         return Tensor(make_array(data, dtype, x.backend), x.backend)
     return data if dtype is None or data.dtype == dtype else data.astype(dtype)
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """Losses as they are, summed, or their mean."""
+def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
+    """Returns the mean or the sum of losses, or the losses themselves."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"reduction must be one of {REDUCTIONS}, got {reduction!r}")
     if reduction == "none":
@@ -33,8 +33,8 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-def on_host(data: Any) -> NDArray[Any] | None:
-    """Data that can be read without waiting for a device; None for what cannot."""
+def read_host_array(data: Any) -> NDArray[Any] | None:
+    """Returns data as a NumPy array; None if that would wait for a device."""
     raw: Any = data.raw if isinstance(data, Tensor) else np.asarray(data)
     if isinstance(raw, np.ndarray):
         return cast("NDArray[Any]", raw)
@@ -45,21 +45,21 @@ def on_host(data: Any) -> NDArray[Any] | None:
 
 
 def require_below(name: str, data: Any, count: int) -> None:
-    """Refuses whole numbers outside of 0 to `count`, where they lie on the host."""
-    values = on_host(data)
+    """Refuses integers outside of 0 to `count`, if they are on the host."""
+    values = read_host_array(data)
     if values is None or not values.size:
         return
     least, most = values.min(), values.max()
     if least < 0 or most >= count:
-        found = least if least < 0 else most
+        wrong = least if least < 0 else most
         raise OutOfRangeError(
-            f"{name}: expected numbers from 0 to {count} (excluded), got {found}"
+            f"{name}: expected integers from 0 to {count - 1}, got {wrong}"
         )
 
 
-def refused_below_0(data: Tensor, count: int) -> Tensor:
-    """Whole numbers for an operation that counts those below 0 from the end of an axis."""
-    if on_host(data) is not None:
+def replace_negative(data: Tensor, count: int) -> Tensor:
+    """Replaces negative integers, which an operation would count from the end."""
+    if read_host_array(data) is not None:
         return data
-    # A place that is none, so that the operation refuses it, or gives NaN.
+    # An index out of range, which the operation refuses, or for which it gives NaN.
     return apply("where", data < 0, count, data)

@@ -41,7 +41,7 @@ def max_pool1d(
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
             half the window.
-        DTypeError: `x` holds truths.
+        DTypeError: `x` has a boolean type.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -83,7 +83,7 @@ def max_pool2d(
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
             half the window.
-        DTypeError: `x` holds truths.
+        DTypeError: `x` has a boolean type.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -124,7 +124,7 @@ def avg_pool1d(
     Raises:
         ArgumentError: A size is no whole number or too small, or the padding is more than
             half the window.
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
@@ -165,7 +165,7 @@ def avg_pool2d(
     Raises:
         ArgumentError: A size is no whole number or too small, the padding is more than
             half the window, or the divisor is 0.
-        DTypeError: `x` holds whole numbers.
+        DTypeError: `x` has an integer or boolean type.
         ShapeError: `x` has other axes, or no window fits.
 
     Examples:
