@@ -146,8 +146,8 @@ class _Tracking:
             if param.version != version:
                 raise GradientError(
                     f"{param.path} was changed inside the function whose gradients are "
-                    f"taken at {current_line()}; call the optimiser's step after value_and_grad "
-                    "has returned"
+                    f"taken at {current_line()}; call the optimiser's step after "
+                    "value_and_grad has returned"
                 )
 
     def lend_shared(self, results: list[Any]) -> None:
