@@ -76,7 +76,7 @@ def test_an_option_that_makes_no_sense_is_an_error(options):
 
 
 def test_decoding_what_is_no_token_is_an_error():
-    with pytest.raises(ArgumentError, match="numbers below 6"):
+    with pytest.raises(ArgumentError, match="tokens must be from 0 to 5"):
         Integer("dna").decode(np.array([[0, 9]]))
 
 

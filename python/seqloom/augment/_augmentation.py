@@ -1,4 +1,4 @@
-"""What every augmentation can do."""
+"""The base of all augmentations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from seqloom._arguments import quote
 from seqloom._config import Config
 from seqloom._key import Key
 from seqloom._ragged import Ragged
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-# Below so many letters a second thread costs more than it brings.
+# With fewer letters a second thread costs more time than it saves.
 _LETTERS_PER_THREAD = 1 << 18
+MAX_LETTERS = 1 << 61  # of a sequence, in the kernels
 
 
 class Augmentation(Config):
@@ -32,8 +34,8 @@ class Augmentation(Config):
     Examples:
         >>> from seqloom import Key
         >>> from seqloom.augment import ReverseComplement
-        >>> turn: Augmentation = ReverseComplement(p=1)
-        >>> turn(b"AACG", Key(0))
+        >>> augment: Augmentation = ReverseComplement(p=1)
+        >>> augment(b"AACG", Key(0))
         b'CGTT'
     """
 
@@ -49,17 +51,17 @@ class Augmentation(Config):
         """Changes one sequence.
 
         Args:
-            sequence: Its letters.
-            key: What decides; ``sl.Key(seed, epoch, index)`` for an item of a dataset. A
-                whole number is ``sl.Key(number)``.
-            quality: One byte for each letter, which go along with the letters.
+            sequence: The letters.
+            key: The key of the random numbers: ``sl.Key(seed, epoch, index)`` for an item
+                of a dataset. An integer stands for ``sl.Key(integer)``.
+            quality: A quality for each letter; it moves with its letter.
 
         Returns:
-            The letters; with ``quality`` a pair, the letters and their qualities.
+            The new letters; with ``quality`` a pair of letters and qualities.
 
         Raises:
-            ShapeError: There are not as many qualities as letters.
-            ArgumentError: An argument is of another type.
+            ShapeError: The numbers of qualities and letters differ.
+            ArgumentError: An argument has another type.
 
         Examples:
             >>> from seqloom import Key
@@ -67,14 +69,19 @@ class Augmentation(Config):
             >>> ReverseComplement(p=1)(b"AACG", Key(0), quality=b"IIH!")
             (b'CGTT', b'!HII')
         """
-        letters = _letters_of(sequence)
+        letters = _to_bytes(sequence)
         if quality is not None and not hasattr(quality, "__len__"):
             raise ArgumentError(
-                f"quality must be bytes, one for each letter, got {quality!r}"
+                f"quality must be bytes, one for each letter; got {quote(quality)}"
             )
         if quality is not None and len(quality) != len(letters):
-            raise ShapeError(f"{len(letters)} letters and {len(quality)} qualities")
-        changed, changed_quality = _kernel(self).one(letters, _key_of(key).words, quality)
+            raise ShapeError(
+                f"quality must have {len(letters)} bytes, one for each letter; got "
+                f"{len(quality)}"
+            )
+        changed, changed_quality = _find_kernel(self).one(
+            letters, _to_key(key).words, quality
+        )
         return changed if changed_quality is None else (changed, changed_quality)
 
     @overload
@@ -103,34 +110,34 @@ class Augmentation(Config):
         qualities: Ragged | None = None,
         num_threads: int | None = None,
     ) -> Ragged | tuple[Ragged, Ragged]:
-        """Changes many sequences at once, each by its own key.
+        """Changes many sequences at once, each with its own key.
 
         Args:
-            sequences: Their letters.
+            sequences: The sequences.
             keys: Two words for each sequence, as ``Key.each`` makes them.
-            qualities: One byte for each letter, which go along with the letters.
-            num_threads: How many threads may work.
+            qualities: A quality for each letter; it moves with its letter.
+            num_threads: Number of threads; None: by the number of letters; 0: all cores.
 
         Returns:
-            The letters; with ``qualities`` a pair, the letters and their qualities.
+            The new sequences; with ``qualities`` a pair of sequences and qualities.
 
         Raises:
-            ShapeError: There is not one key for each sequence, or not one quality for each
-                letter.
+            ShapeError: The numbers of keys and sequences differ, or those of qualities and
+                letters.
 
         Examples:
             >>> from seqloom import Key
             >>> from seqloom.augment import ReverseComplement
             >>> rows = Ragged.from_list(["AACG", "GG"])
-            >>> turn = ReverseComplement(p=1)
-            >>> turn.batch(rows, Key(0).each([0, 1])).to_list()
+            >>> augment = ReverseComplement(p=1)
+            >>> augment.batch(rows, Key(0).each([0, 1])).to_list()
             [b'CGTT', b'CC']
         """
-        words = _checked(sequences, keys, qualities)
+        words = _check_keys(sequences, keys, qualities)
         threads = count_threads(num_threads)
         if num_threads is None:
             threads = min(threads, 1 + sequences.data.size // _LETTERS_PER_THREAD)
-        data, offsets, changed = _kernel(self).batch(
+        data, offsets, changed = _find_kernel(self).batch(
             sequences.data,
             sequences.offsets,
             None if qualities is None else qualities.data,
@@ -141,7 +148,7 @@ class Augmentation(Config):
         return rows if changed is None else (rows, Ragged(changed, offsets))
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work; each of our augmentations says how.
+        """Makes the kernel; each augmentation of ``sl.augment`` defines it.
 
         Raises:
             ArgumentError: A class of your own has neither this nor ``__call__``.
@@ -150,24 +157,24 @@ class Augmentation(Config):
 
     def __post_init__(self) -> None:
         if self.has_kernel:
-            self.kernel()  # not the kept one: what is no value of any kind has no hash
+            self.kernel()  # not the cached one: a wrong value may have no hash
 
     @property
     def has_kernel(self) -> bool:
-        """Whether a kernel does the work; a class of your own has ``__call__`` instead."""
+        """Whether there is a kernel; a class of your own has ``__call__`` instead."""
         return type(self).kernel is not Augmentation.kernel
 
 
 @lru_cache(maxsize=256)
-def _kernel(augmentation: Augmentation) -> _native.Augmenter:
-    """Makes the kernel once for all equal augmentations, and checks their options."""
+def _find_kernel(augmentation: Augmentation) -> _native.Augmenter:
+    """Makes the kernel once for all equal augmentations."""
     return augmentation.kernel()
 
 
-def _checked(
+def _check_keys(
     sequences: Ragged, keys: NDArray[np.uint32], qualities: Ragged | None
 ) -> NDArray[np.uint32]:
-    """Checks that keys and qualities fit the sequences."""
+    """Returns the words of the keys; refuses keys and qualities that do not fit."""
     words = np.ascontiguousarray(keys)
     if words.dtype != np.uint32 or words.shape != (len(sequences), 2):
         raise ShapeError(
@@ -175,52 +182,44 @@ def _checked(
             f"got {words.dtype} {words.shape}"
         )
     if qualities is not None and not np.array_equal(qualities.offsets, sequences.offsets):
-        raise ShapeError("there must be one quality for each letter of each sequence")
+        raise ShapeError(
+            "qualities must have the lengths of the sequences: one quality for each letter"
+        )
     return words
 
 
-def _letters_of(sequence: Any) -> Any:
-    """Takes one sequence as bytes."""
+def _to_bytes(sequence: Any) -> Any:
+    """Converts a sequence to bytes."""
     if isinstance(sequence, str) and sequence.isascii():
         return sequence.encode("ascii")
     if isinstance(sequence, (bytes, bytearray)):
         return sequence
-    raise ArgumentError(f"a sequence must be ASCII text or bytes, got {sequence!r}")
+    raise ArgumentError(f"sequence must be ASCII text or bytes, got {quote(sequence)}")
 
 
-def _key_of(key: Any) -> Key:
-    """Takes a key, or makes one of a whole number."""
+def _to_key(key: Any) -> Key:
+    """Converts an integer to a key."""
     if isinstance(key, Key):
         return key
     try:
         return Key(operator.index(key))
     except TypeError:
         raise ArgumentError(
-            f"key must be an sl.Key or a whole number, got {key!r}"
+            f"key must be an sl.Key or an integer, got {quote(key)}"
         ) from None
 
 
-def share(name: str, value: Any) -> float:
-    """Checks that a share is a number; the kernel knows its limits."""
+def as_probability(name: str, value: Any) -> float:
+    """Checks that a probability is a number; the kernel checks its limits."""
     try:
         return operator.index(value) if hasattr(value, "__index__") else float(value + 0)
     except TypeError:
-        raise ArgumentError(f"{name} must be a number, got {value!r}") from None
+        raise ArgumentError(f"{name} must be a number, got {quote(value)}") from None
 
 
 def letter_byte(letter: str) -> int:
-    """Checks that a letter is one of ASCII."""
-    if not isinstance(letter, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
-        raise ArgumentError(f"letter must be one ASCII letter, got {letter!r}")
-    if len(letter) != 1 or not letter.isascii() or not letter.isprintable():
-        raise ArgumentError(f"letter must be one ASCII letter, got {letter!r}")
+    """Returns the byte of a letter, which must be one of ASCII."""
+    is_text = isinstance(letter, str)  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
+    if not (is_text and len(letter) == 1 and letter.isascii() and letter.isprintable()):
+        raise ArgumentError(f"letter must be one ASCII letter, got {quote(letter)}")
     return ord(letter)
-
-
-def whole_number(name: str, value: int, *, least: int) -> int:
-    """Checks a number of letters."""
-    if not hasattr(value, "__index__") or not least <= value < 1 << 61:
-        raise ArgumentError(
-            f"{name} must be a whole number of at least {least}, got {value!r}"
-        )
-    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from seqloom._arguments import quote
 from seqloom._rust import _native
 from seqloom.augment._augmentation import Augmentation
 from seqloom.errors import ArgumentError
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 class Compose(Augmentation):
     """Applies augmentations one after the other.
 
-    Member ``i`` gets the key folded by ``i``, so two equal members do different things.
+    Member ``i`` gets the key folded with ``i``: two equal members draw different numbers.
 
     Args:
         members: The augmentations, in order.
 
     Raises:
-        ArgumentError: A member is no augmentation of this package.
+        ArgumentError: A member is not an augmentation of ``sl.augment``.
 
     Examples:
         >>> from seqloom import Key
@@ -37,20 +38,22 @@ class Compose(Augmentation):
 
     def __init__(self, members: Iterable[Augmentation]) -> None:
         if not hasattr(members, "__iter__"):
-            raise ArgumentError(f"Compose takes a list of augmentations, got {members!r}")
+            raise ArgumentError(
+                f"Compose takes a list of augmentations, got {quote(members)}"
+            )
         object.__setattr__(self, "members", tuple(members))
         self.__post_init__()
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work."""
-        kernels = [_kernel_of(member) for member in self.members]
+        """Makes the kernel."""
+        kernels = [_make_kernel(member) for member in self.members]
         return _native.Augmenter.compose(kernels)
 
 
-def _kernel_of(member: object) -> _native.Augmenter:
-    """Takes the kernel of a member."""
+def _make_kernel(member: object) -> _native.Augmenter:
+    """Makes the kernel of a member."""
     if not isinstance(member, Augmentation) or not member.has_kernel:
         raise ArgumentError(
-            f"a member must be an augmentation of sl.augment, got {member!r}"
+            f"members of Compose must be augmentations of sl.augment, got {quote(member)}"
         )
     return member.kernel()

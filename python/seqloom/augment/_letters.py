@@ -1,4 +1,4 @@
-"""Letter by letter: what is changed, hidden, lost or added."""
+"""Changing, masking, deleting and inserting single letters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seqloom._rust import _native
-from seqloom.augment._augmentation import Augmentation, letter_byte, share
-from seqloom.encode._policy import check_alphabet_name
+from seqloom.augment._augmentation import Augmentation, as_probability, letter_byte
+from seqloom.encode._letters import check_alphabet_name
 from seqloom.errors import ArgumentError
 
 
@@ -15,19 +15,20 @@ from seqloom.errors import ArgumentError
 class Mutate(Augmentation):
     """Substitutes, inserts and deletes letters.
 
-    At most one of the three happens to a letter. A substitution puts another member of the
-    alphabet in its place; a letter that is no member (N, for example) is never substituted.
-    An inserted letter follows the one it was drawn for, and has its case and its quality.
+    At most one of the three happens to a letter. A substitution replaces it by another
+    member of the alphabet; a letter that is not a member (N, for example) is never
+    substituted. An inserted letter follows the one it was drawn for, and has its case and
+    its quality.
 
     Args:
-        rate: The share of letters that are substituted.
-        insertions: The share of letters that another one is put behind.
-        deletions: The share of letters that are left out.
-        alphabet: Where new letters come from: ``"dna"``, ``"rna"``, ``"protein"``, or
-            letters of your own.
+        rate: The probability that a letter is substituted.
+        insertions: The probability that a letter is inserted after a letter.
+        deletions: The probability that a letter is deleted.
+        alphabet: The alphabet of new letters: ``"dna"``, ``"rna"``, ``"protein"``, or your
+            own letters.
 
     Raises:
-        ArgumentError: A rate lies outside 0 to 1, or together they exceed 1.
+        ArgumentError: A probability is not from 0 to 1, or their sum exceeds 1.
 
     Examples:
         >>> from seqloom import Key
@@ -42,26 +43,26 @@ class Mutate(Augmentation):
     alphabet: str = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work."""
+        """Makes the kernel."""
         check_alphabet_name(self.alphabet)
         return _native.Augmenter.mutate(
-            share("rate", self.rate),
-            share("deletions", self.deletions),
-            share("insertions", self.insertions),
+            as_probability("rate", self.rate),
+            as_probability("deletions", self.deletions),
+            as_probability("insertions", self.insertions),
             self.alphabet,
         )
 
 
 @dataclass(frozen=True)
 class Mask(Augmentation):
-    """Hides letters.
+    """Masks letters.
 
     Args:
-        rate: The share of letters that are hidden.
-        letter: What stands in their place.
+        rate: The probability that a letter is masked.
+        letter: The letter that replaces it.
 
     Raises:
-        ArgumentError: The rate lies outside 0 to 1, or ``letter`` is not one letter.
+        ArgumentError: ``rate`` is not from 0 to 1, or ``letter`` is not one letter.
 
     Examples:
         >>> from seqloom import Key
@@ -73,23 +74,25 @@ class Mask(Augmentation):
     letter: str = "N"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work."""
-        return _native.Augmenter.mask(share("rate", self.rate), letter_byte(self.letter))
+        """Makes the kernel."""
+        return _native.Augmenter.mask(
+            as_probability("rate", self.rate), letter_byte(self.letter)
+        )
 
 
 @dataclass(frozen=True)
 class QualityNoise(Augmentation):
-    """Substitutes letters as often as their qualities say that they are wrong.
+    """Substitutes letters with the error probability of their qualities.
 
-    A letter of quality Q is substituted by the chance 10^(-Q/10); qualities stay. Letters
-    outside the alphabet (N) stay too.
+    A letter of quality Q is substituted with the probability 10^(-Q/10); qualities stay.
+    Letters outside the alphabet (N) stay too.
 
     Args:
-        offset: The byte that stands for quality 0: 33, or 64 for old files.
-        alphabet: Where new letters come from.
+        offset: The byte of quality 0: 33, or 64 for old files.
+        alphabet: The alphabet of new letters.
 
     Raises:
-        ArgumentError: Another offset. When called: no qualities are given, or one lies
+        ArgumentError: The offset is neither. When called: there are no qualities, or one is
             outside the encoding.
 
     Examples:
@@ -103,7 +106,7 @@ class QualityNoise(Augmentation):
     alphabet: str = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work."""
+        """Makes the kernel."""
         check_alphabet_name(self.alphabet)
         if self.offset not in (33, 64):
             raise ArgumentError(f"offset must be 33 or 64, got {self.offset!r}")

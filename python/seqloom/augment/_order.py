@@ -1,29 +1,29 @@
-"""The same letters from the other side, or in another order."""
+"""Reverse complement and shuffling: the same letters in another order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from seqloom._arguments import as_choice
+from seqloom._arguments import as_choice, as_integer
 from seqloom._rust import _native
-from seqloom.augment._augmentation import Augmentation, share, whole_number
+from seqloom.augment._augmentation import MAX_LETTERS, Augmentation, as_probability
 
 
 @dataclass(frozen=True)
 class ReverseComplement(Augmentation):
-    """Turns a sequence to the other strand.
+    """Replaces a sequence by its reverse complement.
 
-    IUPAC codes are complemented, case is kept; gaps (``-`` and ``.``) stay gaps. Qualities
-    are reversed.
+    IUPAC codes are complemented, case is kept, and gaps (``-`` and ``.``) stay gaps.
+    Qualities are reversed.
 
     Args:
-        p: The share of sequences that are turned.
-        alphabet: ``"dna"``, or ``"rna"``, where A faces U. ``"iupac"`` means DNA.
+        p: The probability for each sequence.
+        alphabet: ``"dna"``, or ``"rna"``, where A pairs with U. ``"iupac"`` means DNA.
 
     Raises:
-        ArgumentError: ``p`` lies outside 0 to 1, or the alphabet is no nucleic acid's.
-        LetterError: When called: a letter faces nothing, as in a protein.
+        ArgumentError: ``p`` is not from 0 to 1, or the alphabet is not a nucleic acid.
+        LetterError: When called: a letter has no complement, as in a protein.
 
     Examples:
         >>> from seqloom import Key
@@ -35,9 +35,9 @@ class ReverseComplement(Augmentation):
     alphabet: Literal["dna", "rna", "iupac"] = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work."""
+        """Makes the kernel."""
         alphabet = as_choice("alphabet", self.alphabet, ("dna", "rna", "iupac"))
-        return _native.Augmenter.reverse_complement(share("p", self.p), alphabet)
+        return _native.Augmenter.reverse_complement(as_probability("p", self.p), alphabet)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ShuffleKmers(Augmentation):
     case letters are letters of their own.
 
     Args:
-        k: How many neighbouring letters stay together in number.
+        k: The length of the words whose counts stay.
 
     Raises:
         ArgumentError: ``k`` is below 1.
@@ -69,5 +69,7 @@ class ShuffleKmers(Augmentation):
     k: int = 1
 
     def kernel(self) -> _native.Augmenter:
-        """Makes what does the work."""
-        return _native.Augmenter.shuffle_kmers(whole_number("k", self.k, least=1))
+        """Makes the kernel."""
+        return _native.Augmenter.shuffle_kmers(
+            as_integer("k", self.k, least=1, limit=MAX_LETTERS)
+        )

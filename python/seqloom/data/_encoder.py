@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from seqloom.augment import Augmentation
-from seqloom.encode._policy import ALPHABETS
+from seqloom.encode._letters import ALPHABETS
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What all encoders share: batches into arrays, counts, and what is refused."""
+"""What all encoders share: encoding of batches, and counts of unusual letters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_integer
+from seqloom._arguments import as_integer, quote
 from seqloom._config import Config
 from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
-from seqloom.encode._output import writable
-from seqloom.encode._policy import check_choices
-from seqloom.encode._stops import kept_lengths
+from seqloom.encode._letters import check_choices, count_encoded
+from seqloom.encode._output import prepare_output
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-# Below so many letters a second thread costs more than it brings.
+# With fewer letters a second thread costs more time than it saves.
 _LETTERS_PER_THREAD = 1 << 18
 _MET = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
 
@@ -39,7 +38,7 @@ class SequenceEncoder(Config):
         True
     """
 
-    # A setting of every encoder; what it may be is each encoder's own.
+    # A setting of every encoder; its choices differ.
     dtype: Any
 
     def __post_init__(self) -> None:
@@ -49,37 +48,37 @@ class SequenceEncoder(Config):
 
     @abstractmethod
     def _check(self) -> None:
-        """Refuses settings that do not go together."""
+        """Refuses settings that exclude each other."""
 
     @cached_property
     @abstractmethod
     def _letters(self) -> _native.Letters:
-        """What each byte means."""
+        """The table of letters: what each byte means."""
 
     @cached_property
     @abstractmethod
     def _kernel(self) -> _native.SequenceKernel:
-        """What writes the numbers."""
+        """The kernel that writes the numbers."""
 
     @cached_property
     def _met(self) -> NDArray[np.int64]:
-        """How many letters of each kind were met."""
+        """The number of letters of each kind so far."""
         return np.zeros(len(_MET), np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tables are made anew where they are needed; a copy begins to count.
+        # Tables are made again where they are needed; a copy counts from 0.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @property
     def kernel(self) -> _native.SequenceKernel:
-        """What writes the numbers, for whoever does so without the interpreter."""
+        """The kernel that writes the numbers, for callers without the interpreter."""
         return self._kernel
 
     def note(self, met: Any) -> None:
-        """Counts what a kernel has met.
+        """Adds to the counts of letters.
 
         Args:
-            met: How many letters of each kind.
+            met: The number of letters of each kind, as a kernel returns it.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -88,35 +87,35 @@ class SequenceEncoder(Config):
             >>> encode.counts["ambiguous"]
             2
         """
-        # One call, so that no other thread comes between.
+        # One call: no other thread runs between reading and writing.
         np.add(self._met, met, out=self._met)
 
     @property
     def pad_value(self) -> float:
-        """What stands in places beyond a sequence's end."""
+        """The value after the end of a shorter sequence."""
         return 0
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many letters that are no plain members were met since it was made.
+        """The numbers of letters that are not plain members of the alphabet, so far.
 
-        Where threads work ahead, batches that nobody took may be among what was met.
+        A loader encodes ahead: its batches count before they are used.
         """
         return self.met
 
     @property
     def met(self) -> dict[str, int]:
-        """The same as ``counts``, where that name is a setting."""
+        """The same as ``counts``, for encoders with a setting of that name."""
         return dict(zip(_MET, self._met.tolist(), strict=True))
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Says how many places sequences take.
+        """Returns the number of positions that sequences take.
 
         Args:
-            lengths: The numbers of their letters.
+            lengths: The numbers of letters of the sequences.
 
         Returns:
-            The number of places of each.
+            The number of positions of each sequence.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -126,13 +125,13 @@ class SequenceEncoder(Config):
         return np.asarray(lengths, np.int64)
 
     def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Says how many places sequences fill: a stop that is left out fills none.
+        """Returns the number of positions that sequences take, without stops left out.
 
         Args:
-            sequences: Their letters.
+            sequences: The sequences.
 
         Returns:
-            The number of places of each.
+            The number of positions of each sequence.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -146,13 +145,13 @@ class SequenceEncoder(Config):
         return self.places(self.encoded_lengths(sequences))
 
     def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Counts the letters of sequences that are encoded: a stop left out is none.
+        """Counts the letters of sequences that are encoded, without stops left out.
 
         Args:
-            sequences: Their letters.
+            sequences: The sequences.
 
         Returns:
-            The number of letters of each.
+            The number of letters of each sequence.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -160,19 +159,19 @@ class SequenceEncoder(Config):
             >>> OneHot("protein").encoded_lengths(Ragged.from_list(["MK", "MK*"])).tolist()
             [2, 2]
         """
-        return kept_lengths(self._letters, sequences)
+        return count_encoded(self._letters, sequences)
 
     @property
     def leaves_out(self) -> bool:
-        """Whether a sequence may have letters that are not encoded: a stop at its end."""
+        """Whether a stop at the end of a sequence is left out."""
         return self._letters.strips
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
-        """Says what shape a batch has.
+        """Returns the shape of a batch.
 
         Args:
             n: The number of sequences.
-            places: The number of places.
+            places: The number of positions.
 
         Returns:
             The sizes of its axes.
@@ -188,14 +187,14 @@ class SequenceEncoder(Config):
         """Encodes one sequence.
 
         Args:
-            sequence: Its letters.
-            out: Where to write, without the axis of sequences; a new array if None.
+            sequence: The letters.
+            out: The array to fill, without the axis of sequences; None: a new array.
 
         Returns:
-            What ``batch`` gives, without the axis of sequences; ``out`` where it is given.
+            The result of ``batch`` without the axis of sequences; ``out`` if it is given.
 
         Raises:
-            LetterError: A letter is foreign, or forbidden by the policy.
+            LetterError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import Integer, OneHot
@@ -220,21 +219,21 @@ class SequenceEncoder(Config):
         """Encodes many sequences at once.
 
         Args:
-            sequences: Their letters.
-            length: Places in the result; shorter sequences are followed by ``pad_value``.
-                Without it all sequences must take the same number of places.
-            out: Where to write, an array or a torch tensor; a new array if None.
-            num_threads: How many threads may work.
+            sequences: The sequences.
+            length: Positions in the result; shorter sequences are padded with
+                ``pad_value``. None: all sequences must have the same length.
+            out: The array or torch tensor to fill; None: a new one.
+            num_threads: Number of threads; None: by the number of letters; 0: all cores.
 
         Returns:
             An array of shape ``shape(len(sequences), length)``: (sequences, channels,
-            places) for one-hot arrays with channels first, (sequences, places) for tokens;
-            ``out`` where it is given; a torch tensor for bfloat16.
+            positions) for one-hot arrays with channels first, (sequences, positions) for
+            tokens; ``out`` if it is given; a torch tensor for bfloat16.
 
         Raises:
-            ShapeError: Lengths differ and ``length`` is not given, a sequence is longer
-                than it, or ``out`` does not fit.
-            LetterError: A letter is foreign, or forbidden by the policy.
+            ShapeError: The lengths differ and ``length`` is None, a sequence is longer than
+                ``length``, or ``out`` does not fit.
+            LetterError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import OneHot, Tokens
@@ -243,9 +242,9 @@ class SequenceEncoder(Config):
             >>> Tokens("esm2").batch(["MK", "M"], length=4).tolist()
             [[0, 20, 15, 2], [0, 20, 2, 1]]
         """
-        rows = sequences if isinstance(sequences, Ragged) else joined(sequences)
-        shape = self.shape(len(rows), self._common(rows, length))
-        filled, bits = writable(shape, self.dtype, out)
+        rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
+        shape = self.shape(len(rows), self._find_length(rows, length))
+        filled, bits = prepare_output(shape, self.dtype, out)
         self._fill(rows, bits, num_threads=num_threads)
         return filled
 
@@ -257,25 +256,25 @@ class SequenceEncoder(Config):
         starts: NDArray[np.int64] | None = None,
         num_threads: int | None,
     ) -> None:
-        """Writes the numbers, and counts what is met."""
-        threads = _threads(rows, num_threads)
+        """Writes the numbers, and counts the letters."""
+        threads = _choose_threads(rows, num_threads)
         self.note(self._kernel.fill(rows.data, rows.offsets, bits, starts, threads))
 
-    def _common(self, rows: Ragged, length: int | None) -> int:
-        """Decides how many places a batch has."""
+    def _find_length(self, rows: Ragged, length: int | None) -> int:
+        """Returns the number of positions of a batch."""
         if length is not None:
             length = as_integer("length", length)
         if not len(rows):
             return length or 0
-        least, most = self._extremes(rows)
+        least, most = self._find_extremes(rows)
         if length is None and least != most:
-            raise _unequal(kept_lengths(self._letters, rows), self.pad_value)
+            raise _make_unequal_error(count_encoded(self._letters, rows), self.pad_value)
         if length is not None and most > length:
-            raise _too_long(int(rows.lengths.max()), most, length)
+            raise _make_length_error(int(rows.lengths.max()), most, length)
         return most if length is None else length
 
-    def _extremes(self, rows: Ragged) -> tuple[int, int]:
-        """Counts the places of the shortest and of the longest sequence."""
+    def _find_extremes(self, rows: Ragged) -> tuple[int, int]:
+        """Returns the positions of the shortest and of the longest sequence."""
         if self._letters.strips:
             places = self.extents(rows)
             return int(places.min()), int(places.max())
@@ -287,10 +286,10 @@ class SequenceEncoder(Config):
         """Finds the first sequence with a letter that would be an error.
 
         Args:
-            sequences: Their letters.
+            sequences: The sequences.
 
         Returns:
-            Its number; None where all can be encoded.
+            The position of the sequence; None if all can be encoded.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -301,13 +300,13 @@ class SequenceEncoder(Config):
         return self._letters.refused_row(sequences.data, sequences.offsets)
 
     def refuses(self, letters: bytes) -> bytes:
-        """Tells which letters would be an error.
+        """Returns the letters that would be an error.
 
         Args:
-            letters: Letters to try.
+            letters: The letters to check.
 
         Returns:
-            Those that are foreign or forbidden by the policy.
+            Those that are not in the alphabet, or that the settings refuse.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -318,36 +317,41 @@ class SequenceEncoder(Config):
         return bytes(letter for letter in letters if letter in refused)
 
 
-def _threads(rows: Ragged, num_threads: int | None) -> int:
-    """Decides how many threads work: one where the work is little."""
+def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
+    """Returns the number of threads: one where there are few letters."""
     if num_threads is not None:
         return count_threads(num_threads)
     worth = 1 + rows.data.size // _LETTERS_PER_THREAD
     return 1 if worth == 1 else min(count_threads(), worth)
 
 
-def _unequal(lengths: NDArray[np.int64], pad_value: float) -> ShapeError:
-    """Says what unequal lengths need."""
+def _make_unequal_error(lengths: NDArray[np.int64], pad_value: float) -> ShapeError:
+    """Makes the error for sequences of different lengths."""
     return ShapeError(
-        f"sequences are {lengths.min()} to {lengths.max()} letters long: give length= to "
-        f"follow the shorter ones with padding ({pad_value})"
+        f"sequences have {lengths.min()} to {lengths.max()} letters: give length= to pad "
+        f"the shorter ones with {pad_value}"
     )
 
 
-def _too_long(letters: int, places: int, length: int) -> ShapeError:
-    """Says which limit was passed."""
+def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
+    """Makes the error for a sequence that is too long."""
     if letters == places:
-        return ShapeError(f"a sequence has {letters} letters, more than length={length}")
+        return ShapeError(
+            f"a sequence has {letters} letters, more than length={length}; give a larger "
+            "length, or crop the sequences"
+        )
     return ShapeError(
-        f"a sequence of {letters} letters takes {places} places, more than length={length}"
+        f"a sequence of {letters} letters takes {places} positions, more than "
+        f"length={length}; give a larger length, or crop the sequences"
     )
 
 
-def joined(sequences: Sequence[bytes | str]) -> Ragged:
-    """Joins the sequences; one that is no ASCII text has foreign letters."""
+def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
+    """Joins sequences to rows of bytes; refuses letters that are not ASCII."""
     if isinstance(sequences, (str, bytes)) or not hasattr(sequences, "__iter__"):
         raise ArgumentError(
-            f"batch takes several sequences, such as a list of texts; got {sequences!r}"
+            f"batch takes several sequences, such as a list of strings; got "
+            f"{quote(sequences)}"
         )
     try:
         return Ragged.from_list(sequences)
@@ -363,5 +367,6 @@ def joined(sequences: Sequence[bytes | str]) -> Ragged:
         ) from None
     except TypeError:
         raise ArgumentError(
-            "a sequence must be text or bytes; call the encoder for one, .batch for several"
+            "a sequence must be a string or bytes: encoder(sequence) encodes one, "
+            "encoder.batch(sequences) several"
         ) from None

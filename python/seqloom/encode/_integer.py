@@ -1,4 +1,4 @@
-"""Letters as numbers: the place of each in its alphabet."""
+"""Letters as integers: the position of each in its alphabet."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.encode._output import bits_of
-from seqloom.encode._policy import Case, Rare, Symbols, Whole, any_letter, letters_of
-from seqloom.encode._tokens_base import TokenEncoder, table_of
+from seqloom.encode._letters import Case, Rare, Symbols, Whole, find_any_code, make_letters
+from seqloom.encode._output import to_bits
+from seqloom.encode._tokens_base import TokenEncoder, make_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Integer(TokenEncoder):
-    """Encodes each letter as its place in the alphabet, from 0.
+    """Encodes each letter as its position in the alphabet, from 0 on.
 
-    After the letters come the number of what is masked and that of padding, so that all
-    are rows of one embedding.
+    The next two numbers are those of masked letters and of padding, so that all numbers are
+    rows of one embedding.
 
     Args:
-        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or letters of your own.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or your own letters.
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
-        padding: What follows shorter sequences; by default the number after ``mask_value``.
+        padding: The number that pads shorter sequences; None: ``mask_value + 1``.
         unknown: What an ambiguity code becomes: ``"mask"``, the number ``mask_value``;
             ``"error"``.
         case: What a lower-case letter means: ``"fold"``, the same as upper case;
             ``"mask"``; ``"keep"``, another letter; ``"error"``.
-        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
         rare: What U and O become in a protein: ``"error"``; ``"zeros"`` or ``"unknown"``,
             the number ``mask_value``; ``"replace"``, C and K; ``"keep"``, their own.
         symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except for one ``*`` at the end of a protein, which is left out; ``"error"``;
+            except that one ``*`` at the end of a protein is left out; ``"error"``;
             ``"zeros"``, the number ``mask_value``; ``"keep"``, numbers of their own.
 
     Raises:
-        ArgumentError: An option has an unknown value, or they do not go together.
+        ArgumentError: A setting has an unknown value, or two settings exclude each other.
 
     Examples:
         >>> encode = Integer("dna")
@@ -64,38 +64,38 @@ class Integer(TokenEncoder):
 
     @property
     def letters(self) -> str:
-        """The letters that have a number, in the numbers' order."""
+        """The letters in the order of their numbers."""
         return self._letters.members
 
     @property
     def mask_value(self) -> int:
-        """The number of what is masked."""
+        """The number of masked letters."""
         return len(self.letters)
 
     @property
     def pad_value(self) -> int:
-        """What stands in places beyond a sequence's end."""
+        """The value after the end of a shorter sequence."""
         return self.mask_value + 1 if self.padding is None else self.padding
 
     @property
     def vocabulary_size(self) -> int:
-        """How many different numbers there are: the rows of an embedding."""
+        """The number of different numbers: the rows of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
-    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
-        letters = self.letters + any_letter(self._letters)
+    def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
+        letters = self.letters + find_any_code(self._letters)
         spelling = np.frombuffer(letters.encode(), np.uint8)
         return spelling[np.minimum(tokens, self.mask_value)].tobytes()
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return letters_of(self, rare=self.rare)
+        return make_letters(self, rare=self.rare)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
         numbers = {letter: number for number, letter in enumerate(self.letters)}
-        values = table_of(self._letters.normal, numbers, other=self.mask_value)
+        values = make_table(self._letters.normal, numbers, other=self.mask_value)
         specials = self._bits(self.pad_value, self.mask_value)
         return _native.SequenceKernel.lookup(
-            self._letters, bits_of(values, self.dtype), specials
+            self._letters, to_bits(values, self.dtype), specials
         )

@@ -10,17 +10,16 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
-from seqloom.encode._output import bits_of
-from seqloom.encode._policy import (
+from seqloom.encode._letters import (
     LIMITS,
     Case,
     Rare,
     Symbols,
-    any_letter,
-    letters_of,
+    find_any_code,
+    make_letters,
 )
-from seqloom.encode._tokens_base import TokenEncoder
-from seqloom.encode._words import spell_words, word_places
+from seqloom.encode._output import to_bits
+from seqloom.encode._tokens_base import TokenEncoder, count_words, join_words
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -31,34 +30,34 @@ _MOST_COUNTS = 1 << 26
 
 @dataclass(frozen=True)
 class Kmer(TokenEncoder):
-    """Encodes the words of k letters in a sequence, as tokens or as how often each occurs.
+    """Encodes the words of k letters in a sequence, as tokens or as counts of each word.
 
-    A word's number has its letters' places in the alphabet as digits, the first letter's
-    highest: AAA is 0, AAC is 1. After the words come the token of what is masked and that
-    of padding. A sequence shorter than k has no word.
+    The digits of a word's number are the positions of its letters in the alphabet: AAA is
+    0, AAC is 1. The next two tokens are those of masked words and of padding. A sequence
+    shorter than k has no word.
 
     Args:
-        k: The letters of a word.
-        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or letters of your own.
-        stride: How far one word's start lies behind the other's.
-        canonical: Whether a word counts as the lesser of itself and its reverse complement.
-        counts: Whether to count: an array (sequences, words) instead of tokens.
+        k: The number of letters of a word.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or your own letters.
+        stride: The number of letters from the start of one word to the next.
+        canonical: Whether a word and its reverse complement are the same: the smaller one.
+        counts: Whether to count words: an array (sequences, words) instead of tokens.
         dtype: ``"int64"``, ``"int32"``, ``"uint8"``; for counts also ``"float32"`` and
             ``"float64"``, but not ``"uint8"``. None means int64 for tokens, else float32.
-        padding: The token that follows shorter sequences; by default the last.
+        padding: The token that pads shorter sequences; None: the last one.
         unknown: What a word with an ambiguity code becomes: ``"mask"``, the token
             ``mask_value``, which no count contains; ``"error"``.
         case: What a lower-case letter means: ``"fold"``, the same as upper case;
             ``"mask"``; ``"keep"``, another letter; ``"error"``.
-        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
         rare: What U and O become in a protein: ``"error"``; ``"zeros"`` or ``"unknown"``,
             the words are masked; ``"replace"``, C and K; ``"keep"``, letters.
         symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except for one ``*`` at the end of a protein, which is left out; ``"error"``;
+            except that one ``*`` at the end of a protein is left out; ``"error"``;
             ``"zeros"``, the words are masked; ``"keep"``, letters.
 
     Raises:
-        ArgumentError: An option has an unknown value, or they do not go together.
+        ArgumentError: A setting has an unknown value, or two settings exclude each other.
 
     Examples:
         >>> Kmer(3)("AAACN").tolist()
@@ -90,49 +89,49 @@ class Kmer(TokenEncoder):
         fits = self.dtype != "uint8" if self.counts else self.dtype in whole
         if not fits:
             what = "counts" if self.counts else "tokens"
-            raise ArgumentError(f"{what} have no dtype {self.dtype!r}")
+            raise ArgumentError(f"dtype={self.dtype!r} is not possible for {what}")
         as_integer("k", self.k, least=1)
         as_integer("stride", self.stride, least=1)
         if not self.counts:
             self._check_range()
-        elif self._different > _MOST_COUNTS:
+        elif self._num_words > _MOST_COUNTS:
             raise ArgumentError(
-                f"k={self.k} has {self._different:,} words, too many to count each "
-                f"(at most {_MOST_COUNTS:,}): use tokens"
+                f"k={self.k} has {self._num_words:,} words, more than the "
+                f"{_MOST_COUNTS:,} that can be counted: give counts=False, or a smaller k"
             )
 
     @property
     def letters(self) -> str:
-        """The letters that words are made of, in the order of their digits."""
+        """The letters in the order of their digits."""
         return self._letters.members
 
     @property
-    def _different(self) -> int:
+    def _num_words(self) -> int:
         """The number of different words."""
         return len(self.letters) ** self.k
 
     @property
     def mask_value(self) -> int:
-        """The token of a word that is not all members."""
-        return self._different
+        """The token of masked words."""
+        return self._num_words
 
     @property
     def pad_value(self) -> int:
-        """What stands in places beyond a sequence's end."""
+        """The value after the end of a shorter sequence."""
         if self.counts:
             return 0
-        return self._different + 1 if self.padding is None else self.padding
+        return self._num_words + 1 if self.padding is None else self.padding
 
     @property
     def vocabulary_size(self) -> int:
-        """How many different tokens there are: the rows of an embedding."""
+        """The number of different tokens: the rows of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Says how many places sequences take.
+        """Returns the number of positions that sequences take.
 
         Args:
-            lengths: The numbers of their letters.
+            lengths: The numbers of letters of the sequences.
 
         Returns:
             The number of their words; for counts, of all words.
@@ -145,24 +144,25 @@ class Kmer(TokenEncoder):
             ([0, 3], [64, 64])
         """
         if self.counts:
-            return np.full(np.shape(lengths), self._different, np.int64)
-        return word_places(lengths, self.k, self.stride)
+            return np.full(np.shape(lengths), self._num_words, np.int64)
+        return count_words(lengths, self.k, self.stride)
 
-    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
+    def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
         if self.counts or self.canonical or self.stride > self.k:
             raise ArgumentError(
-                "counts, canonical words and a stride above k do not tell what letters were"
+                "counts, canonical words and a stride above k do not keep the letters: "
+                "decode needs counts=False, canonical=False and stride <= k"
             )
-        other = any_letter(self._letters)
-        return spell_words(tokens, self.letters, k=self.k, stride=self.stride, other=other)
+        other = find_any_code(self._letters)
+        return join_words(tokens, self.letters, k=self.k, stride=self.stride, other=other)
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return letters_of(self, rare=self.rare)
+        return make_letters(self, rare=self.rare)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
-        like = bits_of([0], str(self.dtype))
+        like = to_bits([0], str(self.dtype))
         which: Any = {"k": self.k, "stride": self.stride, "canonical": self.canonical}
         if self.counts:
             is_float = self.dtype not in LIMITS

@@ -1,4 +1,4 @@
-"""Letters as channels: one place is one column of zeros with a one in it."""
+"""Letters as channels: each position has a one in the channel of its letter."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
-from seqloom.encode._output import bits_of, numbers_of
-from seqloom.encode._policy import (
+from seqloom.encode._letters import (
     LIMITS,
     Case,
     Number,
     Rare,
     Symbols,
-    letters_of,
+    make_letters,
 )
+from seqloom.encode._output import to_bits, to_numpy
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ _AXES = 3
 
 @dataclass(frozen=True)
 class OneHot(SequenceEncoder):
-    """Encodes sequences as one-hot arrays, channels in the alphabet's order.
+    """Encodes sequences as one-hot arrays, with channels in the order of the alphabet.
 
-    A letter is a member of the alphabet, an ambiguity code (N and the like), or foreign.
-    ``unknown`` says what an ambiguity code becomes; a foreign letter is always an error.
+    A letter is a member of the alphabet, an ambiguity code (N and the like), or neither.
+    ``unknown`` says what an ambiguity code becomes; any other letter is an error.
 
     Args:
-        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or letters of your own.
-        channels: ``"first"`` for arrays (channels, places), ``"last"`` for the transpose.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or your own letters.
+        channels: ``"first"`` for (channels, positions), ``"last"`` for the transpose.
         dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"uint8"``, ``"int64"``,
             ``"int32"``, or ``"bfloat16"``, which gives torch tensors.
         unknown: What an ambiguity code becomes: ``"zeros"``; ``"uniform"``, the same
@@ -46,7 +46,7 @@ class OneHot(SequenceEncoder):
             stands for; ``"error"``.
         case: What a lower-case letter means: ``"fold"``, the same as upper case;
             ``"mask"``, zeros; ``"keep"``, another letter; ``"error"``.
-        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
         rare: What U and O become in a protein: ``"error"``; ``"zeros"``; ``"unknown"``,
             the same as X; ``"replace"``, C and K; ``"keep"``, channels of their own.
         symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
@@ -54,7 +54,7 @@ class OneHot(SequenceEncoder):
             ``"error"``; ``"zeros"``; ``"keep"``, channels of their own.
 
     Raises:
-        ArgumentError: An option has an unknown value, or they do not go together.
+        ArgumentError: A setting has an unknown value, or two settings exclude each other.
 
     Examples:
         >>> encode = OneHot("dna")
@@ -78,7 +78,8 @@ class OneHot(SequenceEncoder):
     def _check(self) -> None:
         if self.dtype in LIMITS and self.unknown in {"uniform", "fractional"}:
             raise ArgumentError(
-                f"unknown={self.unknown!r} needs shares, which {self.dtype} cannot hold"
+                f"unknown={self.unknown!r} needs fractions: give a dtype of floats "
+                f"instead of {self.dtype!r}"
             )
 
     @property
@@ -88,15 +89,15 @@ class OneHot(SequenceEncoder):
 
     @property
     def letters(self) -> str:
-        """The letters that have a channel, in the channels' order."""
+        """The letters in the order of their channels."""
         return self._letters.members
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
-        """Says what shape a batch has.
+        """Returns the shape of a batch.
 
         Args:
             n: The number of sequences.
-            places: The number of places.
+            places: The number of positions.
 
         Returns:
             The sizes of its axes.
@@ -109,32 +110,32 @@ class OneHot(SequenceEncoder):
         return (n, width, places) if self.channels == "first" else (n, places, width)
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Turns encoded sequences back into letters.
+        """Converts encoded sequences back to letters.
 
-        The largest channel names the letter; a place of zeros reads N (X in a protein).
+        The largest channel is the letter; a position of zeros is N (X in a protein).
 
         Args:
-            array: What ``batch`` gave, or one sequence's array.
-            lengths: How many places of each sequence are no padding; all of them if None.
+            array: The result of ``batch``, or the array of one sequence.
+            lengths: The number of positions of each sequence before the padding; None: all.
 
         Returns:
             The letters of each sequence.
 
         Raises:
-            ShapeError: The array has not the encoder's channels.
+            ShapeError: The array does not have the channels of the encoder.
 
         Examples:
             >>> encode = OneHot("dna")
             >>> encode.decode(encode.batch(["ACGT", "GGCC"]))
             [b'ACGT', b'GGCC']
         """
-        numbers = numbers_of(array)
+        numbers = to_numpy(array)
         stack = numbers[None] if numbers.ndim == _AXES - 1 else numbers
         axis = 1 if self.channels == "first" else 2
         if stack.ndim != _AXES or stack.shape[axis] != self.width:
             raise ShapeError(
-                f"expected {self.width} channels {self.channels}, "
-                f"found shape {numbers.shape}"
+                f"the array must have {self.width} channels, {self.channels}; "
+                f"got the shape {numbers.shape}"
             )
         values = np.ascontiguousarray(stack, np.float32)
         rows = self._letters.decode(values, self.channels == "first")
@@ -144,15 +145,15 @@ class OneHot(SequenceEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return letters_of(self, rare=self.rare)
+        return make_letters(self, rare=self.rare)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
-        rows = bits_of(self._rows(), self.dtype).reshape(-1)
+        rows = to_bits(self._make_rows(), self.dtype).reshape(-1)
         return _native.SequenceKernel.one_hot(self._letters, rows, self.channels == "first")
 
-    def _rows(self) -> NDArray[np.float64]:
-        """Says what each byte puts into the channels."""
+    def _make_rows(self) -> NDArray[np.float64]:
+        """Computes the channels of each byte."""
         members = self._letters.members
         shares = dict(self._letters.ambiguities) | {letter: letter for letter in members}
         if self.unknown == "zeros":

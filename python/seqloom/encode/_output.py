@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import quote
 from seqloom.errors import MissingExtraError, ShapeError
 
 if TYPE_CHECKING:
@@ -13,77 +14,48 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 
-# NumPy has no such type: an array of it is a torch tensor.
+# NumPy does not have this type: an array of it is a torch tensor.
 _BFLOAT16 = "bfloat16"
 
 
-def bits_of(values: Any, dtype: str) -> NDArray[Any]:
-    """Says how an array of a type holds some numbers.
-
-    Args:
-        values: Numbers.
-        dtype: The type, bfloat16 among them.
-
-    Returns:
-        The same numbers' bits, as unsigned integers of the type's size.
-
-    Examples:
-        >>> [hex(bits) for bits in bits_of([1, 0.5], "bfloat16")]
-        ['0x3f80', '0x3f00']
-    """
+def to_bits(values: Any, dtype: str) -> NDArray[Any]:
+    """Converts numbers to a dtype, and returns their bits as unsigned integers."""
     if dtype != _BFLOAT16:
-        return _unsigned(np.ascontiguousarray(values, dtype))
+        return _view_bits(np.ascontiguousarray(values, dtype))
     wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
     to_even = np.uint32(0x7FFF) + ((wide >> 16) & 1)
     return ((wide + to_even) >> 16).astype(np.uint16)
 
 
-def writable(shape: Shape, dtype: str, out: Any = None) -> tuple[Any, NDArray[Any]]:
-    """Makes an array, or checks the caller's.
-
-    Args:
-        shape: Its shape.
-        dtype: Its type; ``"bfloat16"`` gives a torch tensor.
-        out: The caller's array or torch tensor, if there is one.
-
-    Returns:
-        The array, and its bits end to end.
-
-    Raises:
-        ShapeError: ``out`` does not fit.
-
-    Examples:
-        >>> made, bits = writable((2, 3), "float32")
-        >>> made.shape, bits.dtype, bits.shape
-        ((2, 3), dtype('uint32'), (6,))
-    """
+def prepare_output(shape: Shape, dtype: str, out: Any = None) -> tuple[Any, NDArray[Any]]:
+    """Returns a new array, or the caller's, and its bits as a flat array."""
     if dtype == _BFLOAT16:
-        return _writable_tensor(shape, out)
+        return _prepare_tensor(shape, out)
     if out is None:
         made = np.empty(shape, dtype)
-        return made, _unsigned(made.reshape(-1))
-    array = _shared(out)
+        return made, _view_bits(made.reshape(-1))
+    array = _view_array(out)
     flags = array.flags
     fits = array.shape == shape and array.dtype == dtype
     if not (fits and flags.c_contiguous and flags.writeable):
-        raise ShapeError(_misfit(shape, dtype, f"{array.dtype} {array.shape}"))
-    return out, _unsigned(array.reshape(-1))
+        raise ShapeError(_describe_misfit(shape, dtype, f"{array.dtype} {array.shape}"))
+    return out, _view_bits(array.reshape(-1))
 
 
-def _shared(out: Any) -> NDArray[Any]:
-    """Sees the caller's array or torch tensor as an array in the same memory."""
+def _view_array(out: Any) -> NDArray[Any]:
+    """Returns the caller's array or torch tensor as an array that shares its memory."""
     if not hasattr(out, "__array__"):
-        raise ShapeError(f"out must be an array or a torch tensor, got {type(out)}")
+        raise ShapeError(f"out must be an array or a torch tensor, got {quote(out)}")
     return np.asarray(out)
 
 
-def _unsigned(array: NDArray[Any]) -> NDArray[Any]:
-    """Sees numbers as their bits."""
+def _view_bits(array: NDArray[Any]) -> NDArray[Any]:
+    """Returns the bits of numbers, without a copy."""
     return array.view(f"u{array.itemsize}")
 
 
-def _writable_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
-    """Makes or checks a torch tensor, and lends its bits."""
+def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
+    """Returns a new torch tensor, or the caller's, and its bits as a flat array."""
     try:
         import torch
     except ImportError as error:
@@ -94,33 +66,21 @@ def _writable_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
     is_tensor = isinstance(made, torch.Tensor) and made.dtype is torch.bfloat16
     if not (is_tensor and made.device.type == "cpu" and made.is_contiguous()):
         found: Any = getattr(out, "dtype", "no tensor")
-        raise ShapeError(_misfit(shape, _BFLOAT16, f"{found}"))
+        raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{found}"))
     if tuple(made.shape) != shape:
-        raise ShapeError(_misfit(shape, _BFLOAT16, f"{tuple(made.shape)}"))
+        raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{tuple(made.shape)}"))
     return made, made.detach().view(torch.int16).numpy().reshape(-1).view(np.uint16)
 
 
-def _misfit(shape: Shape, dtype: str, found: str) -> str:
-    """Says what was wanted and what was given."""
+def _describe_misfit(shape: Shape, dtype: str, found: str) -> str:
+    """Describes an output that does not fit."""
     return (
-        f"out must be a C-contiguous {dtype} array of shape {shape} that can be written "
-        f"to, got {found}"
+        f"out must be a writable, C-contiguous {dtype} array of shape {shape}, got {found}"
     )
 
 
-def numbers_of(array: Any) -> NDArray[Any]:
-    """Reads an array or a torch tensor, bfloat16 too, as one of NumPy's.
-
-    Args:
-        array: The numbers.
-
-    Returns:
-        The same numbers, copied only where NumPy has no such type.
-
-    Examples:
-        >>> numbers_of([[1, 2]]).shape
-        (1, 2)
-    """
+def to_numpy(array: Any) -> NDArray[Any]:
+    """Converts an array or a torch tensor, bfloat16 too, to an array of NumPy."""
     if str(getattr(array, "dtype", "")).endswith(_BFLOAT16):
         array = array.float()
     return np.asarray(array)

@@ -10,8 +10,8 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
-from seqloom.encode._output import bits_of, numbers_of
-from seqloom.encode._policy import LIMITS, Number
+from seqloom.encode._letters import LIMITS, Number
+from seqloom.encode._output import to_bits, to_numpy
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LAST = 126
 
 @dataclass(frozen=True)
 class Quality(SequenceEncoder):
-    """Encodes the quality bytes of FASTQ as numbers, one for each letter.
+    """Encodes the quality letters of FASTQ as numbers.
 
     Args:
         encoding: How the file writes scores: ``"phred33"``, ``"phred64"`` or ``"solexa"``
@@ -36,7 +36,7 @@ class Quality(SequenceEncoder):
             torch tensors, and for scores ``"int64"``, ``"int32"``, ``"uint8"``.
 
     Raises:
-        ArgumentError: An option has an unknown value, or they do not go together.
+        ArgumentError: A setting has an unknown value, or two settings exclude each other.
 
     Examples:
         >>> Quality()("!+5I").tolist()
@@ -51,47 +51,52 @@ class Quality(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None: a place is one number."""
+        """None: a position is one number."""
         return
 
     def _check(self) -> None:
         is_share = self.values == "error_probability"
         if self.dtype in LIMITS and is_share:
-            raise ArgumentError(f"{self.dtype} cannot hold probabilities")
+            raise ArgumentError(
+                f"values='error_probability' needs a dtype of floats, got {self.dtype!r}"
+            )
         if self.dtype == "uint8" and self.encoding == "solexa":
-            raise ArgumentError("uint8 cannot hold Solexa's scores, which begin at -5")
+            raise ArgumentError(
+                "encoding='solexa' has scores from -5 on, which dtype='uint8' cannot hold: "
+                "give 'int32'"
+            )
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Turns numbers back into quality bytes.
+        """Converts numbers back to quality letters.
 
         Args:
-            array: What ``batch`` gave, or one sequence's array.
-            lengths: How many places of each sequence are no padding; all of them if None.
+            array: The result of ``batch``, or the array of one sequence.
+            lengths: The number of positions of each sequence before the padding; None: all.
 
         Returns:
-            The quality bytes of each sequence; a number between two becomes the nearer.
+            The quality letters of each sequence, of the nearest scores.
 
         Examples:
             >>> Quality().decode(Quality().batch(["!!II"]))
             [b'!!II']
         """
-        rows = np.atleast_2d(numbers_of(array)).astype(np.float64)
+        rows = np.atleast_2d(to_numpy(array)).astype(np.float64)
         zero, lowest = _SCALES[self.encoding]
-        scores = self._scores(rows) if self.values == "error_probability" else rows
+        scores = self._to_scores(rows) if self.values == "error_probability" else rows
         scores = np.clip(np.rint(scores), lowest, _LAST - zero)
         spelled = (scores + zero).astype(np.uint8)
         ends = [rows.shape[1]] * len(rows) if lengths is None else lengths
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
 
-    def _scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turns probabilities into scores."""
+    def _to_scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Converts probabilities to scores."""
         some = np.maximum(probabilities, 1e-30)
         if self.encoding == "solexa":
             some = some / np.maximum(1 - some, 1e-30)
         return -10 * np.log10(some)
 
-    def _numbers(self) -> NDArray[np.float64]:
-        """Says what number each byte is."""
+    def _make_numbers(self) -> NDArray[np.float64]:
+        """Computes the number of each byte."""
         zero, lowest = _SCALES[self.encoding]
         scores = (np.arange(256.0) - zero).clip(lowest, _LAST - zero)
         if self.values == "score":
@@ -108,5 +113,5 @@ class Quality(SequenceEncoder):
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
-        values = bits_of(self._numbers(), self.dtype)
+        values = to_bits(self._make_numbers(), self.dtype)
         return _native.SequenceKernel.lookup(self._letters, values, [0, 0])

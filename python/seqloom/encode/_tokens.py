@@ -4,21 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
-from seqloom.encode._output import bits_of
-from seqloom.encode._policy import Case, Symbols, Whole, any_letter
-from seqloom.encode._tokens_base import TokenEncoder, table_of
-from seqloom.encode._vocabulary import ESM2, vocabulary_of
-from seqloom.encode._words import spell_words, word_places
+from seqloom.encode._letters import Case, Symbols, Whole, find_any_code
+from seqloom.encode._output import to_bits
+from seqloom.encode._tokens_base import TokenEncoder, count_words, join_words, make_table
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_FIRST = ("<cls>", "<pad>", "<eos>", "<unk>")
+_MASK = "<mask>"
+
+# The published list of ESM-2 (Lin et al. 2023), which all its checkpoints share.
+ESM2 = (
+    *_FIRST,
+    *"LAGVSERTIDPKQNFYMHWCXBUZO.-",
+    *("<null_1>", _MASK),
+)
+
+
+def list_tokens(name: str, letters: str, *, k: int) -> tuple[str, ...]:
+    """Lists the tokens of a vocabulary, in the order of their numbers."""
+    if name == "esm2":
+        return ESM2
+    words = ("".join(word) for word in product(letters, repeat=k))
+    return (*_FIRST, *words, *(["N"] if k == 1 else []), _MASK)
+
 
 _CLS, _PAD, _EOS, _UNK, _FIRST_WORD = range(5)
 _LONGEST_WORD = 12
@@ -26,7 +44,7 @@ _LONGEST_WORD = 12
 
 @dataclass(frozen=True)
 class Tokens(TokenEncoder):
-    """Encodes sequences as a language model's tokens, between ``<cls>`` and ``<eos>``.
+    """Encodes sequences as tokens of a language model, between ``<cls>`` and ``<eos>``.
 
     ``"esm2"`` is ESM-2's vocabulary of 33 tokens. ``"dna"`` and ``"rna"`` begin with the
     same four, ``<cls> <pad> <eos> <unk>``; then come A C G T (U) N, or with ``k`` above 1
@@ -34,22 +52,23 @@ class Tokens(TokenEncoder):
 
     Args:
         name: ``"esm2"``, ``"dna"`` or ``"rna"``.
-        k: How many letters make a token; 1 for ``"esm2"``.
-        stride: How far one word's start lies behind the other's; 1 where ``k`` is 1.
+        k: The number of letters of a token; 1 for ``"esm2"``.
+        stride: The number of letters from the start of one word to the next; 1 for ``k=1``.
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
-        add_special_tokens: Whether ``<cls>`` and ``<eos>`` stand around each sequence.
+        add_special_tokens: Whether each sequence begins with ``<cls>`` and ends with
+            ``<eos>``.
         unknown: What an ambiguity code becomes: ``"token"``, its own token, or ``<unk>``
             where it has none (J in ESM-2; in DNA all but N, and words that hold one);
             ``"mask"``, the token ``<mask>``; ``"error"``.
         case: What a lower-case letter means: ``"fold"``, the same as upper case;
             ``"mask"``, the token ``<mask>``; ``"keep"`` or ``"error"``, an error.
-        rna_as_dna: Whether DNA reads U as T; otherwise U is an error.
+        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
         symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except for one ``*`` at the end of a protein, which is left out; ``"error"``;
+            except that one ``*`` at the end of a protein is left out; ``"error"``;
             ``"zeros"``, the token ``<mask>``; ``"keep"``, their own token, or ``<unk>``.
 
     Raises:
-        ArgumentError: An option has an unknown value, or they do not go together.
+        ArgumentError: A setting has an unknown value, or two settings exclude each other.
 
     Examples:
         >>> Tokens("esm2")("MKT").tolist()
@@ -75,20 +94,20 @@ class Tokens(TokenEncoder):
         fits = self.stride == 1 if self.k == 1 else self.stride >= 1
         if not (1 <= self.k <= longest and fits):
             raise ArgumentError(
-                f"{self.name!r} has words of 1 to {longest} letters, and a stride above 1 "
-                f"for longer words only, got k={self.k} and stride={self.stride}"
+                f"name={self.name!r} needs k from 1 to {longest}, and stride=1 for k=1; "
+                f"got k={self.k} and stride={self.stride}"
             )
         self._check_range()
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
         """The number of each token."""
-        words = vocabulary_of(self.name, self._letters.members[:4], k=self.k)
+        words = list_tokens(self.name, self._letters.members[:4], k=self.k)
         return {word: number for number, word in enumerate(words)}
 
     @property
     def vocabulary_size(self) -> int:
-        """How many different tokens there are: the rows of an embedding."""
+        """The number of different tokens: the rows of an embedding."""
         if self.name == "esm2":
             return len(ESM2)
         return _FIRST_WORD + 4**self.k + int(self.k == 1) + 1
@@ -104,10 +123,10 @@ class Tokens(TokenEncoder):
         return _PAD
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Says how many places sequences take.
+        """Returns the number of positions that sequences take.
 
         Args:
-            lengths: The numbers of their letters.
+            lengths: The numbers of letters of the sequences.
 
         Returns:
             The number of their tokens.
@@ -116,26 +135,28 @@ class Tokens(TokenEncoder):
             >>> Tokens("esm2").places([3]).tolist(), Tokens("dna", k=3).places([3]).tolist()
             ([5], [3])
         """
-        return word_places(lengths, self.k, self.stride) + 2 * self.add_special_tokens
+        return count_words(lengths, self.k, self.stride) + 2 * self.add_special_tokens
 
-    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
+    def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
         inner = tokens[(tokens != _CLS) & (tokens != _EOS)]
-        other = any_letter(self._letters)
+        other = find_any_code(self._letters)
         if self.k == 1:
             spelling = "".join(
                 word if len(word) == 1 else other for word in self.vocabulary
             )
             return np.frombuffer(spelling.encode(), np.uint8)[inner].tobytes()
         if self.stride > self.k:
-            raise ArgumentError("a stride above k does not tell what letters were")
+            raise ArgumentError(
+                "a stride above k does not keep all letters: decode needs stride <= k"
+            )
         members = self._letters.members
-        return spell_words(
+        return join_words(
             inner - _FIRST_WORD, members, k=self.k, stride=self.stride, other=other
         )
 
     @property
     def alphabet(self) -> str:
-        """The alphabet whose letters the tokens are made of."""
+        """The alphabet of the sequences."""
         return "protein" if self.name == "esm2" else self.name
 
     @cached_property
@@ -156,11 +177,11 @@ class Tokens(TokenEncoder):
         unknown = self.mask_value if self.unknown == "mask" else _UNK
         specials = self._bits(_PAD, unknown, *ends)
         if self.k == 1:
-            values = bits_of(self._values(), self.dtype)
+            values = to_bits(self._make_tokens(), self.dtype)
             return _native.SequenceKernel.lookup(self._letters, values, specials)
         return _native.SequenceKernel.kmers(
             self._letters,
-            bits_of([0], self.dtype),
+            to_bits([0], self.dtype),
             k=self.k,
             stride=self.stride,
             canonical=False,
@@ -168,12 +189,12 @@ class Tokens(TokenEncoder):
             specials=specials,
         )
 
-    def _values(self) -> list[int]:
-        """Says which token each byte becomes."""
+    def _make_tokens(self) -> list[int]:
+        """Returns the token of each byte."""
         normal = self._letters.normal
         letters = {chr(letter) for letter in normal if letter}
         tokens = {letter: self.vocabulary.get(letter, _UNK) for letter in letters}
         if self.unknown == "mask":
             codes = (code for code, _ in self._letters.ambiguities)
             tokens |= dict.fromkeys(codes, self.mask_value)
-        return table_of(normal, tokens, other=self.mask_value)
+        return make_table(normal, tokens, other=self.mask_value)

@@ -1,4 +1,4 @@
-"""What encoders share whose output is one row of numbers for each sequence."""
+"""What encoders share whose output is one row of integers for each sequence."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
-from seqloom.encode._base import SequenceEncoder, joined
-from seqloom.encode._output import bits_of, numbers_of, writable
-from seqloom.encode._policy import LIMITS
+from seqloom.encode._base import SequenceEncoder, join_sequences
+from seqloom.encode._letters import LIMITS
+from seqloom.encode._output import prepare_output, to_bits, to_numpy
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TokenEncoder(SequenceEncoder):
-    """Base of the encoders that make tokens: whole numbers below ``vocabulary_size``.
+    """Base of the encoders that make tokens: integers below ``vocabulary_size``.
 
     Examples:
         >>> from seqloom.encode import Integer
@@ -30,31 +30,31 @@ class TokenEncoder(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None: a place is one number."""
+        """None: a position is one number."""
         return
 
     @property
     @abstractmethod
     def vocabulary_size(self) -> int:
-        """How many different tokens there are: the rows of an embedding."""
+        """The number of different tokens: the rows of an embedding."""
 
     @property
     @abstractmethod
     def mask_value(self) -> int:
-        """The token of what is masked."""
+        """The token of masked letters."""
 
     def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
         """Encodes one sequence.
 
         Args:
             sequence: Its letters.
-            out: Where to write, as many places as ``places`` says; a new array if None.
+            out: The array to fill, of the length of ``places``; None: a new array.
 
         Returns:
-            Its tokens, none of which is padding; ``out`` where it is given.
+            Its tokens, without padding; ``out`` if it is given.
 
         Raises:
-            LetterError: A letter is foreign, or forbidden by the policy.
+            LetterError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -72,14 +72,14 @@ class TokenEncoder(SequenceEncoder):
 
         Args:
             sequences: Their letters.
-            num_threads: How many threads may work.
+            num_threads: Number of threads; None: by the number of letters; 0: all cores.
 
         Returns:
-            The tokens of all sequences, and where each begins and ends (one number more
-            than there are sequences).
+            The tokens of all sequences end to end, and their offsets: sequence ``i`` is
+            ``tokens[offsets[i]:offsets[i + 1]]``.
 
         Raises:
-            LetterError: A letter is foreign, or forbidden by the policy.
+            LetterError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import Integer
@@ -87,26 +87,26 @@ class TokenEncoder(SequenceEncoder):
             >>> tokens.tolist(), offsets.tolist()
             ([0, 1, 2], [0, 2, 3])
         """
-        rows = sequences if isinstance(sequences, Ragged) else joined(sequences)
+        rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
         starts = offsets_of(self.extents(rows))
-        tokens, bits = writable((int(starts[-1]),), self.dtype)
+        tokens, bits = prepare_output((int(starts[-1]),), self.dtype)
         self._fill(rows, bits, starts=starts, num_threads=num_threads)
         return tokens, starts
 
     def decode(self, array: Any) -> list[bytes]:
-        """Turns tokens back into letters.
+        """Converts tokens back to letters.
 
-        Padding and the tokens at both ends are left out; what was masked reads as the code
-        for any letter (N, X).
+        Padding and the tokens at both ends are left out; masked letters become the code for
+        any letter (N, X).
 
         Args:
-            array: What ``batch`` gave, or one sequence's array.
+            array: The result of ``batch``, or the array of one sequence.
 
         Returns:
             The letters of each sequence.
 
         Raises:
-            ArgumentError: A number is no token, or the settings lose what letters were.
+            ArgumentError: A number is not a token, or the settings do not keep the letters.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -114,46 +114,56 @@ class TokenEncoder(SequenceEncoder):
             >>> encode.decode(encode.batch(["MKV", "M"], length=5))
             [b'MKV', b'M']
         """
-        tokens = np.atleast_2d(numbers_of(array)).astype(np.int64)
+        tokens = np.atleast_2d(to_numpy(array)).astype(np.int64)
         outside = (tokens < 0) | (tokens >= self.vocabulary_size)
         if (outside & (tokens != self.pad_value)).any():
             raise ArgumentError(
-                f"tokens are numbers below {self.vocabulary_size}, "
+                f"tokens must be from 0 to {self.vocabulary_size - 1}, "
                 f"got {tokens.min()} to {tokens.max()}"
             )
-        return [self._spell(row[row != self.pad_value]) for row in tokens]
+        return [self._decode_row(row[row != self.pad_value]) for row in tokens]
 
     @abstractmethod
-    def _spell(self, tokens: NDArray[np.int64]) -> bytes:
-        """Turns one sequence's tokens into letters."""
+    def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
+        """Converts the tokens of one sequence to letters."""
 
     def _check_range(self) -> None:
-        """Refuses tokens that the type cannot hold."""
+        """Refuses tokens that do not fit the dtype."""
         largest = max(self.vocabulary_size - 1, int(self.pad_value))
         if largest > LIMITS[self.dtype] or (self.pad_value < 0 and self.dtype == "uint8"):
             raise ArgumentError(
-                f"tokens are {min(0, int(self.pad_value))} to {largest:,}, which "
-                f"{self.dtype} cannot hold"
+                f"dtype={self.dtype!r} cannot hold the tokens "
+                f"{min(0, int(self.pad_value))} to {largest:,}: give a larger dtype, or fewer "
+                "tokens"
             )
 
     def _bits(self, *tokens: int) -> list[int]:
-        """Says how the array holds some tokens."""
-        return bits_of(tokens, self.dtype).tolist()
+        """Returns the bits of tokens in the array."""
+        return to_bits(tokens, self.dtype).tolist()
 
 
-def table_of(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
-    """Makes a table of 256 tokens.
-
-    Args:
-        normal: What each byte counts as.
-        tokens: The token of each letter.
-        other: The token of everything else.
-
-    Returns:
-        The token of each byte.
-
-    Examples:
-        >>> table_of(bytes(65) + b"A" + bytes(190), {"A": 7}, other=9)[64:67]
-        [9, 7, 9]
-    """
+def make_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
+    """Makes the table of each byte's token; `other` is for bytes without one."""
     return [tokens.get(chr(letter), other) for letter in normal]
+
+
+def count_words(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.int64]:
+    """Counts the words of k letters in sequences of these lengths."""
+    starts = np.maximum(np.asarray(lengths, np.int64) + 1 - k, 0)
+    return -(-starts // stride)
+
+
+def join_words(
+    numbers: NDArray[np.int64], letters: str, *, k: int, stride: int, other: str
+) -> bytes:
+    """Joins overlapping words to a sequence; `other` replaces letters of unknown words."""
+    if not numbers.size:
+        return b""
+    spelling = np.frombuffer(letters.encode(), np.uint8)
+    spelled = np.full((numbers.size - 1) * stride + k, ord(other), np.uint8)
+    known = np.flatnonzero((numbers >= 0) & (numbers < len(letters) ** k))
+    rest = numbers[known]
+    for i in reversed(range(k)):
+        rest, digits = np.divmod(rest, len(letters))
+        spelled[known * stride + i] = spelling[digits]
+    return spelled.tobytes()
