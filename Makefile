@@ -42,9 +42,9 @@ wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPyth
 check: lint test docs ## What CI runs: lint, test, docs
 
 .PHONY: test
-test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example of README, docs and docstrings
-	cargo test --quiet --workspace --exclude seqloom-py
-	pytest $(ARGS)
+test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example; or some: make test ARGS='tests/io -x'
+	$(if $(ARGS),,cargo test --quiet --workspace --exclude seqloom-py)
+	pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 .PHONY: soak
 soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
@@ -139,5 +139,5 @@ $(STAMPS)/bench: constraints.txt pyproject.toml | $(STAMPS)/dev
 	@touch $@
 
 $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
-	maturin develop --uv --release --quiet
+	uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

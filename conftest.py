@@ -1,5 +1,6 @@
 """Collects every example of the README, the docs and the docstrings as a test."""
 
+import gc
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import copytree, rmtree
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from sybil import Document, Example, Region, Sybil
@@ -21,11 +23,18 @@ from sybil.parsers.rest import DocTestParser
 os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
 
 HOME = Path(__file__).parent
+# What JAX and torch compile in one test serves the others, and their processes, and the next run.
+COMPILED = HOME / ".pytest_cache" / "compiled"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED / "torch"))
 # A block of commands: indented lines, of which one calls seqloom.
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
 COMMAND = re.compile(r"^ {4}(?:.*\| )?seqloom ", re.MULTILINE)
 # What blocks made in an empty folder, by their text.
 MADE: dict[str, Path] = {}
+# Whether no process of the run has built rayon's global pool.
+IS_UNBUILT = pytest.StashKey[bool]()
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -107,12 +116,27 @@ docstrings = Sybil(
 pytest_collect_file = (markdown + docstrings).pytest()
 
 
+def pytest_collection_finish() -> None:
+    """Keeps the collector of garbage from looking at modules and tests again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tidies up, and fails a run that built rayon's global pool, which nobody owns."""
+    """Removes what pages made, and fails a run that built rayon's global pool."""
     for made in MADE.values():
         rmtree(made)
-    native = import_module("seqloom._rust._native")
-    if not native.claim_global_pool():
+    is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()
+    if hasattr(session.config, "workeroutput"):  # a process of xdist's: see below
+        session.config.workeroutput["is_unbuilt"] = is_unbuilt
+    elif not (is_unbuilt and session.config.stash.get(IS_UNBUILT, True)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         terminal = session.config.get_terminal_writer()
         terminal.line("\nFAILED: rayon's global pool was built; see seqloom-py/src/pool.rs")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Notes whether a process of xdist's built rayon's global pool, which nobody owns."""
+    if not getattr(node, "workeroutput", {}).get("is_unbuilt", True):
+        node.config.stash[IS_UNBUILT] = False

@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 import seqloom as sl
-from trainers import TinyLightning, lightning_trainer
+from lightning_users import TinyLightning, lightning_trainer
 
 
 def main(file, folder):

@@ -4,15 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import lightning
 import pytest
 from torch.utils.data import DataLoader as TorchLoader
 
 import seqloom as sl
-from trainers import TinyLightning, TinyValidated, lightning_trainer
 
 pytestmark = [
     # Of Lightning's own making, on this PyTorch.
@@ -26,6 +25,12 @@ WORKERS: dict[str, dict[str, Any]] = {
     "two that persist": {"num_workers": 2, "persistent_workers": True},
 }
 COLLATORS = ["torch", "default", "pad", "varlen"]
+
+
+@pytest.fixture
+def users():
+    """Code of Lightning's users, which takes ten seconds to import."""
+    return import_module("lightning_users")
 
 
 @pytest.fixture
@@ -53,35 +58,24 @@ def ids(batches):
     ]
 
 
-class SaveAfter(lightning.Callback):
-    """Saves a checkpoint after some steps."""
-
-    def __init__(self, steps, path):
-        self.steps, self.path = steps, path
-
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):  # noqa: ARG002 - Lightning's names
-        if trainer.global_step == self.steps:
-            trainer.save_checkpoint(self.path)
-
-
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("name", COLLATORS)
-def test_it_sees_the_batches_of_two_epochs(ours, tmp_path, name, workers):
-    module = TinyLightning()
-    lightning_trainer(tmp_path).fit(module, ours(name, **WORKERS[workers]))
+def test_it_sees_the_batches_of_two_epochs(users, ours, tmp_path, name, workers):
+    module = users.TinyLightning()
+    users.lightning_trainer(tmp_path).fit(module, ours(name, **WORKERS[workers]))
     loader = ours(name)
     assert module.seen == [names for _ in range(2) for names in ids(loader)]
 
 
-def test_it_packs_by_the_collator_itself(fed, tmp_path):
+def test_it_packs_by_the_collator_itself(users, fed, tmp_path):
     data, _ = fed("varlen")
     collate = sl.data.VarlenCollator(max_tokens=40, window=8)
 
     def loader():
         return sl.data.DataLoader(data, shuffle=True, collate_fn=collate, output="torch")
 
-    module = TinyLightning()
-    lightning_trainer(tmp_path).fit(module, loader())
+    module = users.TinyLightning()
+    users.lightning_trainer(tmp_path).fit(module, loader())
     again = loader()
     assert module.seen == [names for _ in range(2) for names in ids(again)]
 
@@ -89,33 +83,33 @@ def test_it_packs_by_the_collator_itself(fed, tmp_path):
 @pytest.mark.filterwarnings("ignore:You're resuming from a checkpoint:UserWarning")
 @pytest.mark.parametrize("steps", [2, 5])
 @pytest.mark.parametrize("name", COLLATORS)
-def test_it_goes_on_from_a_checkpoint_in_mid_epoch(ours, tmp_path, name, steps):
+def test_it_goes_on_from_a_checkpoint_in_mid_epoch(users, ours, tmp_path, name, steps):
     loader = ours(name)
     wanted = [names for _ in range(2) for names in ids(loader)]
     path = tmp_path / "mid.ckpt"
-    lightning_trainer(tmp_path, callbacks=[SaveAfter(steps, path)]).fit(
-        TinyLightning(), ours(name)
+    users.lightning_trainer(tmp_path, callbacks=[users.SaveAfter(steps, path)]).fit(
+        users.TinyLightning(), ours(name)
     )
-    module = TinyLightning()
-    lightning_trainer(tmp_path).fit(
+    module = users.TinyLightning()
+    users.lightning_trainer(tmp_path).fit(
         module, ours(name, num_workers=2), ckpt_path=path, weights_only=False
     )
     assert module.seen == wanted[steps:]
 
 
 @pytest.mark.parametrize("name", ["default", "pad"])
-def test_it_validates(ours, tmp_path, name):
-    trainer = lightning_trainer(tmp_path, max_epochs=1)
-    trainer.fit(TinyValidated(), ours(name), ours(name))
+def test_it_validates(users, ours, tmp_path, name):
+    trainer = users.lightning_trainer(tmp_path, max_epochs=1)
+    trainer.fit(users.TinyValidated(), ours(name), ours(name))
     assert trainer.callback_metrics["loss"] > 0
 
 
-def test_it_trains_over_pytorchs_loader_of_our_dataset(fed, tmp_path):
+def test_it_trains_over_pytorchs_loader_of_our_dataset(users, fed, tmp_path):
     data, collate = fed("pad")
     sampler: Any = sl.data.EpochSampler(data)
-    module = TinyLightning()
+    module = users.TinyLightning()
     loader = TorchLoader(data, 4, sampler=sampler, collate_fn=collate)
-    lightning_trainer(tmp_path).fit(module, loader)
+    users.lightning_trainer(tmp_path).fit(module, loader)
     ours = sl.data.DataLoader(data, 4, shuffle=True, collate_fn=collate)
     assert module.seen == [names for _ in range(2) for names in ids(ours)]
 

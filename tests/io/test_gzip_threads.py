@@ -113,7 +113,11 @@ def test_a_changed_bit_says_the_same_for_any_number_of_threads(tmp_path, place, 
     assert text_of(path, 3) == text_of(path, 1)
 
 
-@pytest.mark.parametrize("tail", [b"", b"garbage", gzip.compress(b"@x\nA\n+\nI\n")])
+@pytest.mark.parametrize(
+    "tail",
+    [b"", b"garbage", gzip.compress(b"@x\nA\n+\nI\n", mtime=0)],
+    ids=["nothing", "garbage", "a member"],
+)
 @pytest.mark.parametrize("cut", [0, 1, 9, 100_000])
 def test_a_file_that_was_cut_or_grew_is_read_as_without_its_index(tmp_path, cut, tail):
     packed = members(len(TEXT) // 2)

@@ -24,7 +24,9 @@ def columns(reader):
     return reader.batches(2)
 
 
-@pytest.mark.parametrize("kind", [iter, columns, lambda reader: reader], ids=str)
+@pytest.mark.parametrize(
+    "kind", [iter, columns, lambda reader: reader], ids=["records", "columns", "reader"]
+)
 def test_pairs_of_every_kind_are_written_byte_for_byte(tmp_path, mates, kind):
     with open_sequences(mates) as reader:
         assert write_sequences(("o1.fq", "o2.fq"), kind(reader)) == 3
@@ -33,7 +35,9 @@ def test_pairs_of_every_kind_are_written_byte_for_byte(tmp_path, mates, kind):
         assert written == (tmp_path / f"r{name}.fq").read_bytes()
 
 
-@pytest.mark.parametrize("kind", [iter, columns, lambda reader: reader], ids=str)
+@pytest.mark.parametrize(
+    "kind", [iter, columns, lambda reader: reader], ids=["records", "columns", "reader"]
+)
 def test_one_file_takes_the_reads_in_turn(mates, kind):
     with open_sequences(mates) as reader:
         assert write_sequences("both.fq", kind(reader)) == 6
