@@ -23,7 +23,7 @@ from sybil.parsers.rest import DocTestParser
 os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
 
 HOME = Path(__file__).parent
-# What JAX and torch compile in one test serves the others, and their processes, and the next run.
+# What JAX and torch compile serves other tests, their processes, and the next run.
 COMPILED = HOME / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -126,9 +126,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Removes what pages made, and fails a run that built rayon's global pool."""
     for made in MADE.values():
         rmtree(made)
+    gc.unfreeze()
     is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()
-    if hasattr(session.config, "workeroutput"):  # a process of xdist's: see below
-        session.config.workeroutput["is_unbuilt"] = is_unbuilt
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:  # a process of xdist's: see below
+        output["is_unbuilt"] = is_unbuilt
     elif not (is_unbuilt and session.config.stash.get(IS_UNBUILT, True)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         terminal = session.config.get_terminal_writer()

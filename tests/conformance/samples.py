@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from typing import Any
 
@@ -30,9 +31,16 @@ def samples(operation: Operation, dtype: str) -> list[tuple[Any, Any]]:
     return _made(operation.theirs, dtype)
 
 
-@lru_cache(maxsize=16)  # functions and their derivatives stand near each other
+@lru_cache(maxsize=16)  # functions and their derivatives are next to each other
 def _made(name: str, dtype: str) -> list[tuple[Any, Any]]:
-    """The samples of one entry; some have thousands."""
+    """Makes the samples of one entry; some have thousands."""
+    # For each sample torch formats the stack three times; that of a new thread is short.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(_make_samples, name, dtype).result()
+
+
+def _make_samples(name: str, dtype: str) -> list[tuple[Any, Any]]:
+    """Makes the samples of one entry in this thread."""
     info, floats = _infos()[name], dtype.startswith("float")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
