@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, TypeGuard
 from weakref import WeakValueDictionary
 
 from seqloom.errors import BackendError, GradientError
@@ -219,7 +219,7 @@ class TorchAutograd(Backend):
         return Tensor(self.leaf(value) if requires_grad else value, self)
 
 
-def is_own_engine(backend: object) -> bool:
+def is_own_engine(backend: object) -> TypeGuard[TorchAutograd]:
     """Whether a backend records gradients on a tape of its own, not by `Autodiff`."""
     # Not getattr: backends over another one pass unknown names on to it.
     return "is_engine" in vars(backend)

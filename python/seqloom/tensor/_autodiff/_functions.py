@@ -18,10 +18,12 @@ from seqloom.tensor._tape import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from seqloom.tensor._defaults import Array
     from seqloom.tensor._rules import Rule
     from seqloom.tensor._tape import Level
 
-    Function = Callable[..., Any]
+    Function = Callable[..., Any]  # of arrays
+    Nodes = tuple[Node | None, ...]
 
 # Functions of two arrays without options, called most often: recorded by the shortest way.
 BINARY = frozenset(
@@ -57,7 +59,7 @@ def _of_two(level: Level, plain: Function, rule: Rule) -> Function:
         return _of_terms(level, plain, rule)
 
     # `node_on` written out here and below: these functions run at each step.
-    def call(left: Any, right: Any) -> Any:
+    def call(left: Array, right: Array) -> Array:
         one = left.node if type(left) is TrackedArray and left.level is level else None
         two = right.node if type(right) is TrackedArray and right.level is level else None
         if one is None and two is None:
@@ -74,7 +76,7 @@ def _of_terms(level: Level, plain: Function, rule: Rule) -> Function:
     """Makes a function of two that saves only shapes and types, such as a sum: cheapest."""
     shorter = without_numbers(plain)
 
-    def call(left: Any, right: Any) -> Any:
+    def call(left: Array, right: Array) -> Array:
         one = two = left_like = right_like = None
         if type(left) is TrackedArray and left.level is level:
             one, left = left.node, left.value
@@ -106,7 +108,7 @@ def without_numbers(plain: Function) -> Function:
 def _of_any(level: Level, plain: Function, rule: Rule) -> Function:
     """Makes a function of any number of arrays."""
 
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Array, **options: object) -> Array:
         nodes = tuple(
             [
                 arg.node if type(arg) is TrackedArray and arg.level is level else None
@@ -124,7 +126,7 @@ def _of_any(level: Level, plain: Function, rule: Rule) -> Function:
 def _of_sequence(level: Level, plain: Function, rule: Rule) -> Function:
     """Makes a function whose first argument is a list of arrays."""
 
-    def call(arrays: Sequence[Any], **options: Any) -> Any:
+    def call(arrays: Sequence[Array], **options: object) -> Array:
         nodes = tuple(
             [
                 array.node if type(array) is TrackedArray and array.level is level else None
@@ -140,7 +142,7 @@ def _of_sequence(level: Level, plain: Function, rule: Rule) -> Function:
     return call
 
 
-def _values(args: Sequence[Any], nodes: tuple[Node | None, ...]) -> tuple[Any, ...]:
+def _values(args: Sequence[Array], nodes: Nodes) -> tuple[Array, ...]:
     """Returns the inner array of each argument."""
     return tuple(
         [arg if node is None else arg.value for arg, node in zip(args, nodes, strict=True)]
@@ -150,23 +152,23 @@ def _values(args: Sequence[Any], nodes: tuple[Node | None, ...]) -> tuple[Any, .
 def _record(
     level: Level,
     rule: Rule,
-    nodes: tuple[Node | None, ...],
-    values: tuple[Any, ...],
-    out: Any,
-    options: dict[str, Any],
-) -> Any:
+    nodes: Nodes,
+    values: tuple[Array, ...],
+    out: Array,
+    options: dict[str, object],
+) -> Array:
     """Saves what the rule declares, and tracks the result."""
     needs = tuple([node is not None for node in nodes])
     saved = rule.save(values, out, needs, options)
     if isinstance(out, (tuple, list)):
-        return record(level, rule, nodes, saved, tuple(cast("list[Any]", out)))
+        return record(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
     return track(out, make_node(rule, nodes, saved), level)
 
 
 def _floats_only(level: Level, call: Function) -> Function:
     """Makes a function whose result may be integers, which are not tracked."""
 
-    def call_and_check(*args: Any, **options: Any) -> Any:
+    def call_and_check(*args: Array, **options: object) -> Array:
         out = call(*args, **options)
         if type(out) is TrackedArray and not is_differentiable(level.inner, out.value):
             return out.value
@@ -178,7 +180,7 @@ def _floats_only(level: Level, call: Function) -> Function:
 def _by_pieces(level: Level, plain: Function, body: Function) -> Function:
     """Makes a function without a rule: its default body on the level records each piece."""
 
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Array, **options: object) -> Array:
         if _is_tracked(level, args):
             return body(level, *args, **options)
         return plain(*args, **options)
@@ -186,27 +188,27 @@ def _by_pieces(level: Level, plain: Function, body: Function) -> Function:
     return call
 
 
-def _is_tracked(level: Level, arg: Any) -> bool:
+def _is_tracked(level: Level, arg: Array) -> bool:
     """Whether an argument is a tracked array of this level, or contains one."""
     if isinstance(arg, (list, tuple)):
-        return any(_is_tracked(level, part) for part in cast("list[Any]", arg))
+        return any(_is_tracked(level, part) for part in cast("list[Array]", arg))
     return type(arg) is TrackedArray and arg.level is level
 
 
 def make_untracked(level: Level, plain: Function) -> Function:
     """Makes a function whose result has no derivative."""
 
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Array, **options: object) -> Array:
         return plain(*[_inner(level, arg) for arg in args], **options)
 
     return call
 
 
-def _inner(level: Level, arg: Any) -> Any:
+def _inner(level: Level, arg: Array) -> Array:
     """Returns the inner array of an argument, also within lists and tuples."""
     if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):
-        values = [_inner(level, item) for item in cast("list[Any]", arg)]
+        values = [_inner(level, item) for item in cast("list[Array]", arg)]
         return values if isinstance(arg, list) else tuple(values)
     return arg

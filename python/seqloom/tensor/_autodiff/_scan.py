@@ -8,7 +8,7 @@ arrays that the body uses (weights, say) sum their gradients in the backward loo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seqloom.tensor._autodiff._backward import pull_back
 from seqloom.tensor._rules import ALL, Rule
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._defaults import Array, ArrayFunctions
-    from seqloom.tensor._rules._keep import Needs
+    from seqloom.tensor._rules._keep import Like, Needs
     from seqloom.tensor._tape import Level, Node
 
-    Body = Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]]
+    Arrays = list[Array]
+    Body = Callable[[Arrays, Arrays], tuple[Arrays, Arrays]]
 
 
 @dataclass(slots=True)
@@ -39,9 +40,9 @@ class RecordedLoop:
 
     level: Level
     body: Body  # one step
-    xs: list[Any]  # what each step reads, stacked
-    states: list[Any]  # the state before each step, stacked
-    outs: list[Any]  # the shape and element type of each result
+    xs: Arrays  # what each step reads, stacked
+    states: Arrays  # the state before each step, stacked
+    outs: list[Like]  # the shape and element type of each result
     outer: list[int]  # the numbers of the outer nodes that the body uses
     length: int
     reverse: bool
@@ -50,12 +51,12 @@ class RecordedLoop:
 def scan_tracked(
     level: Level,
     body: Body,
-    init: Sequence[Any],
-    xs: Sequence[Any],
+    init: Sequence[Array],
+    xs: Sequence[Array],
     *,
     length: int,
     reverse: bool = False,
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[Arrays, Arrays]:
     """Runs a loop on a level: computed on the inner backend, recorded as one operation."""
     states = [_value(level, array) for array in init]
     reads = [_value(level, array) for array in xs]
@@ -77,7 +78,7 @@ def _plain_step(level: Level, body: Body, found: list[Node]) -> Body:
     """Makes a step on plain arrays that also returns the state before it; fills `found`."""
     first = True
 
-    def step(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
+    def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
         nonlocal first
         before = draw_number()
         leaves = [_to_leaf(level, array) for array in carry]
@@ -93,7 +94,7 @@ def _plain_step(level: Level, body: Body, found: list[Node]) -> Body:
 
 
 def _pull(
-    b: ArrayFunctions, loop: RecordedLoop, grads: Any, _needs: Needs
+    b: ArrayFunctions, loop: RecordedLoop, grads: Sequence[Array | None], _needs: Needs
 ) -> list[Array | None]:
     """Runs the backward loop; its first step apart, which shows what the others carry."""
     seeds = [
@@ -120,9 +121,9 @@ def _others_back(
     b: ArrayFunctions,
     loop: RecordedLoop,
     outer: list[int],
-    first: tuple[list[Any], list[Any]],
-    reads: Sequence[Any],
-) -> tuple[list[Any], list[Any]]:
+    first: tuple[Arrays, Arrays],
+    reads: Sequence[Array],
+) -> tuple[Arrays, Arrays]:
     """Runs all backward steps but the first, whose result is `first`."""
     carry, by_xs = first
     if loop.length == 1:
@@ -143,9 +144,9 @@ def _step_back(
     b: ArrayFunctions,
     loop: RecordedLoop,
     outer: list[int],
-    carry: Sequence[Any],
-    reads: Sequence[Any],
-) -> tuple[list[Any], list[Any]]:
+    carry: Sequence[Array],
+    reads: Sequence[Array],
+) -> tuple[Arrays, Arrays]:
     """Computes a step again: its gradients by the state before, outer arrays, and `x`."""
     level, count = loop.level, len(loop.states)
     before = draw_number()
@@ -169,7 +170,9 @@ def _step_back(
     )
 
 
-def _gradient(b: ArrayFunctions, level: Level, found: dict[int, Any], leaf: Any) -> Array:
+def _gradient(
+    b: ArrayFunctions, level: Level, found: dict[int, Array], leaf: Array
+) -> Array:
     """Returns the gradient by a leaf; zeros if the result does not depend on it."""
     node = node_on(level, leaf)
     part = None if node is None else found.get(node.number)
@@ -179,7 +182,7 @@ def _gradient(b: ArrayFunctions, level: Level, found: dict[int, Any], leaf: Any)
     return b.zeros(tuple(value.shape), dtype=value.dtype)
 
 
-def _index(b: ArrayFunctions, arrays: Sequence[Any], key: Any) -> list[Any]:
+def _index(b: ArrayFunctions, arrays: Sequence[Array], key: int | slice) -> Arrays:
     """Takes one step, or several, of stacked arrays."""
     return [b.index(array, key) for array in arrays]
 
@@ -190,14 +193,14 @@ def _join(b: ArrayFunctions, loop: RecordedLoop, one: Array, more: Array) -> Arr
     return b.concat([wide, more] if loop.reverse else [more, wide], axis=0)
 
 
-def _to_leaf(level: Level, array: Any) -> Any:
+def _to_leaf(level: Level, array: Array) -> Array:
     """Makes a leaf of an array if it has derivatives."""
     if not is_differentiable(level.inner, array):
         return array
     return track(array, make_node(None, (), ()), level)
 
 
-def _value(level: Level, array: Any) -> Any:
+def _value(level: Level, array: Array) -> Array:
     """Returns the inner array."""
     return array.value if node_on(level, array) is not None else array
 

@@ -19,6 +19,9 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._derivatives._levels import Engine
+
 
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
@@ -49,7 +52,7 @@ def value_and_grad(
     numbers = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
 
     @wraps(function)
-    def call(*args: Any, **options: Any) -> tuple[Any, Any]:
+    def call(*args: Any, **options: object) -> tuple[Any, Any]:
         level, leaves = leaves_over(select(args, numbers))
         inputs = list(args)
         for number, leaf in zip(numbers, leaves, strict=True):
@@ -85,7 +88,7 @@ def grad(
     both = value_and_grad(function, argnums)
 
     @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Any, **options: object) -> Any:
         return both(*args, **options)[1]
 
     return call
@@ -128,7 +131,7 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     return lower_result(level, value), products if several else products[0]
 
 
-def _require_shapes(vectors: list[Any], leaves: list[Tensor]) -> None:
+def _require_shapes(vectors: list[object], leaves: list[Tensor]) -> None:
     """Refuses a vector that would broadcast, or has too many parts."""
     found = [tuple(getattr(vector, "shape", ())) for vector in vectors]
     expected = [leaf.shape for leaf in leaves]
@@ -137,7 +140,7 @@ def _require_shapes(vectors: list[Any], leaves: list[Tensor]) -> None:
 
 
 def _gradient(
-    level: Any, found: dict[int, Any], leaf: Tensor, missing: str = "error"
+    level: Engine, found: dict[Any, Array], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
     """Returns the gradient by one leaf."""
     array = found.get(level.leaf_number(leaf.raw))

@@ -13,6 +13,9 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._derivatives._levels import Engine
+
 
 def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     """Makes a function that returns all first derivatives of a function of tensors.
@@ -39,7 +42,7 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
     """
 
     @wraps(function)
-    def call(*args: Any, **options: Any) -> Tensor:
+    def call(*args: Any, **options: object) -> Tensor:
         level, (leaf,) = leaves_over(select(args, [argnum]))
         inputs = [*args]
         inputs[argnum] = leaf
@@ -50,7 +53,7 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
     return call
 
 
-def _one_tensor(out: Any) -> Tensor:
+def _one_tensor(out: object) -> Tensor:
     """Returns a function's result, which must be a tensor."""
     if not isinstance(out, Tensor):
         raise GradientError(
@@ -59,7 +62,7 @@ def _one_tensor(out: Any) -> Tensor:
     return out
 
 
-def _stack(level: Any, out: Tensor, leaf: Tensor) -> Any:
+def _stack(level: Engine, out: Tensor, leaf: Tensor) -> Array:
     """Returns the gradients of each element of a result by a leaf, as one array."""
     b, number = level.inner, level.leaf_number(leaf.raw)
     blank = b.zeros(leaf.shape, dtype=leaf.raw.dtype)
@@ -71,7 +74,7 @@ def _stack(level: Any, out: Tensor, leaf: Tensor) -> Any:
     return b.reshape(b.stack(filled, axis=0), shape)
 
 
-def _rows(level: Any, out: Tensor) -> list[dict[int, Any]]:
+def _rows(level: Engine, out: Tensor) -> list[dict[Any, Array]]:
     """Computes the gradients of each element of a result; the last pass frees the tape."""
     size = math.prod(out.shape)
     if size == 0 or not is_on(level, out):

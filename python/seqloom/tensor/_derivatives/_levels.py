@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from seqloom.errors import ArgumentError, GradientError
 from seqloom.tensor._autodiff import Autodiff
 from seqloom.tensor._tape import TrackedArray
 from seqloom.tensor._tensor import Tensor
-from seqloom.tensor._torch_autograd import is_own_engine
+from seqloom.tensor._torch_autograd import TorchAutograd, is_own_engine
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -22,39 +22,45 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._defaults import Array
 
+_T = TypeVar("_T")
+
+# A backend that records, on which derivatives are computed.
+Engine: TypeAlias = Autodiff | TorchAutograd
+
 # The level of the innermost derivative that is being computed in this thread.
-_active: ContextVar[Any] = ContextVar("active", default=None)
+_active: ContextVar[Engine | None] = ContextVar("active", default=None)
 
 
-def level_over(backend: Backend) -> Any:
+def level_over(backend: Backend) -> Engine:
     """Returns the level of a new derivative, over the active one if that fits."""
     current = _active.get()
-    inner = current if _lies_over(current, backend) else backend
-    state: dict[str, Any] = vars(inner)
-    is_engine = is_own_engine(inner)  # which is its own level
-    if is_engine and inner is not current:
-        return inner
+    inner = backend
+    if current is not None and _lies_over(current, backend):
+        inner = current
+    if is_own_engine(inner) and inner is not current:
+        return inner  # which is its own level
+    state: dict[str, Engine] = vars(inner)
     if "differentiable" not in state:
-        kind = cast("Any", type(inner)) if is_engine else Autodiff
+        kind = type(inner) if is_own_engine(inner) else Autodiff
         state["differentiable"] = kind(inner)
     return state["differentiable"]
 
 
-def _lies_over(outer: Any, inner: Any) -> bool:
+def _lies_over(outer: object, inner: object) -> bool:
     """Whether a backend is another one, or lies over it."""
     if outer is None or outer is inner:
         return outer is not None
     return _lies_over(getattr(outer, "inner", None), inner)
 
 
-def depth(backend: Any) -> int:
+def depth(backend: object) -> int:
     """Returns how many backends one lies over."""
     below = getattr(backend, "inner", None)
     return 0 if below is None else 1 + depth(below)
 
 
 @contextmanager
-def active(level: Any) -> Generator[None]:
+def active(level: Engine) -> Generator[None]:
     """Computes derivatives inside this block over a level."""
     token = _active.set(level)
     try:
@@ -63,7 +69,7 @@ def active(level: Any) -> Generator[None]:
         _active.reset(token)
 
 
-def select(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+def select(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
     """Returns the arguments to differentiate by."""
     for number in numbers:
         if not -len(args) <= number < len(args):
@@ -74,19 +80,24 @@ def select(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
     return [args[number] for number in numbers]
 
 
-def leaves_over(points: Sequence[Any]) -> tuple[Any, list[Tensor]]:
+def leaves_over(points: Sequence[object]) -> tuple[Engine, list[Tensor]]:
     """Returns a level for a new derivative, and the arguments as its leaves."""
-    for point in points:
-        if not isinstance(point, Tensor):
-            raise ArgumentError(
-                "a gradient is computed by tensors only; this argument is "
-                f"{type(point).__name__}"
-            )
-    level = level_over(points[0].backend)
-    return level, [Tensor(level.leaf(point.raw), level) for point in points]
+    tensors = [_require_tensor(point) for point in points]
+    level = level_over(tensors[0].backend)
+    return level, [Tensor(level.leaf(tensor.raw), level) for tensor in tensors]
 
 
-def is_on(level: Any, value: Any) -> bool:
+def _require_tensor(point: object) -> Tensor:
+    """Refuses an argument to differentiate by that is no tensor."""
+    if not isinstance(point, Tensor):
+        raise ArgumentError(
+            "a gradient is computed by tensors only; this argument is "
+            f"{type(point).__name__}"
+        )
+    return point
+
+
+def is_on(level: Engine, value: object) -> bool:
     """Whether a level tracks a tensor."""
     return (
         isinstance(value, Tensor)
@@ -95,14 +106,14 @@ def is_on(level: Any, value: Any) -> bool:
     )
 
 
-def lower_result(level: Any, value: Any) -> Any:
+def lower_result(level: Engine, value: Any) -> Any:
     """Returns a result as the level below has it; other values stay as they are."""
     if not is_on(level, value):
         return value
     return Tensor(level.lower(value.raw), level.inner)
 
 
-def gradients_of(level: Any, loss: Any) -> dict[int, Array]:
+def gradients_of(level: Engine, loss: Any) -> dict[int, Array]:
     """Returns the gradients of a scalar by the number of each leaf of a level."""
     if not is_on(level, loss):
         raise GradientError(
@@ -114,7 +125,7 @@ def gradients_of(level: Any, loss: Any) -> dict[int, Array]:
     return level.gradients(loss.raw, level.inner.ones((), dtype=loss.raw.dtype))
 
 
-def tensors_on(level: Any, values: Sequence[Any]) -> list[Tensor]:
+def tensors_on(level: Engine, values: Sequence[object]) -> list[Tensor]:
     """Returns the tensors among values whose arrays a level tracks."""
     return [
         value
@@ -124,7 +135,7 @@ def tensors_on(level: Any, values: Sequence[Any]) -> list[Tensor]:
     ]
 
 
-def outermost_level(values: Sequence[Any]) -> Any:
+def outermost_level(values: Sequence[object]) -> Any:
     """Returns the outermost level that tracks one of the values, or None."""
     raws = [value.raw for value in values if isinstance(value, Tensor)]
     levels = [raw.level for raw in raws if isinstance(raw, TrackedArray)]

@@ -12,6 +12,8 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import DTypeLike
+
     Shape: TypeAlias = int | Sequence[int]
 
 
@@ -22,11 +24,11 @@ class NamespaceCreation:
 
     def asarray(
         self,
-        obj: Any,
+        obj: object,
         /,
         *,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
         copy: bool | None = None,
     ) -> Tensor:
         """Makes a tensor of the data."""
@@ -43,7 +45,7 @@ class NamespaceCreation:
         return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
 
     def from_dlpack(
-        self, x: Any, /, *, device: Any = None, copy: bool | None = None
+        self, x: object, /, *, device: str | None = None, copy: bool | None = None
     ) -> Tensor:
         """Makes a tensor of another library's array."""
         self._require_device(device)
@@ -57,26 +59,37 @@ class NamespaceCreation:
         stop: float | None = None,
         step: float = 1,
         *,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
     ) -> Tensor:
         """Makes numbers at equal distances, before `stop`."""
         return self._make("arange", start, stop, step, dtype=dtype, device=device)
 
-    def empty(self, shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def empty(
+        self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
         """Makes a tensor of arbitrary values."""
         return self._make("empty", shape, dtype=dtype, device=device)
 
-    def zeros(self, shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def zeros(
+        self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
         """Makes zeros."""
         return self._make("zeros", shape, dtype=dtype, device=device)
 
-    def ones(self, shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def ones(
+        self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
         """Makes ones."""
         return self._make("ones", shape, dtype=dtype, device=device)
 
     def full(
-        self, shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None
+        self,
+        shape: Shape,
+        fill_value: complex,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
     ) -> Tensor:
         """Makes a tensor of one value everywhere."""
         if isinstance(fill_value, complex) and dtype is None:
@@ -90,8 +103,8 @@ class NamespaceCreation:
         /,
         *,
         k: int = 0,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
     ) -> Tensor:
         """Makes a matrix with ones on a diagonal."""
         return self._make("eye", n_rows, n_cols, k=k, dtype=dtype, device=device)
@@ -103,28 +116,41 @@ class NamespaceCreation:
         /,
         num: int,
         *,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
         endpoint: bool = True,
     ) -> Tensor:
         """Makes `num` numbers at equal distances from `start` to `stop`."""
-        options = {"dtype": dtype, "device": device, "endpoint": endpoint}
-        return self._make("linspace", start, stop, num, **options)
+        return self._make(
+            "linspace", start, stop, num, dtype=dtype, device=device, endpoint=endpoint
+        )
 
-    def empty_like(self, x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def empty_like(
+        self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
         """Makes a tensor of arbitrary values, of x's shape and type."""
         return self.empty(x.shape, dtype=dtype or x.dtype, device=device)
 
-    def zeros_like(self, x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def zeros_like(
+        self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
         """Makes zeros, of x's shape and type."""
         return self.zeros(x.shape, dtype=dtype or x.dtype, device=device)
 
-    def ones_like(self, x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def ones_like(
+        self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
         """Makes ones, of x's shape and type."""
         return self.ones(x.shape, dtype=dtype or x.dtype, device=device)
 
     def full_like(
-        self, x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None
+        self,
+        x: Tensor,
+        /,
+        fill_value: complex,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
     ) -> Tensor:
         """Makes a tensor of one value everywhere, of x's shape and type."""
         return self.full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
@@ -134,7 +160,9 @@ class NamespaceCreation:
         """The element type of Python's complex numbers."""
         return "complex64" if self._backend.float_dtype == "float32" else "complex128"
 
-    def _make(self, name: str, *args: Any, device: Any = None, **options: Any) -> Tensor:
+    def _make(
+        self, name: str, *args: object, device: str | None = None, **options: object
+    ) -> Tensor:
         """Makes a tensor by the backend's function."""
         self._require_device(device)
         try:
@@ -144,7 +172,7 @@ class NamespaceCreation:
                 raise
             raise ours from error
 
-    def _require_device(self, device: Any) -> None:
+    def _require_device(self, device: str | None) -> None:
         """Refuses a device that is not the backend's."""
         if device not in {None, self._backend.device}:
             raise BackendError(
