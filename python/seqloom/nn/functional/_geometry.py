@@ -49,14 +49,7 @@ def _whole(name: str, size: Any, count: int) -> tuple[int, ...]:
 
 
 def of_one_or_many(rank: int) -> Callable[[Function], Function]:
-    """Lets a function of arrays with a batch axis take one without, and gives one back.
-
-    Args:
-        rank: How many axes its input has, that of the batch included.
-
-    Returns:
-        A decorator.
-    """
+    """Lets a function of arrays of `rank` axes also take one without the batch axis."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)

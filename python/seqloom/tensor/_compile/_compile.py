@@ -85,18 +85,7 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
 
 
 class Compiled:
-    """A compiled step, with the programs that were made of it.
-
-    Attributes:
-        recompiles: Number of programs made after the first.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> twice = sl.tensor.compile(lambda x: x * 2)
-        >>> B = sl.tensor.backend("numpy")
-        >>> [twice(B.tensor([0.0] * n)).shape for n in (1, 2, 2)], twice.recompiles
-        ([(1,), (2,), (2,)], 1)
-    """
+    """A compiled step, with the programs that were made of it."""
 
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled

@@ -36,12 +36,12 @@ class Signature:
         # The backend itself: two of one name may differ in threads or in what they promise.
         self.key = (static, self.backend)
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: Any) -> object:
         """Takes one argument apart; returns what of it decides the program."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
         return (_TAKERS.get(kind) or _find_taker(value))(self, value)
 
-    def take_other(self, value: Any) -> Any:
+    def take_other(self, value: Any) -> object:
         """Takes a function, or a value that cannot change."""
         if callable(value) or _is_immutable(value):
             return frozen(value)
@@ -51,60 +51,60 @@ class Signature:
             "tuples of these"
         )
 
-    def take_derived(self, value: Any) -> Any:
+    def take_derived(self, value: Any) -> object:
         """Takes a value of a subclass of dict, list, tuple or array."""
         kind = next(kind for kind in _KINDS if isinstance(value, kind))
-        return (type(cast("Any", value)), _TAKERS[kind](self, value))
+        return (type(cast("object", value)), _TAKERS[kind](self, value))
 
-    def take_tensor(self, value: Tensor) -> Any:
+    def take_tensor(self, value: Tensor) -> object:
         """Its shape and type."""
         self._see(value.backend)
         self.inputs.append(value)
         return (Tensor, value.shape, value.dtype)
 
-    def take_array(self, value: Any) -> Any:
+    def take_array(self, value: Any) -> object:
         """Its shape and type."""
         self.inputs.append(value)
         return (np.ndarray, value.shape, value.dtype)
 
-    def take_input(self, value: Any) -> Any:
+    def take_input(self, value: Any) -> object:
         """Its type: the value is an input."""
         self.inputs.append(value)
         return cast("Any", type(value))
 
-    def take_float(self, value: Any) -> Any:
+    def take_float(self, value: Any) -> object:
         """Its type: NumPy's floats count as Python's, as they do without compiling."""
         self.inputs.append(float(value))
         return float
 
-    def take_number(self, value: Any) -> Any:
+    def take_number(self, value: Any) -> object:
         """The value itself: NumPy's integers and booleans count as Python's."""
         return value.item()
 
-    def take_static(self, value: Any) -> Any:
+    def take_static(self, value: Any) -> object:
         """The value itself; True is not 1."""
-        return (type(value), value)
+        return (type(cast("object", value)), value)
 
-    def take_dict(self, value: dict[Any, Any]) -> Any:
+    def take_dict(self, value: dict[Any, Any]) -> object:
         """The keys in their order, and the signatures of their values."""
         return (dict, *((key, self.take(part)) for key, part in value.items()))
 
-    def take_list(self, value: Any) -> Any:
+    def take_list(self, value: Any) -> object:
         """The signatures of the parts."""
         return (list, *map(self.take, value))
 
-    def take_tuple(self, value: Any) -> Any:
+    def take_tuple(self, value: Any) -> object:
         """The signatures of the parts."""
         return (tuple, *map(self.take, value))
 
-    def take_gradients(self, value: Gradients) -> Any:
+    def take_gradients(self, value: Gradients) -> object:
         """The parameters that they belong to, and their shapes and dtypes."""
         self._see(value.backend)
         arrays: list[Any] = [value.get(number) for number in value]
         self.inputs += [Tensor(array, value.backend) for array in arrays]
         return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
 
-    def take_holder(self, value: HasLeaves) -> Any:
+    def take_holder(self, value: HasLeaves) -> object:
         """The static part of its `leaves`, and which leaves it shares with others."""
         static, leaves = value.leaves()
         self.holders.append(value)
@@ -144,7 +144,7 @@ class Signature:
             self.backend = backend
 
 
-_TAKERS: dict[type, Callable[[Signature, Any], Any]] = {
+_TAKERS: dict[type, Callable[[Signature, Any], object]] = {
     Tensor: Signature.take_tensor,
     np.ndarray: Signature.take_array,
     np.floating: Signature.take_float,
@@ -169,7 +169,7 @@ _STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
 _KINDS = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
 
 
-def _find_taker(value: Any) -> Callable[[Signature, Any], Any]:
+def _find_taker(value: Any) -> Callable[[Signature, Any], object]:
     """Finds the method for a class that is met for the first time."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder

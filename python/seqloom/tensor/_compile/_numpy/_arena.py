@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._compile._numpy._aliases import Aliases
-    from seqloom.tensor._compile._numpy._groups import Group
+    from seqloom.tensor._compile._numpy._groups import OperationGroup
     from seqloom.tensor._graph import Value
 
 CACHE_LINE = 64  # bytes; vectors are read fastest from the start of one
@@ -32,7 +32,7 @@ class Span:
 
 
 def find_spans(
-    groups: list[Group], aliases: Aliases, internal: set[int], outputs: list[Value]
+    groups: list[OperationGroup], aliases: Aliases, internal: set[int], outputs: list[Value]
 ) -> dict[int, Span]:
     """Returns a span, still without an offset, for each internal value of a program."""
     spans = _find_lifetimes(groups, aliases, internal)
@@ -46,7 +46,7 @@ def find_spans(
 
 
 def _find_lifetimes(
-    groups: list[Group], aliases: Aliases, internal: set[int]
+    groups: list[OperationGroup], aliases: Aliases, internal: set[int]
 ) -> dict[int, Span]:
     """Finds the group that writes each value, and the last that reads it."""
     spans: dict[int, Span] = {}
@@ -61,7 +61,7 @@ def _find_lifetimes(
 
 
 def _reuse_in_place(
-    group: Group, position: int, aliases: Aliases, spans: dict[int, Span]
+    group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
 ) -> None:
     """Lets the results of a fused group reuse the bytes of operands that it reads last."""
     free = _find_free_operands(group, position, aliases, spans)
@@ -83,7 +83,7 @@ def _reuse_in_place(
 
 
 def _find_free_operands(
-    group: Group, position: int, aliases: Aliases, spans: dict[int, Span]
+    group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
 ) -> list[int]:
     """Returns the values that a group reads element by element, and nothing reads later."""
     reads = list(group.inputs())

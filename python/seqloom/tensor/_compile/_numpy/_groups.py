@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class OperationGroup:
     """Operations that run together: one fused group, or one single operation."""
 
     number: int  # in order of creation
@@ -61,7 +61,7 @@ class Grouping:
     """
 
     def __init__(self, aliases: Aliases) -> None:
-        self._groups: dict[int, Group] = {}
+        self._groups: dict[int, OperationGroup] = {}
         self._merged_into: dict[int, int] = {}  # number of a merged group: of its new group
         self._aliases = aliases
         self._producers: dict[int, int] = {}  # value, not a view: number of its group
@@ -80,18 +80,18 @@ class Grouping:
             self._append(operation, self._choose_reduction_group(operation))
         else:
             shape = operation.outputs[0].shape if dtype else ()
-            self._append(operation, Group(next(self._numbers), [], dtype, shape))
+            self._append(operation, OperationGroup(next(self._numbers), [], dtype, shape))
         if dtype:
             self._merge_producers(operation)
 
-    def finish(self) -> dict[int, Group]:
+    def finish(self) -> dict[int, OperationGroup]:
         """Returns the groups by number; sorts the operations of each as in the graph."""
         for group in self._groups.values():
             group.operations.sort(key=lambda operation: self._positions[id(operation)])
             self._update_dependencies(group)
         return self._groups
 
-    def _find(self, number: int) -> Group:
+    def _find(self, number: int) -> OperationGroup:
         """Returns the group with a number, or the group that it was merged into."""
         last = number
         while last in self._merged_into:
@@ -102,17 +102,17 @@ class Grouping:
             number = following
         return self._groups[last]
 
-    def _update_dependencies(self, group: Group) -> set[int]:
+    def _update_dependencies(self, group: OperationGroup) -> set[int]:
         """Replaces merged groups in a group's dependencies; returns these."""
         current = {self._find(number).number for number in group.dependencies}
         group.dependencies = current - {group.number}
         return group.dependencies
 
-    def _find_producer(self, number: int) -> Group | None:
+    def _find_producer(self, number: int) -> OperationGroup | None:
         """Returns the group that computes a value; None for an input of the graph."""
         return self._find(self._producers[number]) if number in self._producers else None
 
-    def _choose_reduction_group(self, operation: Operation) -> Group:
+    def _choose_reduction_group(self, operation: Operation) -> OperationGroup:
         """Returns the fused group that computes the reduction's input, or a new group."""
         x = operation.args[0]
         producer = self._find_producer(x.number)
@@ -124,9 +124,9 @@ class Grouping:
         ):
             return producer
         dtype = "float64" if x.dtype.name == "float64" else "float32"
-        return Group(next(self._numbers), [], dtype, x.shape)
+        return OperationGroup(next(self._numbers), [], dtype, x.shape)
 
-    def _append(self, operation: Operation, group: Group) -> None:
+    def _append(self, operation: Operation, group: OperationGroup) -> None:
         """Appends an operation to a group, with its dependencies."""
         self._groups[group.number] = group
         position = self._positions[id(operation)]
@@ -141,7 +141,7 @@ class Grouping:
         for value in operation.outputs:
             self._producers[value.number] = group.number
 
-    def _add_dependency(self, group: Group, value: Value) -> None:
+    def _add_dependency(self, group: OperationGroup, value: Value) -> None:
         """Makes a group run after the group that computes a value."""
         producer = self._find_producer(self._aliases.origin(value))
         if producer is None or producer is group:
@@ -158,7 +158,7 @@ class Grouping:
             if producer is not group and self._can_merge(producer, group):
                 self._merge(producer, group)
 
-    def _can_merge(self, one: Group, other: Group) -> bool:
+    def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
         """Returns True if two groups have one dtype and shape, and nothing runs between."""
         if one.dtype is None or (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
@@ -168,12 +168,12 @@ class Grouping:
             self._has_indirect_path(one, other) or self._has_indirect_path(other, one)
         )
 
-    def _is_barrier(self, first: Group, last: Group) -> bool:
+    def _is_barrier(self, first: OperationGroup, last: OperationGroup) -> bool:
         """Returns True if `last` needs the complete result of `first`."""
         last.barriers = {self._find(number).number for number in last.barriers}
         return first.number in last.barriers
 
-    def _has_indirect_path(self, first: Group, last: Group) -> bool:
+    def _has_indirect_path(self, first: OperationGroup, last: OperationGroup) -> bool:
         """Returns True if `last` depends on `first` through a third group."""
         seen = {first.number}
         pending = list(self._update_dependencies(last) - seen)
@@ -190,7 +190,7 @@ class Grouping:
             seen |= dependencies
         return False
 
-    def _merge(self, one: Group, other: Group) -> None:
+    def _merge(self, one: OperationGroup, other: OperationGroup) -> None:
         """Merges the second group into the first, which keeps its number."""
         del self._groups[other.number]
         self._merged_into[other.number] = one.number
@@ -203,7 +203,7 @@ class Grouping:
         one.span = min(one.span[0], other.span[0]), max(one.span[1], other.span[1])
 
 
-def sort_groups(groups: dict[int, Group]) -> list[Group]:
+def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
     """Sorts the groups so that each follows its dependencies; urgent ones come first."""
     missing = {number: len(group.dependencies) for number, group in groups.items()}
     dependents: dict[int, list[int]] = {number: [] for number in groups}
@@ -218,7 +218,7 @@ def sort_groups(groups: dict[int, Group]) -> list[Group]:
 
     for number in groups:
         push_if_ready(number)
-    ordered: list[Group] = []
+    ordered: list[OperationGroup] = []
     while ready:
         _, number = heappop(ready)
         ordered.append(groups[number])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from seqloom.tensor._compile._numpy._aliases import Aliases
 from seqloom.tensor._compile._numpy._arena import Span, find_spans, place_spans
 from seqloom.tensor._compile._numpy._functions import find_function, has_out
-from seqloom.tensor._compile._numpy._groups import Group, Grouping, sort_groups
+from seqloom.tensor._compile._numpy._groups import Grouping, OperationGroup, sort_groups
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -22,14 +22,14 @@ class Layout:
     graph: Graph
     backend: Backend  # its functions run what no fused group computes
     aliases: Aliases
-    groups: list[Group]  # in the order in which they run
+    groups: list[OperationGroup]  # in the order in which they run
     needed: set[int]  # values that another group reads, or that are outputs
     fresh: set[int]  # values that get new memory at each call
     copied: set[int]  # positions of the outputs that are copied
     spans: dict[int, Span]  # of the values in the memory of the program
     nbytes: int  # of that memory
 
-    def stored_values(self, group: Group) -> list[Value]:
+    def stored_values(self, group: OperationGroup) -> list[Value]:
         """Returns the values that a group writes into an array that it is passed."""
         return _stored_values(group, self.needed, self.backend)
 
@@ -61,7 +61,7 @@ def lay_out(graph: Graph, backend: Backend) -> Layout:
     return Layout(graph, backend, aliases, groups, needed, fresh, copied, spans, nbytes)
 
 
-def _group_operations(graph: Graph, aliases: Aliases) -> list[Group]:
+def _group_operations(graph: Graph, aliases: Aliases) -> list[OperationGroup]:
     """Returns the groups in the order in which they run; views do not run."""
     grouping = Grouping(aliases)
     for operation in graph.operations:
@@ -70,7 +70,9 @@ def _group_operations(graph: Graph, aliases: Aliases) -> list[Group]:
     return sort_groups(grouping.finish())
 
 
-def _stored_values(group: Group, needed: set[int], backend: Backend) -> list[Value]:
+def _stored_values(
+    group: OperationGroup, needed: set[int], backend: Backend
+) -> list[Value]:
     """Returns the values that a group writes into an array that it is passed."""
     if group.dtype is not None:
         return [value for value in group.outputs() if value.number in needed]
@@ -128,7 +130,7 @@ def from_facts(
     """Returns the layout of a graph from the facts about an equal graph."""
     numbers: dict[int | None, int] = {name: number for number, name in names.items()}
     groups = [
-        Group(
+        OperationGroup(
             at, [graph.operations[position] for position in positions], dtype, tuple(shape)
         )
         for at, (positions, dtype, shape) in enumerate(facts["groups"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._numpy._groups import Group
+    from seqloom.tensor._compile._numpy._groups import OperationGroup
     from seqloom.tensor._compile._numpy._layout import Layout
     from seqloom.tensor._graph import Graph, Operation, Value
 
@@ -74,7 +74,7 @@ class Writer:
                     is_strided = f"{name}.strides != {_find_strides(value)}"
                 self.source.write(f"if {is_strided}: {name} = copied({name})")
 
-    def _write_group(self, group: Group) -> None:
+    def _write_group(self, group: OperationGroup) -> None:
         """Writes the line of a group, after the lines that make its arguments."""
         operation = group.operations[0]
         if group.dtype is not None and not self._is_small_ufunc(group):
@@ -84,13 +84,13 @@ class Writer:
         else:
             self._write_call(operation, self._layout.stored_values(group))
 
-    def _is_small_ufunc(self, group: Group) -> bool:
+    def _is_small_ufunc(self, group: OperationGroup) -> bool:
         """Returns True if a group is one ufunc of NumPy's on few elements."""
         function = find_function(self._backend, group.operations[0])
         is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
         return is_small and isinstance(function, np.ufunc)
 
-    def _write_fused(self, group: Group, dtype: str) -> None:
+    def _write_fused(self, group: OperationGroup, dtype: str) -> None:
         """Writes the call of a fused program."""
         stored = {value.number for value in self._layout.stored_values(group)}
         fused = fuse(group.operations, dtype, stored)
