@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +69,25 @@ def test_a_name_that_the_processor_does_not_offer_is_an_error_that_lists_the_oth
     errors = run("import seqloom", "sse", tmp_path).stderr
     assert 'SEQLOOM_SIMD is "sse"' in errors
     assert f"this processor offers {', '.join(CAPS)}" in errors
+
+
+COMMANDS = {
+    "script": [str(Path(sysconfig.get_path("scripts")) / "seqloom")],
+    "module": [sys.executable, "-m", "seqloom"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_wrong_name_ends_the_command_with_one_sentence(command):
+    environment = {**os.environ, "SEQLOOM_SIMD": "wrong"}
+    ended = subprocess.run(
+        [*command, "--help"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(
+        'error: SEQLOOM_SIMD is "wrong", and this processor offers'
+    )
+    assert ended.stderr.count("\n") == 1
 
 
 def test_what_is_read_encoded_and_drawn_has_the_same_bits_under_every_cap(tmp_path):

@@ -3,8 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from seqloom import errors
-from seqloom._key import Key
+from seqloom import _command, errors
+
+with _command.report_to_command():  # noqa: RUF067 - the environment may name a wrong instruction set
+    from seqloom._key import Key
 
 if TYPE_CHECKING:
     __version__: str

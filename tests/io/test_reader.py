@@ -11,7 +11,7 @@ from seqloom.errors import (
     FormatError,
     MissingFileError,
 )
-from seqloom.io import SequenceRecord, open_sequences
+from seqloom.io import SequenceIndex, SequenceRecord, open_sequences
 
 word = st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), min_size=1)
 header = st.lists(word.filter(lambda text: ">" not in text), min_size=1, max_size=3).map(
@@ -172,3 +172,17 @@ def test_a_pipe_is_read_once(tmp_path):
     with open_sequences(tmp_path / "a.fa") as reader:
         assert [record.sequence for record in reader] == [b"ACGT"]
     writer.join()
+
+
+def test_a_fastq_record_whose_line_of_letters_is_missing_names_the_remedies(tmp_path):
+    (tmp_path / "a.fq").write_text("@a\n+\n\n@b\nAC\n+\nII\n")
+    message = r'write an empty line .* on_error="skip"'
+    with (
+        open_sequences(tmp_path / "a.fq") as reader,
+        pytest.raises(FormatError, match=message),
+    ):
+        list(reader)
+    with open_sequences(tmp_path / "a.fq", on_error="skip") as reader:
+        assert [record.id for record in reader] == ["b"]
+    with pytest.raises(FormatError, match="seqloom convert --on-error skip"):
+        SequenceIndex(tmp_path / "a.fq")

@@ -133,8 +133,7 @@ class TokenEncoder(SequenceEncoder):
         if largest > LIMITS[self.dtype] or (self.pad_value < 0 and self.dtype == "uint8"):
             raise ArgumentError(
                 f"dtype={self.dtype!r} cannot hold the tokens "
-                f"{min(0, int(self.pad_value))} to {largest:,}: give a larger dtype, or fewer "
-                "tokens"
+                f"{min(0, int(self.pad_value))} to {largest:,}: give a larger dtype"
             )
 
     def _bits(self, *tokens: int) -> list[int]:

@@ -13,7 +13,7 @@ from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._origin import resolve
 from seqloom.io._records import SequenceBatch
-from seqloom.io._settings import Settings, check_number, suggest_numbered_ids
+from seqloom.io._settings import Settings, add_remedy, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,7 +221,7 @@ class SequenceReader:
         try:
             return self._native.read(n, max_bytes)
         except FormatError as error:
-            suggest_numbered_ids(error)
+            add_remedy(error)
             raise
 
     @property

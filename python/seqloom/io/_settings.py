@@ -118,16 +118,23 @@ _OPTIONS = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
     'ids="number"': "--ids number",
+    'on_error="skip"': "--on-error skip",
 }
-_NO_ID = "expected an id after"
-_NUMBERED_IDS = ' (ids="number" takes its number as the id)'
+# What the reader's errors say, and the remedy to add.
+_REMEDIES = {
+    "expected an id after": ' (ids="number" takes its number as the id)',
+    "expected a line of letters (it may be empty)": (
+        '; write an empty line for no letters, or on_error="skip" leaves the record out'
+    ),
+}
 
 
-def suggest_numbered_ids(error: FormatError) -> None:
-    """Adds the option `ids="number"` to the error for a header without an id."""
+def add_remedy(error: FormatError) -> None:
+    """Adds to an error of the reader, once, the option that helps."""
     text = str(error)
-    if _NO_ID in text and _NUMBERED_IDS not in text:
-        error.args = (text + _NUMBERED_IDS,)
+    for fault, remedy in _REMEDIES.items():
+        if fault in text and remedy not in text:
+            error.args = (text + remedy,)
 
 
 @contextmanager
@@ -137,7 +144,7 @@ def replace_remedies(pattern: str) -> Generator[None]:
     try:
         yield
     except FormatError as error:
-        suggest_numbered_ids(error)
+        add_remedy(error)
         text = str(error)
         for python, shell in _OPTIONS.items():
             text = text.replace(python, pattern.format(python=python, shell=shell))
