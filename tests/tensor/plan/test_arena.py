@@ -1,4 +1,4 @@
-"""Where the values of a plan lie."""
+"""Where the values of a program lie."""
 
 from hypothesis import given, strategies as st
 

@@ -1,4 +1,4 @@
-"""Layouts that an earlier process has kept: the same plan, or none at all."""
+"""Layouts that an earlier process has kept: the same program, or none at all."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A loop is a plan of its body, run again and again."""
+"""A loop is a program of its body, run again and again."""
 
 import numpy as np
 

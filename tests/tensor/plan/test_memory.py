@@ -1,4 +1,4 @@
-"""A plan's memory: laid out before, never seen from outside, used again."""
+"""A program's memory: laid out before, never seen from outside, used again."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor

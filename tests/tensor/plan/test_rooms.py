@@ -1,4 +1,4 @@
-"""What a compiled step makes lies in the plan's memory: a step takes no new memory."""
+"""What a compiled step makes lies in the program's memory: a step takes no new memory."""
 
 import resource
 
