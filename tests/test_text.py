@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from seqloom._text import printable
+from seqloom._text import parse_decimal, parse_integer, printable
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -39,3 +39,11 @@ def test_what_may_be_printed_stays(text):
 )
 def test_characters_are_spelled_as_python_spells_them(text, shown):
     assert printable(text) == shown
+
+
+def test_numbers_are_read_in_the_digits_0_to_9():
+    assert (parse_decimal("-1.5e3"), parse_integer("-15")) == (-1500.0, -15)
+    for text in ("1_000", "\u0661"):
+        for parse in (parse_decimal, parse_integer):
+            with pytest.raises(ValueError, match=text):
+                parse(text)

@@ -1,6 +1,8 @@
+import threading
+
 import pytest
 
-from seqloom._threads import _quota, count_cores, count_threads
+from seqloom._threads import _quota, count_cores, count_threads, run_interruptible
 from seqloom.errors import ArgumentError
 
 VARIABLES = (
@@ -66,3 +68,18 @@ def test_half_a_core_is_one_thread(monkeypatch):
     monkeypatch.setattr("seqloom._threads._own_groups", lambda: ["group"])
     monkeypatch.setattr("seqloom._threads._quota", lambda _: 0.5)
     assert count_cores.__wrapped__() == 1
+
+
+def test_work_on_another_thread_returns_its_result_and_raises_its_error():
+    looks = []
+    assert run_interruptible(lambda: 3, lambda: looks.append(1), stop=lambda: None) == 3
+    assert looks
+    with pytest.raises(ZeroDivisionError):
+        run_interruptible(lambda: 1 / 0, lambda: None, stop=lambda: None)
+
+
+def test_a_look_that_fails_stops_the_work():
+    stopped = threading.Event()
+    with pytest.raises(ZeroDivisionError):
+        run_interruptible(stopped.wait, lambda: 1 / 0, stop=stopped.set)
+    assert stopped.is_set()

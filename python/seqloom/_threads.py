@@ -115,12 +115,12 @@ def _count_of(name: str, value: str) -> int:
 @cache
 def count_cores() -> int:
     """Counts the cores that the scheduler and the quota leave to this process."""
-    allowed = _allowed_cores()
+    allowed = _count_allowed_cores()
     quotas = [quota for folder in _own_groups() if (quota := _quota(folder)) is not None]
     return max(1, min([allowed, *(int(quota) for quota in quotas)]))
 
 
-def _allowed_cores() -> int:
+def _count_allowed_cores() -> int:
     """Counts the cores that this process may be scheduled on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

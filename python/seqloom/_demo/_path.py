@@ -1,20 +1,8 @@
-"""Where the demonstration's files lie."""
+"""The paths of the demonstration files."""
 
 from pathlib import Path
 
 
 def path(name: str) -> Path:
-    """Finds one of the demonstration's files.
-
-    Args:
-        name: ``train.fa.gz``, ``train.tsv``, ``test.fa.gz``, ``test.tsv``, ``README.md``,
-            or ``genotypes/example.bed`` and ``genome/genome.fa.gz`` with their neighbours.
-
-    Returns:
-        Where the installed package keeps it.
-
-    Examples:
-        >>> path("train.tsv").read_text().splitlines()[0].split()
-        ['id', 'label']
-    """
+    """Returns the path of a demonstration file in the installed package."""
     return Path(__file__).parent / name

@@ -102,7 +102,7 @@ def inspect(
         file_bytes=count_bytes(origin),
         records=lengths.size,
         letters=_letters(counts),
-        **_spread(lengths),
+        **_describe_lengths(lengths),
         **_composition(counts),
         duplicate_ids=duplicates,
         duplicate_examples=examples,
@@ -218,7 +218,7 @@ def _ids(origin: Origin, wanted: NDArray[np.uint64], options: Options) -> Iterat
                 yield decode_header(parse_id(batch.headers[row].tobytes()))
 
 
-def _spread(lengths: NDArray[np.int64]) -> dict[str, Any]:
+def _describe_lengths(lengths: NDArray[np.int64]) -> dict[str, Any]:
     """Describes the lengths."""
     return {
         "shortest": int(lengths.min()),

@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.io._origin import is_same_file
 from seqloom.io._pairs import InterleavedFile, PairedReader, TwoFiles
 from seqloom.io._reader import SequenceReader
-from seqloom.io._settings import Settings
+from seqloom.io._settings import ReadSettings
 
 if TYPE_CHECKING:
     from seqloom.io._origin import Origin
@@ -111,7 +111,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
         ...     len(list(reader)), reader.report.left_out
         (1, {'cut': 1})
     """
-    settings = Settings(
+    settings = ReadSettings(
         format=format,
         quality=quality,
         on_error=on_error,
@@ -134,7 +134,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
 
 
 def _open_two(
-    paths: tuple[Origin, Origin], settings: Settings, *, interleaved: bool
+    paths: tuple[Origin, Origin], settings: ReadSettings, *, interleaved: bool
 ) -> PairedReader:
     """Opens a file of first reads and a file of second reads."""
     if interleaved:
@@ -155,7 +155,7 @@ def _open_two(
         raise
 
 
-def _open_pairs(path: Origin, settings: Settings) -> PairedReader:
+def _open_pairs(path: Origin, settings: ReadSettings) -> PairedReader:
     """Opens one file in which the reads of pairs alternate."""
     _check_pairs(settings)
     expect = None if settings.expect is None else 2 * settings.expect
@@ -164,7 +164,7 @@ def _open_pairs(path: Origin, settings: Settings) -> PairedReader:
     )
 
 
-def _check_pairs(settings: Settings) -> None:
+def _check_pairs(settings: ReadSettings) -> None:
     """Refuses options that would separate the reads of a pair."""
     if settings.on_error != "raise":
         raise ArgumentError(

@@ -13,7 +13,7 @@ from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._origin import resolve
 from seqloom.io._records import SequenceBatch
-from seqloom.io._settings import Settings, add_remedy, check_number
+from seqloom.io._settings import ReadSettings, add_remedy, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def _make_fault(path: str, fault: Fault) -> FormatError:
     )
 
 
-_DEFAULTS = Settings()
+_DEFAULTS = ReadSettings()
 
 
 class SequenceReader:
@@ -119,7 +119,7 @@ class SequenceReader:
     format: Format
     compression: str
 
-    def __init__(self, path: Origin, settings: Settings = _DEFAULTS) -> None:
+    def __init__(self, path: Origin, settings: ReadSettings = _DEFAULTS) -> None:
         self.path, source = resolve(path)
         self._native = _native.SequenceReader(
             self.path,

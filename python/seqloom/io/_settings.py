@@ -37,7 +37,7 @@ _LEAST = (("expect", 0), ("max_record", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ReadSettings:
     """The checked options of `open_sequences`."""
 
     format: Format | None = None

@@ -17,18 +17,18 @@ __all__ = ["get_num_threads", "open_bed"]
 
 
 def get_num_threads(num_threads: int | None = None) -> int:
-    """Says how many threads a call would use.
+    """Returns the number of threads that a call would use.
 
     Args:
-        num_threads: The caller's wish.
+        num_threads: The number of threads; None: by the environment.
 
     Returns:
-        The wish; without one what SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS,
+        ``num_threads``; for None what SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS,
         MKL_NUM_THREADS, OMP_NUM_THREADS or SLURM_CPUS_PER_TASK says, or the number of
         cores.
 
     Raises:
-        ArgumentError: A variable's value is no number.
+        ArgumentError: The value of a variable is not a number.
 
     Examples:
         >>> get_num_threads(3)
@@ -40,12 +40,12 @@ def get_num_threads(num_threads: int | None = None) -> int:
 def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - bed_reader's tests call it
     texts: NDArray[np.str_], dtype: type[Any]
 ) -> NDArray[Any]:
-    """Makes numbers of texts; ``"1.0"`` is a whole number, ``"1.5"`` is none."""
+    """Converts strings to numbers; ``"1.0"`` is an integer, ``"1.5"`` is not."""
     if dtype is np.str_:
         return texts
     numbers = texts.astype(np.float64)
     converted = numbers.astype(dtype)
     if dtype is np.int32 and (converted != numbers).any():
         wrong = texts[converted != numbers][0]
-        raise FormatError(f"expected whole numbers, found {str(wrong)!r}")
+        raise FormatError(f"expected integers, found {str(wrong)!r}")
     return converted

@@ -25,7 +25,7 @@ _SOURCE = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
 
 
 def sample_file(filepath: str | os.PathLike[str]) -> str:
-    """Gives the path of a sample file; that of a .bed has its .fam and .bim beside it.
+    """Returns the path of a sample file; a .bed has its .fam and .bim beside it.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
@@ -35,7 +35,7 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
         else in the cache, to which pooch fetches it.
 
     Raises:
-        MissingExtraError: The file is to be fetched, and pooch is not installed.
+        MissingExtraError: The file must be fetched, and pooch is not installed.
 
     Examples:
         >>> import os
@@ -50,11 +50,11 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
     name = Path(filepath)
     is_set = name.suffix.lower() == ".bed"
     names = [name.with_suffix(s) for s in (".fam", ".bim")] if is_set else []
-    return [_find(each) for each in (*names, name)][-1]
+    return [_find(file) for file in (*names, name)][-1]
 
 
 def sample_url(filepath: str | os.PathLike[str]) -> str:
-    """Gives the URL of a sample file, as `sample_file` gives its path.
+    """Returns the URL of a sample file, whose path `sample_file` returns.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
@@ -63,7 +63,7 @@ def sample_url(filepath: str | os.PathLike[str]) -> str:
         A URL that begins with ``file://``.
 
     Raises:
-        MissingExtraError: The file is to be fetched, and pooch is not installed.
+        MissingExtraError: The file must be fetched, and pooch is not installed.
 
     Examples:
         >>> import os
@@ -78,7 +78,7 @@ def sample_url(filepath: str | os.PathLike[str]) -> str:
 
 
 def tmp_path() -> Path:
-    """Gives a folder for files that nobody needs for long.
+    """Returns a folder for temporary files.
 
     Returns:
         A folder among the temporary files of the machine.

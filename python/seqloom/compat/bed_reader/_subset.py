@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ def subset_f64_f64(
     """Copies some individuals and variants of one array into another.
 
     Args:
-        val_in: Individuals by variants by whatever stands for each pair.
+        val_in: An array of individuals by variants by values.
         iid_index: Positions of individuals.
         sid_index: Positions of variants.
-        val_out: What is filled: an array of the chosen individuals by the chosen variants.
+        val_out: The array to fill, of the selected individuals by the selected variants.
         num_threads: Not used; it is bed_reader's argument.
 
     Raises:
         ArgumentError: An array is not of three axes of float64.
         OutOfRangeError: A position lies beyond the array.
-        ShapeError: ``val_out`` is not of the shape that is chosen.
+        ShapeError: ``val_out`` does not have the selected shape.
 
     Examples:
         >>> import numpy as np
@@ -55,15 +56,17 @@ def subset_f64_f64(
 
 
 def _check_array(name: str, array: object) -> None:
-    """Refuses what is no array of three axes of float64."""
+    """Refuses anything but an array of three axes of float64."""
     values = cast("NDArray[Any]", array)
     is_array = isinstance(array, np.ndarray)
     if not (is_array and values.dtype == np.float64 and values.ndim == _AXES):
-        raise ArgumentError(f"{name} must be an array of three axes of float64")
+        raise ArgumentError(
+            f"{name} must be an array of three axes of float64, got {quote(values)}"
+        )
 
 
 def _positions(index: ArrayLike, count: int) -> NDArray[np.intp]:
-    """Makes an array of positions, each of which must be there."""
+    """Converts positions to an array; refuses a position outside."""
     positions = np.asarray(index, np.intp)
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise OutOfRangeError(f"an index is out of bounds for an axis of size {count}")

@@ -13,7 +13,7 @@ from seqloom.data.stream._shard import Shard, WholeFile
 from seqloom.errors import FileError, FormatError
 from seqloom.io import SequenceIndex, open_sequences
 from seqloom.io._reader import SequenceReader
-from seqloom.io._settings import Settings
+from seqloom.io._settings import ReadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class FileRange:
     Args:
         index: The file's index.
         shard: Which part.
-        options: How a gzip file is unpacked: ``Settings`` by name.
+        options: How a gzip file is unpacked: ``ReadSettings`` by name.
 
     Examples:
         >>> from pathlib import Path
@@ -74,7 +74,7 @@ class FileRange:
         """Opens a gzip file at a record: a part of it is unpacked once, in order."""
         if self.index.compression != "gzip":
             return None
-        settings = Settings(**self.options, start=first)
+        settings = ReadSettings(**self.options, start=first)
         try:
             return SequenceReader(self.index.path, settings)
         except FormatError:

@@ -11,7 +11,7 @@ from seqloom.data._store import check_one_kind
 from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import Source, sliced
 from seqloom.io._reader import SequenceReader
-from seqloom.io._settings import Settings
+from seqloom.io._settings import ReadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +84,7 @@ class WholeFile:
     Args:
         path: The file.
         shard: Which part.
-        options: How it is read: ``Settings`` by name.
+        options: How it is read: ``ReadSettings`` by name.
         tell: Is told what was left out.
 
     Examples:
@@ -106,7 +106,7 @@ class WholeFile:
     def read(self, start: int) -> Iterator[Piece]:
         """Reads the part from its ``start``-th record on."""
         self.size = self.total = 0
-        with SequenceReader(self.path, Settings(**self.options)) as reader:
+        with SequenceReader(self.path, ReadSettings(**self.options)) as reader:
             self.is_fastq = reader.format == "fastq"
             for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
                 numbers = np.arange(self.total, self.total + len(batch))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.io.plink._cloud_object import Fetched, Identity, RemoteObject, Request
+    from seqloom.io.plink._cloud_object import CloudRequest, Fetched, Identity, RemoteObject
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ BLOCK = 8 << 20  # bytes of lines in a block
 NEAR = 256 << 10
 
 
-class Piece(NamedTuple):
+class ByteRange(NamedTuple):
     """The bytes of one request, and the lines that they hold."""
 
     start: int
@@ -51,14 +51,14 @@ class LineBlock:
     missing: int = 0  # pieces that are not fetched yet
     parts: NDArray[np.uint8] | None = None
 
-    def pieces(self, chunk: int) -> list[Piece]:
+    def pieces(self, chunk: int) -> list[ByteRange]:
         """Cuts the block into requests of at most `chunk` bytes."""
         cut = _cut_narrow if self.width <= chunk else _cut_wide
         pieces = list(cut(self.starts, self.width, chunk))
         self.missing = len(pieces)
         return pieces
 
-    def put(self, piece: Piece, data: NDArray[np.uint8]) -> None:
+    def put(self, piece: ByteRange, data: NDArray[np.uint8]) -> None:
         """Copies the bytes of a piece into the block."""
         shape = len(self.starts), self.width
         self.missing -= 1
@@ -95,7 +95,7 @@ def fetch_ahead(
     source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
 ) -> Generator[tuple[T, Fetched]]:
     """Fetches ranges of bytes in order, with some requests ahead of the caller."""
-    waiting: deque[tuple[T, Request]] = deque()
+    waiting: deque[tuple[T, CloudRequest]] = deque()
     try:
         for task, start, stop in tasks:
             waiting.append((task, source.request(start, stop)))
@@ -110,7 +110,7 @@ def fetch_ahead(
             request.cancel()
 
 
-def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[Piece]:
+def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
     """Joins neighbouring lines into requests of at most `chunk` bytes."""
     gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
     breaks: list[int] = (1 + np.flatnonzero(gaps > NEAR)).tolist()
@@ -120,17 +120,17 @@ def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[P
             last = int(starts[first]) + chunk - width
             after = int(np.searchsorted(starts[:end], last, "right"))
             stop = int(starts[after - 1]) + width
-            yield Piece(int(starts[first]), stop, slice(first, after), slice(0, width))
+            yield ByteRange(int(starts[first]), stop, slice(first, after), slice(0, width))
             first = after
 
 
-def _cut_wide(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[Piece]:
+def _cut_wide(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
     """Cuts each line into several requests."""
     for line, start in enumerate(starts.tolist()):
         for column in range(0, width, chunk):
             stop = min(width, column + chunk)
             lines, columns = slice(line, line + 1), slice(column, stop)
-            yield Piece(start + column, start + stop, lines, columns)
+            yield ByteRange(start + column, start + stop, lines, columns)
 
 
 _AT_ONCE = 10  # requests that fetch a table

@@ -62,7 +62,7 @@ class Fetched(NamedTuple):
     data: memoryview
 
 
-class Request(Protocol):
+class CloudRequest(Protocol):
     """A request that was started; a future is one."""
 
     def result(self) -> Fetched:
@@ -77,7 +77,7 @@ class Request(Protocol):
 class RemoteObject(Protocol):
     """An object from which ranges of bytes can be read."""
 
-    def request(self, start: int, stop: int | None) -> Request:
+    def request(self, start: int, stop: int | None) -> CloudRequest:
         """Requests the bytes from start to stop; with None, all bytes."""
         ...
 
@@ -119,7 +119,7 @@ class LocalObject:
             )
         self._path = Path(unquote(location.path))
 
-    def request(self, start: int, stop: int | None) -> Request:
+    def request(self, start: int, stop: int | None) -> CloudRequest:
         """Requests the bytes from start to stop; with None, all bytes."""
         return _LocalRequest(self, start, stop)
 

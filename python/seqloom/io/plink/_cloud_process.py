@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from urllib.parse import ParseResult
 
-    from seqloom.io.plink._cloud_object import Identity, Request
+    from seqloom.io.plink._cloud_object import CloudRequest, Identity
 
 Answer: TypeAlias = "tuple[Identity, bytes] | BaseException"
 Pending: TypeAlias = dict[int, Future[Fetched]]
@@ -54,7 +54,7 @@ class ForkedObject:
         threading.Thread(target=_receive_answers, args=receive, daemon=True).start()
         ours.send((location, dict(options)))
 
-    def request(self, start: int, stop: int | None) -> Request:
+    def request(self, start: int, stop: int | None) -> CloudRequest:
         """Requests the bytes from start to stop; with None, all bytes."""
         future: Future[Fetched] = Future()
         with self._lock:
