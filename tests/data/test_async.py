@@ -12,7 +12,7 @@ import pytest
 import loader_user as user
 from seqloom.data import create_async_dataloader
 from seqloom.data.loader._async import check_cpu_only, warn_of_pinned
-from seqloom.data.loader._raw import count_files, deal
+from seqloom.data.loader._raw import count_files, divide
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -92,7 +92,7 @@ def test_a_collator_that_streams_gets_every_item(files):
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 7])
 def test_parts_have_every_record_once_and_nearly_equal_weights(files, workers):
-    hands = deal(count_files(tuple(map(str, files))), workers)
+    hands = divide(count_files(tuple(map(str, files))), workers)
     ordinals = [
         part.file.first + record
         for hand in hands

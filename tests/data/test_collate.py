@@ -15,7 +15,7 @@ from seqloom.data import (
     VarlenCollator,
     default_collate,
 )
-from seqloom.data.loader._output import converter
+from seqloom.data.collate._output import converter
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 

@@ -606,7 +606,7 @@ def test_the_farthest_interval_lies_outside_its_sequence_at_any_width(genome, pl
 @pytest.mark.parametrize("option", ["width", "jitter"])
 def test_a_width_that_would_overflow_is_an_error(genome, option):
     too_much: Any = {option: 2**60 + 1}
-    with pytest.raises(ArgumentError, match=f"{option} must be a whole number, at most"):
+    with pytest.raises(ArgumentError, match=f"{option} must be an integer from [01] to"):
         IntervalDataset(genome, ONE, **too_much)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from torch.utils.data import DataLoader as TorchLoader
 
 from seqloom.data import DataLoader, PadCollator, SequenceDataset, Subset
-from seqloom.data.loader._fetch import Fetch
+from seqloom.data.loader._map_batches import MapBatchMaker
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError
 
@@ -169,9 +169,11 @@ def test_an_error_in_a_thread_reaches_the_caller_in_its_turn():
 @pytest.mark.parametrize(("factor", "most"), [(None, 6), (1, 4)])
 def test_work_ahead_is_bounded(monkeypatch, factor, most):
     fetched = []
-    fetch = Fetch.__call__
+    fetch = MapBatchMaker.__call__
     monkeypatch.setattr(
-        Fetch, "__call__", lambda self, request: fetched.append(1) or fetch(self, request)
+        MapBatchMaker,
+        "__call__",
+        lambda self, request: fetched.append(1) or fetch(self, request),
     )
     batches = iter(DataLoader(range(1000), 1, num_workers=2, prefetch_factor=factor))
     next(batches)
@@ -244,11 +246,14 @@ def test_an_epoch_below_zero_is_an_error(loader):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"position": -1}, "the state's position must be a whole number, at most 6"),
-        ({"position": 7}, "the state's position must be a whole number, at most 6"),
-        ({"position": 1.5}, "the state's position must be a whole number"),
-        ({"epoch": -1}, "the state's epoch must be a whole number, at least 0"),
-        ({"version": 2}, "the state has version 2, this seqloom reads 1"),
+        ({"position": -1}, "the state's position must be an integer from 0 to 6"),
+        ({"position": 7}, "the state's position must be an integer from 0 to 6"),
+        ({"position": 1.5}, "the state's position must be an integer from 0 to 6"),
+        ({"epoch": -1}, "the state's epoch must be an integer of at least 0"),
+        (
+            {"version": 2},
+            "the state has version 2, but this version of seqloom reads version 1",
+        ),
     ],
 )
 def test_a_state_that_makes_no_sense_is_an_error(change, message):
@@ -267,7 +272,5 @@ def test_a_state_that_lacks_something_is_an_error(missing):
 
 @pytest.mark.parametrize("size", [2.5, 0, True, "4"])
 def test_a_batch_size_is_a_whole_number(size):
-    with pytest.raises(
-        ArgumentError, match="batch_size must be a whole number, at least 1"
-    ):
+    with pytest.raises(ArgumentError, match="batch_size must be an integer of at least 1"):
         DataLoader(range(6), batch_size=cast("Any", size))

@@ -94,10 +94,10 @@ def test_a_generator_gives_the_seed(generator):
 def test_a_thread_that_takes_too_long_is_an_error(monkeypatch):
     import threading
 
-    from seqloom.data.loader._fetch import Fetch
+    from seqloom.data.loader._map_batches import MapBatchMaker
 
     stop = threading.Event()
-    monkeypatch.setattr(Fetch, "__call__", lambda *_: stop.wait(5))
+    monkeypatch.setattr(MapBatchMaker, "__call__", lambda *_: stop.wait(5))
     with pytest.raises(WorkerError, match=r"within 0.1 seconds"):
         list(DataLoader(range(5), num_workers=1, timeout=0.1))
     stop.set()
@@ -139,7 +139,9 @@ def test_uneven_ranks_are_padded_or_cut(even, count):
 
 
 def test_uneven_ranks_can_be_an_error():
-    with pytest.raises(ArgumentError, match="10 items cannot be dealt evenly to 3 ranks"):
+    with pytest.raises(
+        ArgumentError, match="10 items cannot be divided evenly among 3 ranks"
+    ):
         _ranks(10, 3, 1, even_ranks="error")
 
 
@@ -298,9 +300,9 @@ def test_a_sampler_of_ours_is_dealt_to_the_ranks_of_torch_distributed(monkeypatc
 
 
 @pytest.mark.parametrize("sampler", [[0.5, 1.0], ["a", "b"]])
-def test_a_sampler_of_no_whole_numbers_is_an_error(fasta, sampler):
+def test_a_sampler_of_no_integers_is_an_error(fasta, sampler):
     data = SequenceDataset(fasta({"a": "AC", "b": "GG"}), encoder=OneHot("dna"))
-    with pytest.raises(ArgumentError, match="whole numbers"):
+    with pytest.raises(ArgumentError, match="sampler must give integers"):
         list(DataLoader(data, 2, sampler=sampler))
 
 
@@ -332,7 +334,7 @@ def test_a_packing_collator_gets_every_item_and_goes_on():
     )
     again.load_state_dict(source.state_dict())
     assert list(again) == whole[2:]
-    with pytest.raises(TypeError, match="known when they are made"):
+    with pytest.raises(TypeError, match="not known before all 9 items"):
         len(again)
 
 
@@ -408,10 +410,10 @@ def test_a_batch_sampler_may_give_any_whole_numbers(fasta, rows, part, workers):
 @pytest.mark.parametrize(
     ("rows", "error", "words"),
     [
-        (np.array([0.5]), ArgumentError, "whole numbers"),
+        (np.array([0.5]), ArgumentError, "integers"),
         (np.zeros((2, 2), np.int64), ArgumentError, "one row of whole numbers"),
-        (np.ones(8, np.bool_), ArgumentError, "whole numbers"),
-        ([True, False], ArgumentError, "whole numbers"),
+        (np.ones(8, np.bool_), ArgumentError, "integers"),
+        ([True, False], ArgumentError, "integers"),
         (np.array([400]), OutOfRangeError, "sequence 400 of 8"),
         ([], ArgumentError, "empty batch"),
     ],

@@ -299,7 +299,7 @@ def test_a_pipe_cannot_be_shared_out(tmp_path):
 
 @pytest.mark.parametrize("shard", [(2, 2), (-1, 2), (0, 0)])
 def test_a_shard_that_there_is_not_is_an_error(files, shard):
-    with pytest.raises(ArgumentError, match="must be a whole number"):
+    with pytest.raises(ArgumentError, match="must be an integer"):
         SequenceStream(files).shard(*shard)
 
 

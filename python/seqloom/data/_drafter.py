@@ -13,7 +13,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.data._extent import Extents, padded
 from seqloom.data._ids import Ids
-from seqloom.data.loader._ring import RING
+from seqloom.data._ring import RING
 from seqloom.encode import Quality
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import LetterError

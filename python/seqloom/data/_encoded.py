@@ -13,7 +13,7 @@ from seqloom._arguments import quote
 from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
-from seqloom.data.loader._ring import empty
+from seqloom.data._ring import empty
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError, LetterError, SeqloomError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seqloom.data.loader._state import whole_number
+from seqloom.data._state import check_integer
 
 
 class Epoch:
@@ -34,7 +34,7 @@ class Epoch:
 
     def set(self, epoch: int) -> None:
         """Sets it, here and in all processes that came from this one."""
-        whole_number("epoch", epoch)
+        check_integer("epoch", epoch)
         self._shared[1] = epoch
         self._shared[0] += 1
 

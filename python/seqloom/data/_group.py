@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data.loader._order import permutation
+from seqloom.data._order import permutation
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from seqloom._arguments import as_flag, as_seed
 from seqloom._key import Key
 from seqloom.data._group import deal_groups, group_numbers
+from seqloom.data._order import permutation
 from seqloom.data._subset import Subset, learning_from, without_augment
-from seqloom.data.loader._order import permutation
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

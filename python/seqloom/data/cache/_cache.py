@@ -17,9 +17,9 @@ from seqloom._ragged import Ragged, offsets_of
 from seqloom.data._extent import mask_of, padded_length, place_axis
 from seqloom.data._ids import Ids
 from seqloom.data._items import SequenceItems
+from seqloom.data._ring import empty
 from seqloom.data._subset import Subset
 from seqloom.data.cache._cache_folder import CacheFolder
-from seqloom.data.loader._ring import empty
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom.data.loader._output import converter
+from seqloom.data.collate._output import converter
 from seqloom.errors import ArgumentError, DTypeError, ShapeError
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from seqloom._arguments import as_choice, quote
 from seqloom.data._extent import mask_of
+from seqloom.data._state import check_integer
 from seqloom.data.collate._collate import check_items, default_collate, is_tensor
-from seqloom.data.loader._output import converter
-from seqloom.data.loader._state import whole_number
+from seqloom.data.collate._output import converter
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class PadCollator:
     output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
-        whole_number("multiple", self.multiple, least=1)
+        check_integer("multiple", self.multiple, least=1)
         if self.length is not None:
-            whole_number("length", self.length, least=1)
+            check_integer("length", self.length, least=1)
         as_choice("side", self.side, ("right", "left"))
-        whole_number("axis", self.axis, least=-_MOST_AXES, most=_MOST_AXES - 1)
+        check_integer("axis", self.axis, least=-_MOST_AXES, most=_MOST_AXES - 1)
         if self.value is not None and not isinstance(self.value, Real):
             raise ArgumentError(f"value must be a number or None, got {quote(self.value)}")
         keys: Any = self.keys

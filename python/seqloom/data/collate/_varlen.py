@@ -10,10 +10,10 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
+from seqloom.data._state import check_integer
 from seqloom.data.collate._collate import check_items, default_collate
+from seqloom.data.collate._output import converter
 from seqloom.data.collate._pool import Pool
-from seqloom.data.loader._output import converter
-from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class VarlenCollator:
     output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
-        whole_number("max_tokens", self.max_tokens, least=1)
-        whole_number("window", self.window, least=1)
+        check_integer("max_tokens", self.max_tokens, least=1)
+        check_integer("window", self.window, least=1)
         converter(self.output)
         if self.tokens is not None and not callable(self.tokens):
             raise ArgumentError(

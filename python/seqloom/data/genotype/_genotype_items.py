@@ -10,8 +10,8 @@ import numpy as np
 from seqloom.data._ids import Ids
 from seqloom.data._numbered import NumberedItems
 from seqloom.data._position import positions
+from seqloom.data._ring import empty
 from seqloom.data.genotype._decode import flip_codes
-from seqloom.data.loader._ring import empty
 from seqloom.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from seqloom.data._composition import composition
 from seqloom.data._encoder import check_encoder
 from seqloom.data._extent import leaves_out
 from seqloom.data._items import SequenceItems
+from seqloom.data._state import check_integer
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._intervals import FARTHEST, SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
@@ -21,7 +22,6 @@ from seqloom.data.interval._strand import alphabet_of, check_strands, padded, tu
 from seqloom.data.label._interval_labels import check_no_label_options, label_intervals
 from seqloom.data.label._labels import check_task
 from seqloom.data.label._missing import MISSING
-from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError, LetterError
 
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ class IntervalDataset(SequenceItems):
                 missing=(missing, MISSING),
                 task=(task, "auto"),
             )
-        whole_number("jitter", jitter, most=FARTHEST)
+        check_integer("jitter", jitter, most=FARTHEST)
         if width is not None:
-            whole_number("width", width, least=1, most=FARTHEST)
+            check_integer("width", width, least=1, most=FARTHEST)
         as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
         path = os.path.expanduser(os.fsdecode(genome))  # noqa: PTH111 - a path as text stays text
         self.jitter, self.strand = jitter, as_flag("strand", strand)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_path
+from seqloom.data._state import check_integer
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._interval_dataset import IntervalDataset
 from seqloom.data.interval._intervals import FARTHEST
-from seqloom.data.loader._state import whole_number
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def windows(
         >>> len(windows("g.fa", 4, 2)), len(windows("g.fa", 4, edge="drop"))
         (4, 2)
     """
-    whole_number("width", width, least=1, most=FARTHEST)
+    check_integer("width", width, least=1, most=FARTHEST)
     stride = width if stride is None else stride
-    whole_number("stride", stride, least=1, most=FARTHEST)
+    check_integer("stride", stride, least=1, most=FARTHEST)
     if edge not in ("keep", "pad", "drop", "error"):
         raise ArgumentError(f"edge must be keep, pad, drop or error; got {edge!r}")
     as_path("path", path, expected="the path of a FASTA or FASTQ file")

@@ -1,39 +1,27 @@
-"""What a loader may be asked for, by PyTorch's rules."""
+"""The options of a loader, checked by PyTorch's rules."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import as_flag, as_seed, check_function, quote
-from seqloom.data.loader._state import whole_number
+from seqloom._arguments import as_flag, as_integer, as_seed, check_function, quote
+from seqloom.data.loader._own_code import is_ours, is_plain
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 PREFETCH = 2
-_STARTS = ("spawn", "forkserver", "fork")
+_START_METHODS = ("spawn", "forkserver", "fork")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """How items become batches.
+class Batching:
+    """How items become batches."""
 
-    Args:
-        batch_size: Items in a batch; None leaves items alone.
-        shuffle: Whether each epoch has an order of its own.
-        sampler: Positions, in the caller's order.
-        batch_sampler: Lists of positions.
-        drop_last: Leaves out a last batch that is not full.
-
-    Examples:
-        >>> Choice(batch_size=4).is_batched
-        True
-    """
-
-    batch_size: int | None = 1
+    batch_size: int | None = 1  # None: items stay alone
     shuffle: bool = False
     sampler: Any = None
     batch_sampler: Any = None
@@ -41,40 +29,42 @@ class Choice:
 
     @property
     def is_batched(self) -> bool:
-        """Whether items are put together."""
+        """Whether several items make a batch."""
         return self.batch_size is not None or self.batch_sampler is not None
 
     def check(self, *, iterable: bool) -> None:
-        """Refuses what excludes each other."""
+        """Refuses options that exclude each other."""
         if iterable:
             self._check_iterable()
         for name in ("sampler", "batch_sampler"):
-            given = getattr(self, name)
-            is_order = hasattr(given, "__iter__") or hasattr(given, "__getitem__")
-            if given is not None and (isinstance(given, (str, bytes)) or not is_order):
-                raise ArgumentError(f"{name} must list positions, got {quote(given)}")
+            value = getattr(self, name)
+            is_order = hasattr(value, "__iter__") or hasattr(value, "__getitem__")
+            if value is not None and (isinstance(value, (str, bytes)) or not is_order):
+                raise ArgumentError(
+                    f"{name} must be a list of positions, got {quote(value)}"
+                )
         if self.sampler is not None and self.shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")
         if self.batch_sampler is not None:
             self._check_batch_sampler()
         elif self.batch_size is not None:
-            whole_number("batch_size", self.batch_size, least=1)
+            as_integer("batch_size", self.batch_size, least=1)
         elif self.drop_last:
             raise ArgumentError(
-                "batch_size=None leaves items alone: mutually exclusive with drop_last"
+                "batch_size=None makes no batches: it is mutually exclusive with drop_last"
             )
 
     def _check_iterable(self) -> None:
-        """Refuses to order what comes in an order of its own."""
+        """Refuses to order an iterable dataset, which has its own order."""
         for name in ("shuffle", "sampler", "batch_sampler"):
             if getattr(self, name):
                 raise ArgumentError(
-                    f"an iterable dataset has an order of its own: leave {name} out, got "
-                    f"{name}={getattr(self, name)!r}"
+                    f"{name} cannot be used with an iterable dataset, which has its "
+                    f"own order: leave it out, got {name}={getattr(self, name)!r}"
                 )
 
     def _check_batch_sampler(self) -> None:
-        """Refuses to make batches of batches."""
+        """Refuses other options that say what a batch is."""
         if (
             self.batch_size != 1
             or self.sampler is not None
@@ -88,86 +78,99 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """Who makes batches, and how far ahead.
-
-    Args:
-        num_workers: How many threads or processes.
-        timeout: Seconds to wait for a batch; 0 waits for ever.
-        worker_init_fn: Called with its number in each new process.
-        context: A start method, or a context of multiprocessing.
-        prefetch_factor: Batches ahead for each worker; 2 if None.
-        persistent: Whether processes live on after an epoch.
-
-    Examples:
-        >>> Service(num_workers=2).ahead
-        4
-    """
+class WorkerOptions:
+    """How many workers make batches, and how."""
 
     num_workers: int = 0
-    timeout: float = 0
+    timeout: float = 0  # seconds to wait for a batch; 0: no limit
     worker_init_fn: Callable[[int], Any] | None = None
-    context: Any = None
+    context: Any = None  # a start method, or a context of multiprocessing
     prefetch_factor: int | None = None
     persistent: bool = False
 
     @property
     def ahead(self) -> int:
-        """How many batches may wait to be handed out."""
-        each = PREFETCH if self.prefetch_factor is None else self.prefetch_factor
-        return max(1, each) * self.num_workers
+        """How many batches may be made ahead of the consumer."""
+        factor = PREFETCH if self.prefetch_factor is None else self.prefetch_factor
+        return max(1, factor) * self.num_workers
 
     def check(self) -> None:
-        """Refuses what makes no sense."""
-        whole_number("num_workers", self.num_workers)
-        if not isinstance(self.timeout, (int, float)) or not self.timeout >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
-            raise ArgumentError(f"timeout must be at least 0 seconds, got {self.timeout!r}")
+        """Refuses wrong values, and options that only workers can use."""
+        as_integer("num_workers", self.num_workers)
+        if not isinstance(self.timeout, (int, float)) or not self.timeout >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may pass anything
+            raise ArgumentError(
+                f"timeout must be a number of seconds of at least 0, got {self.timeout!r}"
+            )
         if self.prefetch_factor is not None:
-            whole_number("prefetch_factor", self.prefetch_factor, least=1)
-        needs = {
+            as_integer("prefetch_factor", self.prefetch_factor, least=1)
+        of_workers = {
             "prefetch_factor": self.prefetch_factor is not None,
             "persistent_workers": self.persistent,
             "multiprocessing_context": self.context is not None,
         }
-        for name, is_given in needs.items():
-            if is_given and not self.num_workers:
-                raise ArgumentError(f"{name} needs num_workers > 0")
-        if isinstance(self.context, str) and self.context not in _STARTS:
+        for name, is_set in of_workers.items():
+            if is_set and not self.num_workers:
+                raise ArgumentError(f"{name} needs num_workers > 0, got num_workers=0")
+        if isinstance(self.context, str) and self.context not in _START_METHODS:
             raise ArgumentError(
-                f"multiprocessing_context must be one of {', '.join(_STARTS)}, or a "
-                f"context, got {self.context!r}"
+                f"multiprocessing_context must be one of {', '.join(_START_METHODS)}, or a "
+                f"context of multiprocessing, got {self.context!r}"
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderSettings:
+    """Everything that decides how a loader makes batches."""
+
+    dataset: Any
+    batching: Batching
+    workers: WorkerOptions
+    collate: Callable[[Any], Any] | None = None
+    convert: Callable[[Any], Any] = field(default=lambda batch: batch)  # to the output
+    seed: int = 0
+    check_worker: Callable[[], Any] | None = None  # called first in each new process
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    most_bytes: int = 0  # a process with more memory is replaced; 0: no limit
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether no code of a user makes a batch, so that threads can make it."""
+        is_known = is_ours(self.dataset) or is_plain(self.dataset)
+        return is_known and is_ours(self.collate) and self.workers.worker_init_fn is None
+
+
 def seed_of(seed: int, generator: Any) -> int:
-    """Takes the seed of the order from the argument, or from a library's generator."""
+    """Takes the seed from the argument, or from a generator of torch or NumPy."""
     seed = as_seed(seed)
     if generator is None:
         return seed
     if seed:
-        raise ArgumentError("give seed or generator, not both")
+        raise ArgumentError("pass seed or generator, not both")
     if callable(getattr(generator, "initial_seed", None)):
         return int(generator.initial_seed()) % (1 << 64)
     if callable(getattr(generator, "integers", None)):
         return int(generator.integers(1 << 63))
-    raise ArgumentError(f"generator must be torch's or NumPy's, got {generator!r}")
+    raise ArgumentError(
+        "generator must be a torch.Generator or a numpy.random.Generator, got "
+        f"{quote(generator)}"
+    )
 
 
 def check_dataset(dataset: Any, **functions: Any) -> None:
-    """Refuses what has no items, the name of a file, and functions that are none."""
+    """Refuses a dataset without items, the path of a file, and wrong functions."""
     for name, value in functions.items():
         check_function(name, value)
     has_items = hasattr(dataset, "__getitem__") or hasattr(dataset, "__iter__")
     if isinstance(dataset, (str, bytes, type)) or not has_items:
         raise ArgumentError(
-            "dataset must give items by number, or one after the other, got "
-            f"{quote(dataset)}: a file is opened by sl.data.SequenceDataset"
+            "dataset must support dataset[i] or iteration, got "
+            f"{quote(dataset)}: open a file with sl.data.SequenceDataset"
         )
 
 
-def check_flags(**given: Any) -> None:
-    """Refuses what is neither True nor False."""
-    for name, value in given.items():
+def check_flags(**flags: Any) -> None:
+    """Refuses values that are neither True nor False."""
+    for name, value in flags.items():
         as_flag(name, value)
 
 

@@ -1,4 +1,4 @@
-"""A loader that keeps an accelerator fed: raw records from CPU-only processes."""
+"""A loader for accelerators: CPU-only processes read raw records, this one collates."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ import multiprocessing
 import os
 import sys
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._path import expand
-from seqloom.data.loader._iterable import Cut, Turns
+from seqloom.data.loader._executor import Executor
+from seqloom.data.loader._iterable_batches import (
+    NumberedBatches,
+    ReplayedBatches,
+    cut,
+    take_in_rotation,
+)
 from seqloom.data.loader._loader import DataLoader
-from seqloom.data.loader._mark import Mark, with_last
-from seqloom.data.loader._raw import ReadParts, count_files, deal
+from seqloom.data.loader._raw import count_files, divide, read_parts
 from seqloom.errors import ArgumentError, MissingExtraError, WorkerError
 from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from seqloom.data.loader._plan import Plan
-    from seqloom.data.loader._recipe import Recipe
-    from seqloom.data.loader._serve import Crew
+    from seqloom.data.loader._arguments import LoaderSettings
+    from seqloom.data.loader._epoch_order import EpochOrder
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -47,30 +51,31 @@ def create_async_dataloader(
 ) -> DataLoader:
     """Makes a loader that reads sequence files in processes and collates here.
 
-    Workers are spawned without sight of a GPU; they read, and do nothing else: they never
-    tokenise and never load a model. Files are shared out by size, the largest first, and a
-    long one is split by record. The collator runs in this process, so that no record waits
-    unseen in a worker: each comes exactly once, whatever the number of workers.
+    The workers are spawned with all GPUs hidden. They only read: they do not tokenise, and
+    they do not load a model. Files are divided among them by size, and a long file is split
+    by record. The collator runs in this process, so that no record is left behind in a
+    worker: each record is delivered exactly once, with any number of workers.
 
     Args:
         files: A file, a pattern, or several of them.
-        collate_fn: Makes a batch of items ``{id, sequence, file, ordinal}``; one that has
-            ``stream``, such as ``VarlenCollator``, decides itself how many.
-        num_workers: How many processes read; 0 reads here.
-        prefetch_factor: Blocks of records ahead for each of them.
-        batch_size: Items in a batch, where ``collate_fn`` has no ``stream``.
-        pin_memory: Puts tensors into memory that a GPU copies faster from; None does so
-            where torch finds CUDA.
+        collate_fn: Makes a batch of a list of items ``{id, sequence, file, ordinal}``. One
+            with a method ``stream``, such as ``VarlenCollator``, decides itself how many
+            items a batch has.
+        num_workers: Number of processes that read; 0 reads in this process.
+        prefetch_factor: Blocks of records that each worker reads ahead.
+        batch_size: Items in a batch, if ``collate_fn`` has no ``stream``.
+        pin_memory: Whether tensors are put into pinned memory, from which a GPU copies
+            faster; None does so if torch finds CUDA.
         timeout: Seconds to wait for a worker.
-        worker_memory: Bytes beyond which a worker is replaced.
-        output: ``"torch"`` or ``"numpy"``; None takes torch where it is installed.
+        worker_memory: Bytes of memory above which a worker is replaced.
+        output: ``"torch"`` or ``"numpy"``; None takes torch if it is installed.
 
     Returns:
-        A loader whose workers persist; ``close`` ends them.
+        A loader with persistent workers; ``close`` ends them.
 
     Raises:
-        ArgumentError: An argument makes no sense.
-        MissingExtraError: Memory is to be pinned, and torch is not installed.
+        ArgumentError: An argument has a wrong type or value.
+        MissingExtraError: ``pin_memory=True``, but torch is not installed.
 
     Examples:
         >>> from pathlib import Path
@@ -99,11 +104,11 @@ def create_async_dataloader(
 
 
 def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 - private
-    """Decides whether memory is pinned: where asked for, or where there is CUDA."""
+    """Decides whether memory is pinned: if requested, or if there is CUDA."""
     if find_spec("torch") is None:
         if pin_memory:
             raise MissingExtraError(
-                "pin_memory=True needs torch, which pins memory: pip install seqloom[torch]"
+                "pin_memory=True needs torch: pip install seqloom[torch]"
             )
         return False
     if pin_memory is not None or output != "torch":
@@ -115,37 +120,22 @@ def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 -
 
 @dataclass(frozen=True, slots=True)
 class RawFiles:
-    """Files whose raw records are read in worker processes.
-
-    Args:
-        paths: The files.
-        most_bytes: What memory a worker may have.
-
-    Examples:
-        >>> RawFiles(("a.fa",)).paths
-        ('a.fa',)
-    """
+    """Files, of which worker processes read raw records."""
 
     paths: tuple[str, ...]
-    most_bytes: int = MEMORY
+    most_bytes: int = MEMORY  # of memory that a worker may use
 
     def __iter__(self) -> Iterator[Any]:
         """Reads all records here, in order."""
-        parts = ReadParts(deal(count_files(self.paths), 1))
-        for chunk in parts.chunks(0):
+        for chunk in read_parts(divide(count_files(self.paths), 1), 0, 0):
             yield from chunk.items()
 
 
 class AsyncLoader(DataLoader):
-    """The loader that ``create_async_dataloader`` makes.
+    """The loader that ``create_async_dataloader`` makes."""
 
-    Examples:
-        >>> AsyncLoader(RawFiles(("a.fa",)), collate_fn=list).batch_size
-        1
-    """
-
-    def _choose(self, recipe: Recipe) -> RawBatches:
-        return RawBatches(recipe)
+    def _choose(self, settings: LoaderSettings) -> RawBatches:
+        return RawBatches(settings)
 
 
 def check_cpu_only() -> None:
@@ -154,99 +144,80 @@ def check_cpu_only() -> None:
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if seen != "":
         raise WorkerError(
-            f"{name}: CUDA_VISIBLE_DEVICES is {seen!r}, expected '': what this worker "
-            "imports must not change it"
+            f"{name}: CUDA_VISIBLE_DEVICES is {seen!r}, expected '': a module that "
+            "this worker imports has changed it"
         )
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
-        raise WorkerError(f"{name}: torch sees CUDA in a worker that must not")
+        raise WorkerError(f"{name}: torch sees CUDA, but this worker must not use a GPU")
 
 
-@dataclass(slots=True)
-class RawBatches:
-    """Batches of raw records.
+class RawBatches(ReplayedBatches):
+    """Batches of raw records, which workers read and this process collates."""
 
-    Args:
-        recipe: What the loader was asked for; the dataset is ``RawFiles``.
+    def __init__(self, settings: LoaderSettings) -> None:
+        super().__init__(settings)
+        self._executor: Executor | None = None
+        self._is_checked = False
 
-    Examples:
-        >>> from seqloom.data.loader._arguments import Choice, Service
-        >>> from seqloom.data.loader._recipe import Recipe
-        >>> recipe = Recipe(dataset=RawFiles(()), choice=Choice(), service=Service())
-        >>> RawBatches(recipe).close()
-    """
-
-    recipe: Recipe
-    _crew: Crew | None = field(init=False, default=None)
-    _warned: bool = field(init=False, default=False)
-
-    def epoch(self, epoch: int, mark: Mark, plan: Plan) -> Iterator[tuple[Any, Mark, bool]]:
-        """Yields batches, where the epoch is then, and whether it was the last."""
-        del plan
-        batches = islice(self._collated(self._items(epoch)), mark.position, None)
-        for done, (batch, is_last) in enumerate(with_last(batches), mark.position + 1):
-            yield self._converted(batch), Mark(done), is_last
+    def _batches(self, epoch: int, order: EpochOrder) -> Iterator[Any]:
+        del order
+        items, collate = self._items(epoch), self._settings.collate
+        if callable(getattr(collate, "stream", None)):
+            return self._pack(items)
+        return cut(items, self._settings.batching.batch_size, collate=collate)
 
     def _items(self, epoch: int) -> Iterator[dict[str, Any]]:
-        """Takes records from the workers in turn, or reads them here."""
-        workers = self.recipe.service.num_workers
+        """Takes records from one worker after the other, or reads them here."""
+        workers = self._settings.workers.num_workers
         if not workers:
-            yield from self.recipe.dataset
+            yield from self._settings.dataset
             return
-        if self._crew is None:
-            self._crew = self._hire(workers)
-        turns = Turns(epoch, workers)
-        for chunk in turns.taken(self._crew.serve(turns.works())):
+        if self._executor is None:
+            self._executor = self._start(workers)
+        for chunk in take_in_rotation(self._executor, epoch, workers):
             yield from chunk.items()
 
-    def _hire(self, workers: int) -> Crew:
-        """Counts the files, deals them out, and starts processes."""
-        files = self.recipe.dataset
+    def _start(self, workers: int) -> Executor:
+        """Counts the files and divides them among worker processes."""
+        files = self._settings.dataset
         for path in files.paths:
             check_regular(path)
-        read = ReadParts(deal(count_files(files.paths), workers))
-        start = {
-            "check": check_cpu_only,
-            "environment": HIDDEN,
-            "most_bytes": files.most_bytes,
-        }
-        return replace(self.recipe, start=start).crew(read)
+        parts = divide(count_files(files.paths), workers)
+        settings = replace(
+            self._settings,
+            check_worker=check_cpu_only,
+            environment=HIDDEN,
+            most_bytes=files.most_bytes,
+        )
+        reader = NumberedBatches(partial(read_parts, parts))
+        return Executor(reader, settings, in_processes=True)
 
-    def _collated(self, items: Iterator[dict[str, Any]]) -> Iterator[Any]:
-        """Makes batches here."""
-        collate: Any = self.recipe.collate
-        if callable(getattr(collate, "stream", None)):
-            return collate.stream(items)
-        return Cut(size=self.recipe.choice.batch_size, collate=collate).batches(items)
-
-    def _converted(self, batch: Any) -> Any:
-        """Makes tensors, and looks at what they take the first time."""
-        converted = self.recipe.convert(batch)
-        if not self._warned:
-            self._warned = True
-            warn_of_pinned(converted, self.recipe.service.ahead)
+    def _convert(self, batch: Any) -> Any:
+        converted = super()._convert(batch)
+        if not self._is_checked:
+            self._is_checked = True
+            warn_of_pinned(converted, self._settings.workers.ahead)
         return converted
 
-    def count(self, plan: Plan) -> int:
-        """Refuses to guess how many batches there will be."""
-        del plan
-        raise TypeError("how many batches there are is known when the files have been read")
+    def count(self, order: EpochOrder) -> int:
+        """Refuses to guess the number of batches."""
+        del order
+        raise TypeError("the number of batches is not known before the files are read")
 
-    def identity(self, plan: Plan) -> dict[str, Any]:
-        """Names what a state belongs to: batches are made again, all must be the same."""
-        del plan
-        recipe = self.recipe
-        workers, size = recipe.service.num_workers, recipe.choice.batch_size
+    def identity(self, order: EpochOrder) -> dict[str, Any]:
+        """Returns what a saved state must agree with, as batches are made again."""
+        del order
         return {
-            "files": [*recipe.dataset.paths],
-            "num_workers": workers,
-            "batch_size": size,
+            "files": [*self._settings.dataset.paths],
+            "num_workers": self._settings.workers.num_workers,
+            "batch_size": self._settings.batching.batch_size,
         }
 
     def close(self) -> None:
         """Ends processes."""
-        if self._crew is not None:
-            self._crew.close()
+        if self._executor is not None:
+            self._executor.close()
 
 
 def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None:

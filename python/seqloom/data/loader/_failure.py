@@ -1,4 +1,4 @@
-"""What goes wrong in a worker, carried to the process that waits for its batch."""
+"""An exception of a worker process, sent to the process that waits for the batch."""
 
 from __future__ import annotations
 
@@ -6,76 +6,36 @@ import os
 import pickle
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seqloom.errors import WorkerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """Stands in place of a batch that raised an exception, so that the next one can follow.
-
-    Args:
-        error: The exception.
-
-    Examples:
-        >>> Raised(ValueError("x")).error
-        ValueError('x')
-    """
-
-    error: BaseException
-
-
-def attempt(make: Callable[..., Any], *content: Any) -> Any:
-    """Calls a function, and gives its exception as a value."""
-    try:
-        return make(*content)
-    except StopIteration as error:
-        # Raised where batches are taken, it would end the epoch without a word.
-        stopped = WorkerError("an item, or what collates it, raised StopIteration")
-        stopped.__cause__ = error
-        return Raised(stopped)
-    except Exception as error:  # noqa: BLE001 - raised again in its turn
-        return Raised(error)
-
-
-def checked(answer: Any) -> Any:
-    """Gives a batch, or raises what stands in its place."""
-    if isinstance(answer, Raised):
-        raise answer.error
-    return answer
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An exception in a form that crosses to another process.
+    """An exception in a form that another process can read."""
 
-    Args:
-        kinds: The exception's class, pickled, and those it derives from.
-        error: The exception itself, pickled, where that works.
-        message: What it says.
-        trace: Its traceback as text.
-        pid: The process.
-
-    Examples:
-        >>> try:
-        ...     raise KeyError("x")
-        ... except KeyError as error:
-        ...     failure = caught(error)
-        >>> failure.error_of(where="batch 3")
-        KeyError('x')
-    """
-
-    kinds: tuple[bytes, ...]
-    error: bytes | None
+    kinds: tuple[bytes, ...]  # its class and the base classes, pickled
+    error: bytes | None  # the exception itself, pickled, where that works
     message: str
     trace: str
     pid: int
 
-    def error_of(self, *, where: str) -> BaseException:
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Reads what can be sent of an exception."""
+        kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
+        pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
+        is_known = _pickle(type(error)) is not None  # the other process can import it
+        return cls(
+            kinds=tuple(kind for kind in pickled if kind is not None),
+            error=_pickle(error),
+            message=str(error) if is_known else f"{type(error).__qualname__}: {error}",
+            trace="".join(traceback.format_exception(error)),
+            pid=os.getpid(),
+        )
+
+    def rebuild(self, *, where: str) -> BaseException:
         """Makes the exception again, with the worker's traceback as its cause."""
         error = self._error()
         error.__cause__ = WorkerError(f'\n"""\n{self.trace}"""')
@@ -102,28 +62,8 @@ def _bare(kind: type[BaseException], message: str) -> BaseException | None:
         return None
 
 
-def caught(error: BaseException) -> Failure:
-    """Puts an exception into a form that crosses to another process."""
-    kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
-    pickled = (_pickled(kind) for kind in kinds if kind is not BaseException)
-    trace = "".join(traceback.format_exception(error))
-    message = str(error) if _is_known(error) else f"{type(error).__qualname__}: {error}"
-    return Failure(
-        kinds=tuple(kind for kind in pickled if kind is not None),
-        error=_pickled(error),
-        message=message,
-        trace=trace,
-        pid=os.getpid(),
-    )
-
-
-def _is_known(error: BaseException) -> bool:
-    """Tells whether the other process can import the exception's class."""
-    return _pickled(type(error)) is not None
-
-
-def _pickled(value: Any) -> bytes | None:
-    """Pickles what can be read back."""
+def _pickle(value: Any) -> bytes | None:
+    """Pickles a value; None where it cannot be pickled and read back."""
     try:
         raw = pickle.dumps(value)
         pickle.loads(raw)  # noqa: S301 - written in the line above

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
 
+from seqloom.data._order import Rank, find_rank
+from seqloom.data._state import VERSION, check_integer, check_state
 from seqloom.data.collate._collate import default_collate
+from seqloom.data.collate._output import converter
 from seqloom.data.loader._arguments import (
     PREFETCH,
-    Choice,
-    Service,
+    Batching,
+    LoaderSettings,
+    WorkerOptions,
     check_dataset,
     check_flags,
     is_iterable,
     seed_of,
 )
-from seqloom.data.loader._batches import Positions, choose_batches
-from seqloom.data.loader._failure import Raised
-from seqloom.data.loader._iteration import Iteration, warn_of_length
-from seqloom.data.loader._mark import Mark
-from seqloom.data.loader._output import converter
-from seqloom.data.loader._plan import Plan
-from seqloom.data.loader._positions import OrderView
-from seqloom.data.loader._rank import Rank, find_rank
-from seqloom.data.loader._recipe import Recipe
-from seqloom.data.loader._state import VERSION, check_state, whole_number
+from seqloom.data.loader._epoch_order import EpochOrder, OrderView
+from seqloom.data.loader._iterable_batches import IterableBatches
+from seqloom.data.loader._map_batches import MapBatches, PackedMapBatches
+from seqloom.data.loader._own_code import is_ours
+from seqloom.data.loader._request import EpochProgress, FailedBatch, Request, unwrap
+from seqloom.data.loader._stream_batches import PackedStreamBatches, StreamBatches
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -33,15 +35,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from seqloom.data.loader._batches import BatchSource
-
     T = TypeVar("T", default=Any)
 else:
     from typing import TypeVar
 
     T = TypeVar("T")
 
-# As in PyTorch, how an epoch is cut stands fast; who makes the batches may change.
+# As in PyTorch: what makes up an epoch is fixed; who makes its batches may be changed.
 _FIXED = frozenset((
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
     "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",
@@ -52,60 +52,125 @@ _CHANGING = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Cursor:
-    """How far an epoch has been handed out."""
+class BatchSource(Protocol):
+    """Makes the batches of epochs."""
 
-    epoch: int
-    mark: Mark
-    is_ended: bool = False
+    def epoch(
+        self, start: EpochProgress, order: EpochOrder
+    ) -> Generator[tuple[Request, Any]]:
+        """Yields requests with their batches, from where an epoch is.
+
+        ``FailedBatch`` takes the place of a batch after which the epoch goes on.
+        """
+        ...
+
+    def count(self, order: EpochOrder) -> int:
+        """Counts the batches of an epoch."""
+        ...
+
+    def identity(self, order: EpochOrder) -> dict[str, Any]:
+        """Returns what a saved state must agree with."""
+        ...
+
+    def close(self) -> None:
+        """Ends processes."""
+        ...
+
+
+def choose_source(settings: LoaderSettings) -> BatchSource:
+    """Finds how batches are made: by the kind of the dataset and of the collator."""
+    # A batch_sampler says itself which items a batch has.
+    is_packed = settings.batching.batch_sampler is None and callable(
+        getattr(settings.collate, "stream", None)
+    )
+    dataset = settings.dataset
+    if not is_iterable(dataset):
+        return PackedMapBatches(settings) if is_packed else MapBatches(settings)
+    if not (is_ours(dataset) and hasattr(dataset, "shard")):
+        return IterableBatches(settings, is_packed=is_packed)
+    return PackedStreamBatches(settings) if is_packed else StreamBatches(settings)
+
+
+class EpochIterator(Iterator[Any]):
+    """One pass over a loader; an exception of one batch does not end it."""
+
+    def __init__(self, batches: Generator[Any], count: Callable[[], int]) -> None:
+        self._batches = batches
+        self._count = count
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return unwrap(next(self._batches))
+
+    def __len__(self) -> int:
+        return self._count()
+
+    def close(self) -> None:
+        """Ends the pass early, with the threads that work ahead for it."""
+        self._batches.close()
+
+
+def _warn_of_length(dataset: Any, length: int) -> None:
+    """Warns that an iterable dataset gives more batches than its length says."""
+    warnings.warn(
+        f"the len of {type(dataset).__name__} says that an epoch has {length:,} batches, "
+        "but it gives more: correct its __len__; if each of several workers has a copy of "
+        "the dataset, each copy must give another part",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 class DataLoader(Generic[T]):
     """Hands out a dataset in batches, as PyTorch's loader does.
 
     The k-th pass is epoch k. Order and batches depend on the seed and the epoch only, never
-    on ``num_workers``, and a saved state goes on in the middle of an epoch with any number
-    of workers or ranks.
+    on ``num_workers``. A saved state resumes in the middle of an epoch, with any number of
+    workers or ranks.
 
-    Threads serve our own datasets, encoders, augmentations and collators; processes serve
-    a user's code: a dataset, a ``collate_fn`` or an encoder that is not ours. A process
-    that dies is started again and its batches are made again.
+    Threads make the batches of our own datasets, encoders, augmentations and collators.
+    Processes make them where the dataset, the ``collate_fn`` or the encoder is a user's
+    code. A process that dies is started again, and its batches are made again.
 
     Args:
-        dataset: Anything with ``len`` and ``[i]``, or anything to iterate over.
-        batch_size: Items in a batch; None leaves items as they are.
-        shuffle: Whether each epoch has an order of its own.
-        sampler: Positions to follow instead; its ``set_epoch`` is called where it has one.
-        batch_sampler: Lists of positions to follow instead.
-        num_workers: How many threads or processes work ahead; 0 makes each batch when it
-            is asked for. Threads are at most one fewer than the cores, as the thread that
-            asks makes batches too while it waits.
-        collate_fn: Puts items together; ``default_collate`` if None.
-        pin_memory: Puts tensors into memory that a GPU copies faster from.
-        drop_last: Leaves out a last batch that is not full.
-        timeout: Seconds to wait for a batch of a worker; 0 waits for ever.
-        worker_init_fn: Called with the number of each new process, inside it.
-        multiprocessing_context: How processes start: ``"spawn"`` if None, ``"forkserver"``,
-            ``"fork"``, or a context of ``multiprocessing``.
-        generator: A generator of torch or NumPy to take the seed from.
-        prefetch_factor: Batches ahead for each worker; 2 if None.
-        persistent_workers: Keeps processes for the next epoch.
-        seed: Which of the many orders.
+        dataset: A dataset with ``len`` and ``[i]``, or an iterable.
+        batch_size: Items in a batch; None delivers single items.
+        shuffle: Whether each epoch has a random order of its own.
+        sampler: Positions, in the order in which items are wanted. Its ``set_epoch`` is
+            called if it has one.
+        batch_sampler: Lists of positions, one list for each batch.
+        num_workers: Number of threads or processes that make batches ahead; 0 makes each
+            batch when it is requested. At most one thread fewer than there are cores is
+            started, because the calling thread makes batches too while it waits.
+        collate_fn: Makes a batch of a list of items; ``default_collate`` if None.
+        pin_memory: Whether tensors are put into pinned memory, from which a GPU copies
+            faster.
+        drop_last: Whether a last batch that is not full is left out.
+        timeout: Seconds to wait for a worker's batch; 0 waits without limit.
+        worker_init_fn: Called with its number in each new process.
+        multiprocessing_context: How processes start: ``"spawn"`` (also if None),
+            ``"forkserver"``, ``"fork"``, or a context of ``multiprocessing``.
+        generator: A generator of torch or NumPy, from which the seed is taken.
+        prefetch_factor: Batches that each worker makes ahead; 2 if None.
+        persistent_workers: Whether processes are kept for the next epoch.
+        seed: Seed of the random order.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the arrays' memory.
-        rank: Which of several processes this is; None asks ``torch.distributed``, unless
-            there is a sampler of yours, which knows its rank itself.
-        world_size: How many processes share an epoch.
-        even_ranks: What happens to items that cannot be dealt evenly to ranks: ``"pad"``
-            gives some twice, marked in ``is_padding``; ``"drop"`` leaves them out;
-            ``"error"`` refuses them.
-        pin_memory_device: Taken for PyTorch's sake; as there, the device is the one that
-            torch finds.
-        in_order: Taken for PyTorch's sake; batches come in order always.
+        rank: Number of this process among those that train together. None takes it from
+            ``torch.distributed``, unless you pass a sampler of your own, which knows its
+            rank itself.
+        world_size: Number of processes that share an epoch.
+        even_ranks: What happens to items that cannot be divided evenly among the ranks:
+            ``"pad"`` repeats some and marks them in ``is_padding``, ``"drop"`` leaves them
+            out, ``"error"`` raises an error.
+        pin_memory_device: Accepted for compatibility with PyTorch; the device is always the
+            one that torch finds.
+        in_order: Accepted for compatibility with PyTorch; batches always come in order.
 
     Raises:
-        ArgumentError: An argument makes no sense, or excludes another.
-        MissingExtraError: torch is asked for, and not installed.
+        ArgumentError: An argument has a wrong value, or excludes another one.
+        MissingExtraError: ``output="torch"``, but torch is not installed.
 
     Examples:
         >>> import numpy as np
@@ -163,20 +228,20 @@ class DataLoader(Generic[T]):
         self.generator = generator
         self.seed = seed_of(seed, generator)
         self.output = output
-        self._choice = Choice(
+        self._batching = Batching(
             batch_size=batch_size,
             shuffle=self.shuffle,
             sampler=sampler,
             batch_sampler=batch_sampler,
             drop_last=drop_last,
         )
-        self._choice.check(iterable=is_iterable(dataset))
+        self._batching.check(iterable=is_iterable(dataset))
         self.collate_fn = collate_fn
         self._ranks = (rank, world_size, even_ranks)
         find_rank(rank, world_size, even_ranks)
-        self._said: int | None = None
-        self._cursor = self._next = _Cursor(0, Mark(0))
-        self._source: BatchSource = self._choose(self._recipe())
+        self._length: int | None = None
+        self._progress = self._next = EpochProgress(0)
+        self._source: BatchSource = self._choose(self._settings())
         if num_workers and prefetch_factor is None:
             self.prefetch_factor = PREFETCH
         self._is_made = True
@@ -186,7 +251,7 @@ class DataLoader(Generic[T]):
             super().__setattr__(name, value)
         elif name in _FIXED:
             raise ArgumentError(
-                f"{name} must not be set once the {type(self).__name__} is made, got "
+                f"{name} must not be set after the {type(self).__name__} is made, got "
                 f"{value!r}: make another one with {name}={value!r}"
             )
         elif name in _CHANGING:
@@ -195,125 +260,129 @@ class DataLoader(Generic[T]):
             super().__setattr__(name, value)
 
     def _change(self, name: str, value: Any) -> None:
-        """Has the batches of the next epoch made in another way."""
+        """Changes how the batches of the next epoch are made."""
         before = vars(self)[name]
         super().__setattr__(name, value)
         try:
-            self._source = self._choose(self._recipe())
+            self._source = self._choose(self._settings())
         except ArgumentError:
             super().__setattr__(name, before)
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads and processes are begun anew, where an epoch is.
+        # Threads and processes are started again with the next epoch.
         return {name: vars(self)[name] for name in vars(self).keys() - {"_source"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        vars(self)["_source"] = self._choose(self._recipe())
+        vars(self)["_source"] = self._choose(self._settings())
 
-    def _choose(self, recipe: Recipe) -> BatchSource:
-        """Chooses how batches come to be."""
-        return choose_batches(recipe)
+    def _choose(self, settings: LoaderSettings) -> BatchSource:
+        """Finds how batches are made."""
+        return choose_source(settings)
 
     @property
     def sampler(self) -> Any:
-        """What was given, or our own order, position by position."""
-        given = self._choice.sampler
-        if given is not None or is_iterable(self.dataset):
-            return given
-        choice = replace(self._choice, batch_size=None, batch_sampler=None, drop_last=False)
-        return OrderView(self, replace(self._plan(), choice=choice))
+        """The sampler that was passed, or our own order as single positions."""
+        sampler = self._batching.sampler
+        if sampler is not None or is_iterable(self.dataset):
+            return sampler
+        single = replace(
+            self._batching, batch_size=None, batch_sampler=None, drop_last=False
+        )
+        return self._view(replace(self._order(), batching=single))
 
     @property
     def batch_sampler(self) -> Any:
-        """What was given, or our own batches, as lists of positions."""
-        given = self._choice.batch_sampler
-        is_cut = isinstance(self._source, Positions) and self._choice.sampler is None
-        if given is not None or not is_cut or self.batch_size is None:
-            return given
-        return OrderView(self, self._plan())
+        """The batch_sampler that was passed, or our own order as lists of positions."""
+        sampler = self._batching.batch_sampler
+        is_ordered = isinstance(self._source, MapBatches) and self._batching.sampler is None
+        if sampler is not None or not is_ordered or self.batch_size is None:
+            return sampler
+        return self._view(self._order())
 
-    @property
-    def next_place(self) -> tuple[int, int]:
-        """Which epoch comes next, and how much of it was had."""
-        return self._next.epoch, self._next.mark.position
+    def _view(self, order: EpochOrder) -> OrderView:
+        """Shows an order from the position of the next pass on."""
+        return OrderView(
+            order, lambda: (self._next.epoch, self._next.position), self.set_epoch
+        )
 
     def __len__(self) -> int:
         count = self._count()
         if is_iterable(self.dataset):
-            self._said = count
+            self._length = count
         return count
 
     def _count(self) -> int:
-        """Tells how many batches an epoch has."""
-        return self._source.count(self._plan())
+        """Counts the batches of an epoch."""
+        return self._source.count(self._order())
 
-    def __iter__(self) -> Iteration:
-        return Iteration(self._run(), self._count)
+    def __iter__(self) -> EpochIterator:
+        return EpochIterator(self._run(), self._count)
 
     def _run(self) -> Generator[Any]:
-        """Hands out what is left of an epoch."""
-        # It begins with its first step: trainers make an iterator too many.
-        cursor = self._cursor = self._next
-        self._next = _Cursor(cursor.epoch + 1, Mark(0))
-        batches = self._source.epoch(cursor.epoch, cursor.mark, self._plan())
-        with closing(batches):  # pyright: ignore[reportArgumentType] - generators close
-            for number, (batch, mark, is_last) in enumerate(batches):
-                if not isinstance(batch, Raised):
-                    cursor.mark, cursor.is_ended = mark, is_last
-                if self._said is not None and number == self._said:
-                    warn_of_length(self.dataset, self._said)
+        """Yields the batches of an epoch, or those that a loaded state has left."""
+        # An epoch begins with its first step: trainers make iterators that they never use.
+        progress = self._progress = self._next
+        self._next = EpochProgress(progress.epoch + 1)
+        with closing(self._source.epoch(progress, self._order())) as batches:
+            for number, (request, batch) in enumerate(batches):
+                if not isinstance(batch, FailedBatch):
+                    progress.position = request.position
+                    progress.stream_state = request.stream_state
+                    progress.is_ended = request.is_last
+                if self._length is not None and number == self._length:
+                    _warn_of_length(self.dataset, self._length)
                 yield batch
-        cursor.is_ended = True
+        progress.is_ended = True
 
-    def _recipe(self) -> Recipe:
-        """Says what was asked for."""
-        return Recipe(
+    def _settings(self) -> LoaderSettings:
+        """Collects everything that decides how batches are made."""
+        return LoaderSettings(
             dataset=self.dataset,
-            choice=self._choice,
-            service=self._service(),
+            batching=self._batching,
+            workers=self._workers(),
             collate=self._collate(),
             convert=converter(self.output, pin_memory=self.pin_memory),
             seed=self.seed,
         )
 
-    def _service(self) -> Service:
-        """Says who makes the batches."""
-        # What only workers can be told rests where they are taken away later.
-        rests = not self.num_workers and vars(self).get("_is_made", False)
-        service = Service(
+    def _workers(self) -> WorkerOptions:
+        """Collects the options of the workers."""
+        # If num_workers is later set to 0, the options that need workers are ignored.
+        is_ignored = not self.num_workers and vars(self).get("_is_made", False)
+        workers = WorkerOptions(
             num_workers=self.num_workers,
             timeout=self.timeout,
             worker_init_fn=self.worker_init_fn,
-            context=None if rests else self.multiprocessing_context,
-            prefetch_factor=None if rests else self.prefetch_factor,
-            persistent=self.persistent_workers and not rests,
+            context=None if is_ignored else self.multiprocessing_context,
+            prefetch_factor=None if is_ignored else self.prefetch_factor,
+            persistent=self.persistent_workers and not is_ignored,
         )
-        service.check()
-        return service
+        workers.check()
+        return workers
 
     def _collate(self) -> Callable[[list[Any]], Any] | None:
-        """Chooses what puts items together."""
-        if self.collate_fn is None and self._choice.is_batched:
+        """Returns the collator, which is ``default_collate`` if a batch needs one."""
+        if self.collate_fn is None and self._batching.is_batched:
             vars(self)["collate_fn"] = default_collate
         elif self.collate_fn is not None and not callable(self.collate_fn):
             raise ArgumentError(f"collate_fn must be a function, got {self.collate_fn!r}")
         return self.collate_fn
 
-    def _plan(self) -> Plan:
-        """Says how an epoch is cut; the dataset may have grown, ranks may have come up."""
-        # As in PyTorch a sampler knows its rank itself, unless it is given here; one of
-        # ours that was given none leaves dealing to the loader.
-        choice = self._choice
-        sampler = choice.sampler if choice.batch_sampler is None else choice.batch_sampler
+    def _order(self) -> EpochOrder:
+        """Returns the order of an epoch, by the dataset's length and the rank of now."""
+        # As in PyTorch a user's sampler knows its rank itself, unless a rank is passed
+        # here. A sampler of ours without a rank leaves the division to the loader.
+        batching = self._batching
+        is_alone = batching.batch_sampler is None
+        sampler = batching.sampler if is_alone else batching.batch_sampler
         is_whole = sampler is None or getattr(sampler, "is_whole", False)
-        is_alone = self._ranks[0] is None and not is_whole
-        rank = Rank() if is_alone else find_rank(*self._ranks)
-        return Plan(
+        knows_rank = self._ranks[0] is None and not is_whole
+        return EpochOrder(
             size=0 if is_iterable(self.dataset) else len(self.dataset),
-            choice=choice,
-            rank=rank,
+            batching=batching,
+            rank=Rank() if knows_rank else find_rank(*self._ranks),
             seed=self.seed,
         )
 
@@ -321,10 +390,10 @@ class DataLoader(Generic[T]):
         """Makes the next ``iter`` this epoch.
 
         Args:
-            epoch: Its number, from 0.
+            epoch: Number of the epoch, from 0.
 
         Raises:
-            ArgumentError: The number is below 0.
+            ArgumentError: The number is negative.
 
         Examples:
             >>> loader = DataLoader(range(9), batch_size=9, shuffle=True)
@@ -333,14 +402,14 @@ class DataLoader(Generic[T]):
             >>> bool((next(iter(loader)) == first).all())
             True
         """
-        whole_number("epoch", epoch)
-        self._next = self._cursor = _Cursor(epoch, Mark(0))
+        check_integer("epoch", epoch)
+        self._next = self._progress = EpochProgress(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Says which batch comes next, in numbers that JSON can hold.
+        """Saves which batch comes next, in values that JSON can hold.
 
         Returns:
-            What ``load_state_dict`` takes.
+            The state, for ``load_state_dict``.
 
         Examples:
             >>> loader = DataLoader(range(6), batch_size=2)
@@ -350,28 +419,28 @@ class DataLoader(Generic[T]):
             >>> state["epoch"], state["position"]
             (0, 2)
         """
-        cursor = self._cursor
-        if cursor.is_ended:
-            cursor = _Cursor(cursor.epoch + 1, Mark(0))
+        progress = self._progress
+        if progress.is_ended:
+            progress = EpochProgress(progress.epoch + 1)
         state: dict[str, Any] = {
             "version": VERSION,
-            "epoch": cursor.epoch,
-            "position": cursor.mark.position,
+            "epoch": progress.epoch,
+            "position": progress.position,
         }
-        if (stream := cursor.mark.stream) is not None:
+        if (stream := progress.stream_state) is not None:
             state["stream"] = stream() if callable(stream) else stream
-        return state | self._identity()
+        return state | self._source.identity(self._order())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` go on where a state was taken.
+        """Makes the next ``iter`` resume where a state was saved.
 
         Args:
-            state: What ``state_dict`` gave, here or in another process, with any number of
-                workers and ranks.
+            state: A result of ``state_dict``, of this or another process, with any number
+                of workers and ranks.
 
         Raises:
-            ArgumentError: It is no whole state, or of other data, another seed or another
-                order.
+            ArgumentError: The state is incomplete, or was saved with other data, another
+                seed or another order.
 
         Examples:
             >>> loader = DataLoader(range(6), batch_size=2)
@@ -379,13 +448,10 @@ class DataLoader(Generic[T]):
             >>> [batch.tolist() for batch in loader]
             [[4, 5]]
         """
-        check_state(state, self._identity())
-        mark = Mark(int(state["position"]), state.get("stream"))
-        self._next = self._cursor = _Cursor(int(state["epoch"]), mark)
-
-    def _identity(self) -> dict[str, Any]:
-        """Names what a state belongs to."""
-        return self._source.identity(self._plan())
+        check_state(state, self._source.identity(self._order()))
+        self._next = self._progress = EpochProgress(
+            int(state["epoch"]), int(state["position"]), state.get("stream")
+        )
 
     def close(self) -> None:
         """Ends worker processes that persist.

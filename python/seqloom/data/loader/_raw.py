@@ -1,14 +1,13 @@
-"""Raw records of files, dealt out to worker processes by size."""
+"""Raw records of files, divided among worker processes by size."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data.loader._iterable import Ended, Turn
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
 from seqloom.io._records import decode_header, parse_id
@@ -19,50 +18,28 @@ if TYPE_CHECKING:
     from seqloom._ragged import Ragged
 
 _RECORDS, _BYTES = 256, 1 << 20
-# What a record costs beside its letters, counted in letters.
+# What a record costs in addition to its letters, in letters.
 _RECORD = 64
-# A long file is cut finer than one part a worker, so that the parts can be dealt evenly.
+# Parts of a long file for each worker: more than one, so that the loads become even.
 _PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file that has been counted.
-
-    Args:
-        path: Where it is.
-        records: How many records it has.
-        weight: What reading them costs.
-        mark: Its size and the time of its last change.
-        first: The ordinal of its first record.
-
-    Examples:
-        >>> File("a.fa", 2, 200, (10, 0), 0).records
-        2
-    """
+class RawFile:
+    """A file that has been counted."""
 
     path: str
     records: int
-    weight: int
-    mark: tuple[int, int]
-    first: int
+    weight: int  # what reading it costs
+    stamp: tuple[int, int]  # size and time of the last change
+    first: int  # the ordinal of its first record
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some neighbouring records of a file.
+class RawPart:
+    """Consecutive records of a file, from ``start`` to before ``stop``."""
 
-    Args:
-        file: The file.
-        start: The first of them.
-        stop: The one behind the last.
-
-    Examples:
-        >>> Part(File("a.fa", 2, 200, (10, 0), 0), 0, 1).weight
-        100.0
-    """
-
-    file: File
+    file: RawFile
     start: int
     stop: int
 
@@ -73,29 +50,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Some records on their way from a worker, as columns.
-
-    Args:
-        path: Their file.
-        first: The ordinal of the first.
-        headers: Header lines.
-        sequences: Letters.
-
-    Examples:
-        >>> from seqloom._ragged import Ragged
-        >>> chunk = Chunk("a.fa", 7, Ragged.from_list([b"x y"]), Ragged.from_list([b"AC"]))
-        >>> list(chunk.items())
-        [{'id': 'x', 'sequence': b'AC', 'file': 'a.fa', 'ordinal': 7}]
-    """
+class RawChunk:
+    """Consecutive records on their way from a worker, as columns."""
 
     path: str
-    first: int
+    first: int  # the ordinal of the first record
     headers: Ragged
     sequences: Ragged
 
     def items(self) -> Iterator[dict[str, Any]]:
-        """Makes an item of each record."""
+        """Yields the items."""
         rows = zip(self.headers.to_list(), self.sequences.to_list(), strict=True)
         for ordinal, (header, letters) in enumerate(rows, self.first):
             yield {
@@ -106,12 +70,12 @@ class Chunk:
             }
 
 
-def count_files(paths: tuple[str, ...]) -> list[File]:
-    """Counts the records of files, which also finds what is wrong with them."""
+def count_files(paths: tuple[str, ...]) -> list[RawFile]:
+    """Counts the records of files, and finds faulty records before an epoch begins."""
     counted = [_count(path) for path in paths]
     firsts = accumulate((records for records, _ in counted), initial=0)
     return [
-        File(path, *numbers, _mark(path), first)
+        RawFile(path, *numbers, _stamp(path), first)
         for path, numbers, first in zip(paths, counted, firsts, strict=False)
     ]
 
@@ -126,26 +90,28 @@ def _count(path: str) -> tuple[int, int]:
     return records, letters + _RECORD * records
 
 
-def _mark(path: str) -> tuple[int, int]:
-    """Reads what shows that a file has changed."""
+def _stamp(path: str) -> tuple[int, int]:
+    """Reads the size and the time of the last change of a file."""
     stat = Path(path).stat()
     return stat.st_size, stat.st_mtime_ns
 
 
-def deal(files: list[File], workers: int) -> list[list[Part]]:
-    """Deals files out, the largest first, each to who has least; long ones in parts."""
+def divide(files: list[RawFile], workers: int) -> list[list[RawPart]]:
+    """Divides files among workers, the largest first; long files are cut into parts."""
     share = sum(file.weight for file in files) / workers
     parts = list(chain.from_iterable(_cut(file, share, workers) for file in files))
-    hands: list[list[Part]] = [[] for _ in range(workers)]
+    shares: list[list[RawPart]] = [[] for _ in range(workers)]
     loads = [0.0] * workers
     for part in sorted(parts, key=lambda part: -part.weight):
         least = loads.index(min(loads))
-        hands[least].append(part)
+        shares[least].append(part)
         loads[least] += part.weight
-    return [sorted(hand, key=lambda part: part.file.first + part.start) for hand in hands]
+    for assigned in shares:
+        assigned.sort(key=lambda part: part.file.first + part.start)
+    return shares
 
 
-def _cut(file: File, share: float, workers: int) -> Iterator[Part]:
+def _cut(file: RawFile, share: float, workers: int) -> Iterator[RawPart]:
     """Cuts a file that is too long for one worker."""
     count = 1
     if workers > 1 and file.weight > share / _PARTS:
@@ -153,54 +119,31 @@ def _cut(file: File, share: float, workers: int) -> Iterator[Part]:
     bounds = [file.records * i // count for i in range(count + 1)]
     for start, stop in pairwise(bounds):
         if start < stop:
-            yield Part(file, start, stop)
+            yield RawPart(file, start, stop)
 
 
-def read_part(part: Part) -> Iterator[Chunk]:
+def _read_part(part: RawPart) -> Iterator[RawChunk]:
     """Reads some records of a file, which must be as it was when it was counted."""
     file, at = part.file, 0
-    if _mark(file.path) != file.mark:
-        raise FileError(f"{file.path} has changed since it was counted; start again")
+    if _stamp(file.path) != file.stamp:
+        raise FileError(
+            f"{file.path} has changed since its records were counted; make the loader again"
+        )
     with open_sequences(file.path) as reader:
         for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
             begin, end = max(part.start - at, 0), min(part.stop - at, len(batch))
             if begin < end:
                 headers, sequences = batch.headers[begin:end], batch.sequences[begin:end]
-                yield Chunk(file.path, file.first + at + begin, headers, sequences)
+                yield RawChunk(file.path, file.first + at + begin, headers, sequences)
             at += len(batch)
             if at >= part.stop:
                 return
     raise FileError(f"{file.path} has changed: {at} records, expected {file.records}")
 
 
-@dataclass(slots=True)
-class ReadParts:
-    """Reads the parts of one worker, chunk by chunk; one that starts again passes over.
-
-    Args:
-        hands: The parts of each worker.
-
-    Examples:
-        >>> type(ReadParts([[]])(Turn(0, 0))).__name__
-        'Ended'
-    """
-
-    hands: list[list[Part]]
-    _at: tuple[int, int, int] | None = field(init=False, default=None)
-    _chunks: Any = field(init=False, default=None)
-
-    def __call__(self, turn: Turn) -> Any:
-        """Reads one chunk, or says that there are no more."""
-        asked = (turn.epoch, turn.worker, turn.count)
-        if self._at is None or asked[:2] != self._at[:2] or turn.count < self._at[2]:
-            self._chunks = self.chunks(turn.worker)
-            self._at = (*asked[:2], 0)
-        found: Any = Ended()
-        for _ in range(turn.count + 1 - self._at[2]):
-            found = next(self._chunks, Ended())
-        self._at = (*asked[:2], turn.count + 1)
-        return found
-
-    def chunks(self, worker: int) -> Iterator[Chunk]:
-        """Reads all parts of a worker."""
-        return chain.from_iterable(map(read_part, self.hands[worker]))
+def read_parts(
+    parts: list[list[RawPart]], epoch: int, worker: int | None
+) -> Iterator[RawChunk]:
+    """Reads all parts of a worker; each epoch reads the same."""
+    del epoch
+    return chain.from_iterable(map(_read_part, parts[worker or 0]))

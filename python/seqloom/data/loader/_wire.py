@@ -1,4 +1,4 @@
-"""Python objects between our own processes: pickle, with arrays beside it as they are.
+"""Python objects between our own processes: pickled, with their arrays as raw memory.
 
 A message is the number of its parts, the size of each, then the parts: the pickle, and the
 buffers that it refers to. Nothing is ever unpickled from a file.
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data.loader._ring import empty
+from seqloom.data._ring import empty
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
 _NUMBER = struct.Struct("<Q")
-# Memory that is worth using again.
+# Memory of this size is worth reusing.
 _LARGE = 1 << 16
 Part = memoryview | bytes
 
@@ -76,21 +76,7 @@ def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> A
 
 
 class Inbox:
-    """Takes messages from a socket bit by bit, so that a peer that stops blocks nobody.
-
-    Args:
-        source: A socket that does not block.
-
-    Examples:
-        >>> import socket
-        >>> ours, theirs = socket.socketpair()
-        >>> ours.setblocking(False)
-        >>> send(theirs, pack("hello"))
-        >>> list(Inbox(ours).messages())
-        ['hello']
-        >>> ours.close(), theirs.close()
-        (None, None)
-    """
+    """Reads messages from a socket that does not block, part by part."""
 
     def __init__(self, source: socket.socket) -> None:
         self._source = source
@@ -98,7 +84,7 @@ class Inbox:
         self._expect(0, [_NUMBER.size])
 
     def messages(self) -> Iterator[Any]:
-        """Yields what has come so far."""
+        """Yields the messages that have arrived."""
         while self._fill():
             if len(self._parts) > self._at:
                 continue
@@ -136,7 +122,7 @@ class Inbox:
 
 
 def _memory(size: int) -> memoryview:
-    """Takes memory for one part; that of batches is used again."""
+    """Takes memory for one part; large memory is reused."""
     if size < _LARGE:
         return memoryview(bytearray(size))
     return empty((size,), np.uint8).data
@@ -154,22 +140,7 @@ _STAGES: tuple[Callable[[bytes], list[int]], ...] = (
 
 
 class Outbox:
-    """Sends messages through a socket that does not block, as far as it goes.
-
-    Args:
-        target: The socket.
-
-    Examples:
-        >>> import socket
-        >>> ours, theirs = socket.socketpair()
-        >>> ours.setblocking(False)
-        >>> outbox = Outbox(ours)
-        >>> outbox.put("hello")
-        >>> outbox.is_empty, receive(theirs)
-        (True, 'hello')
-        >>> ours.close(), theirs.close()
-        (None, None)
-    """
+    """Sends messages through a socket that does not block."""
 
     def __init__(self, target: socket.socket) -> None:
         self._target = target
@@ -181,12 +152,12 @@ class Outbox:
         return not self._waiting
 
     def put(self, message: Any) -> None:
-        """Sends a message, or what goes of it without waiting."""
+        """Sends a message, as much of it as it can without waiting."""
         self._waiting.extend(memoryview(part).cast("B") for part in pack(message))
         self.flush()
 
     def flush(self) -> None:
-        """Sends what goes without waiting; a peer that has gone is noticed elsewhere."""
+        """Sends what it can without waiting; a dead peer is noticed elsewhere."""
         try:
             while self._waiting:
                 count = self._target.send(self._waiting[0])
@@ -206,15 +177,15 @@ def send(target: socket.socket, parts: list[Part]) -> None:
 
 
 def receive(source: socket.socket) -> Any:
-    """Waits for one message; EOFError says that the peer has gone."""
+    """Waits for one message; raises EOFError if the peer has closed the pipe."""
     sizes = [_NUMBER.size]
     for stage in _STAGES:
-        sizes = stage(bytes(_exactly(source, sizes[0])))
-    head, *buffers = [_exactly(source, size) for size in sizes]
+        sizes = stage(bytes(_receive_part(source, sizes[0])))
+    head, *buffers = [_receive_part(source, size) for size in sizes]
     return pickle.loads(head, buffers=buffers)  # noqa: S301 - of our own process
 
 
-def _exactly(source: socket.socket, size: int) -> memoryview:
+def _receive_part(source: socket.socket, size: int) -> memoryview:
     """Waits for one part."""
     part = _memory(size)
     filled = 0

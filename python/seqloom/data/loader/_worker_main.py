@@ -1,4 +1,4 @@
-"""What a worker process does: it takes tasks from its pipe and answers in their order."""
+"""What a worker process does: it answers the requests from its pipe in their order."""
 
 from __future__ import annotations
 
@@ -15,128 +15,101 @@ from dataclasses import dataclass, field
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data.loader._failure import caught
+from seqloom.data.loader._failure import Failure
 from seqloom.data.loader._wire import pack, receive, send
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    Answer = Callable[[Any], Any]
+    from seqloom.data.loader._request import Request
+
+    Answer = Callable[[Request], Any]
 
 _PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
-_LOOK = 0.3
+_LOOK_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What a worker is for.
-
-    Args:
-        answer: Makes an answer of a task.
-        init: Called with the worker's number before the first task.
-        dataset: What ``torch.utils.data.get_worker_info`` shows.
-        check: Called first of all; raises where the process is not as it should be.
-
-    Examples:
-        >>> Job(abs).answer(-1)
-        1
-    """
+class WorkerJob:
+    """What a worker process does."""
 
     answer: Answer
-    init: Callable[[int], Any] | None = None
-    dataset: Any = None
-    check: Callable[[], Any] | None = None
+    init: Callable[[int], Any] | None = None  # called with the worker's number
+    dataset: Any = None  # for `torch.utils.data.get_worker_info`
+    check: Callable[[], Any] | None = None  # called first; raises an error
 
 
-class Sealed:
-    """An object that is opened by the worker's own code, so that failing to is an answer.
-
-    Args:
-        content: The object; a forked worker gets it as it is.
-
-    Examples:
-        >>> Sealed([1]).open()
-        [1]
-    """
+class SealedJob:
+    """A job that the worker itself unpickles, so that an error there is an answer."""
 
     def __init__(self, content: Any) -> None:
-        self._content = content
+        self._content = content  # pickled, except in a forked worker
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Closed, (bytes(ForkingPickler.dumps(self._content)),)
+        return _PickledJob, (bytes(ForkingPickler.dumps(self._content)),)
 
     def open(self) -> Any:
-        """Takes the object out."""
+        """Returns the job."""
         return self._content
 
 
-class _Closed(Sealed):
-    """A sealed object in another process."""
+class _PickledJob(SealedJob):
+    """A job that was pickled for another process."""
 
     def open(self) -> Any:
-        """Unpickles the object."""
+        """Unpickles the job."""
         return pickle.loads(self._content)  # noqa: S301 - of our own process
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Which worker this is.
+class WorkerIdentity:
+    """Which worker this is."""
 
-    Args:
-        number: From 0.
-        count: How many there are.
-        parent: The process that must live on.
-        seed: Of the loader.
-        is_child_of_main_thread: Whether the system can watch the parent.
-
-    Examples:
-        >>> Place(0, 2, os.getpid(), 0, True).count
-        2
-    """
-
-    number: int
+    number: int  # from 0
     count: int
-    parent: int
-    seed: int
-    is_child_of_main_thread: bool
+    parent: int  # the pid of the process that it serves
+    seed: int  # of the loader
+    is_child_of_main_thread: bool  # then Linux can watch the parent
 
 
-def work(sealed: Sealed, pipe: socket.socket, place: Place) -> None:
-    """Answers tasks until the other end of the pipe is closed."""
-    _settle(place)
-    answers = _Answers(pipe)
+def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
+    """Answers requests until the other end of the pipe is closed."""
+    _follow_parent(identity)
+    answers = _AnswerSender(pipe)
     try:
         job = sealed.open()
-        _begin(job, place)
+        _prepare(job, identity)
     except BaseException as error:  # noqa: BLE001 - whatever a user's code raises
-        send(pipe, pack(("broken", None, caught(error))))
+        send(pipe, pack(("broken", None, Failure.of(error))))
         return
-    # At once: a process that ends in its first task must not look as if it never began.
-    with suppress(OSError):  # the parent may want nothing any more
+    # A process that dies in its first request must not look as if it could not start.
+    with suppress(OSError):  # the parent may have ended
         send(pipe, pack(("ready", None, None)))
-    _serve(job.answer, pipe, answers)
+    _answer_all(job.answer, pipe, answers)
 
 
-def _settle(place: Place) -> None:
-    """Leaves interrupts to the parent, and ends with it."""
+def _follow_parent(identity: WorkerIdentity) -> None:
+    """Leaves interrupts to the parent process, and ends when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["SEQLOOM_NUM_THREADS"] = "1"
-    if sys.platform == "linux" and place.is_child_of_main_thread:
+    if sys.platform == "linux" and identity.is_child_of_main_thread:
         ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGKILL)
-    threading.Thread(target=_follow, args=(os.getppid(), place.parent), daemon=True).start()
+    threading.Thread(
+        target=_watch, args=(os.getppid(), identity.parent), daemon=True
+    ).start()
 
 
-def _follow(starter: int, parent: int) -> None:
+def _watch(starter: int, parent: int) -> None:
     """Ends this process when the one that started it, or that it serves, has gone."""
-    while os.getppid() == starter and _lives(parent):
-        time.sleep(_LOOK)
+    while os.getppid() == starter and _exists(parent):
+        time.sleep(_LOOK_SECONDS)
     os._exit(1)
 
 
-def _lives(pid: int) -> bool:
-    """Tells whether a process is there."""
+def _exists(pid: int) -> bool:
+    """Tells whether a process exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -146,19 +119,19 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _begin(job: Job, place: Place) -> None:
-    """Makes the process ready for the user's code."""
+def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
+    """Prepares the process for a user's code."""
     from threadpoolctl import threadpool_limits
 
     if job.check is not None:
         job.check()
     threadpool_limits(1)
-    _tell_torch(job, place)
+    _set_worker_info(job, identity)
     if job.init is not None:
-        job.init(place.number)
+        job.init(identity.number)
 
 
-def _tell_torch(job: Job, place: Place) -> None:
+def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
     """Makes torch's ``get_worker_info()`` right, where the user's code loaded torch."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
@@ -168,9 +141,9 @@ def _tell_torch(job: Job, place: Place) -> None:
         from torch.utils.data._utils import worker
 
         info = worker.WorkerInfo(
-            id=place.number,
-            num_workers=place.count,
-            seed=place.seed + place.number,
+            id=identity.number,
+            num_workers=identity.count,
+            seed=identity.seed + identity.number,
             dataset=job.dataset,
         )
         setattr(worker, "_worker_info", info)  # noqa: B010 - its name says that it is torch's
@@ -179,8 +152,8 @@ def _tell_torch(job: Job, place: Place) -> None:
 
 
 @dataclass(slots=True)
-class _Answers:
-    """Sends answers while the next task is worked on."""
+class _AnswerSender:
+    """Sends answers in a thread, while the next request is answered."""
 
     pipe: socket.socket
     waiting: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
@@ -189,34 +162,34 @@ class _Answers:
         threading.Thread(target=self._send, daemon=True).start()
 
     def put(self, answer: Any) -> None:
-        """Hands an answer over."""
+        """Adds an answer."""
         self.waiting.put(answer)
 
     def _send(self) -> None:
-        """Sends answers for ever; the parent may have gone in between."""
+        """Sends answers until the parent has ended."""
         try:
             while True:
-                send(self.pipe, _packed(self.waiting.get()))
+                send(self.pipe, _pack_answer(self.waiting.get()))
         except OSError:
             return
 
 
-def _packed(answer: Any) -> Any:
-    """Writes an answer, or why it cannot be written."""
+def _pack_answer(answer: Any) -> Any:
+    """Pickles an answer, or the error that this raised."""
     try:
         return pack(answer)
     except BaseException as error:  # noqa: BLE001 - whatever a user's __reduce__ may raise
-        return pack(("failed", answer[1], caught(error)))
+        return pack(("failed", answer[1], Failure.of(error)))
 
 
-def _serve(answer: Answer, pipe: socket.socket, answers: _Answers) -> None:
-    """Answers one task after the other."""
+def _answer_all(answer: Answer, pipe: socket.socket, answers: _AnswerSender) -> None:
+    """Answers one request after the other."""
     while True:
         try:
-            number, task = receive(pipe)
+            request = receive(pipe)
         except (EOFError, OSError):
             return
         try:
-            answers.put(("done", number, answer(task)))
+            answers.put(("done", request.number, answer(request)))
         except BaseException as error:  # noqa: BLE001 - whatever a user's code raises
-            answers.put(("failed", number, caught(error)))
+            answers.put(("failed", request.number, Failure.of(error)))

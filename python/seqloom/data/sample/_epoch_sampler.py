@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_flag, as_seed, check_sized
+from seqloom.data._order import find_rank
 from seqloom.data._position import Position
-from seqloom.data.loader._arguments import Choice
-from seqloom.data.loader._plan import Plan
-from seqloom.data.loader._rank import find_rank
-from seqloom.data.loader._state import VERSION, check_state, whole_number
+from seqloom.data._state import VERSION, check_integer, check_state
+from seqloom.data.loader._arguments import Batching
+from seqloom.data.loader._epoch_order import EpochOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sized
@@ -55,30 +55,30 @@ class EpochSampler:
     ) -> None:
         check_sized("dataset", dataset)
         self._dataset = dataset
-        self._choice = Choice(batch_size=None, shuffle=as_flag("shuffle", shuffle))
+        self._batching = Batching(batch_size=None, shuffle=as_flag("shuffle", shuffle))
         self._seed = as_seed(seed)
         self._ranks = (rank, world_size, even_ranks)
         find_rank(rank, world_size, even_ranks)
         self._at = self._next = [0, 0]
 
     def __len__(self) -> int:
-        return len(self._plan())
+        return len(self._order())
 
     def __iter__(self) -> Iterator[Position]:
         # An epoch begins with its first step: trainers make an iterator too many.
         at = self._at = self._next
         self._next = [at[0] + 1, 0]
         epoch = at[0]
-        for step in self._plan().steps(epoch, at[1]):
-            at[1] = step.done
-            yield Position(step.request.rows, epoch=epoch)
+        for request in self._order().requests(epoch, at[1]):
+            at[1] = request.position
+            yield Position(request.content, epoch=epoch)
         at[:] = [epoch + 1, 0]
 
-    def _plan(self) -> Plan:
-        """Says how an epoch is dealt."""
-        return Plan(
+    def _order(self) -> EpochOrder:
+        """Returns the order of an epoch, by the dataset's length and the rank of now."""
+        return EpochOrder(
             size=len(self._dataset),
-            choice=self._choice,
+            batching=self._batching,
             rank=find_rank(*self._ranks),
             seed=self._seed,
         )
@@ -98,7 +98,7 @@ class EpochSampler:
             >>> [place.epoch for place in sampler]
             [4, 4, 4]
         """
-        whole_number("epoch", epoch)
+        check_integer("epoch", epoch)
         self._at = self._next = [epoch, 0]
 
     def state_dict(self) -> dict[str, Any]:
@@ -137,5 +137,5 @@ class EpochSampler:
 
     def _identity(self) -> dict[str, Any]:
         """Names what a state belongs to."""
-        size, shuffle = len(self._dataset), self._choice.shuffle
+        size, shuffle = len(self._dataset), self._batching.shuffle
         return {"size": size, "seed": self._seed, "shuffle": shuffle}

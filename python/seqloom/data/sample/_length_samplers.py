@@ -9,8 +9,8 @@ import numpy as np
 from seqloom._arguments import as_flag
 from seqloom._key import Key
 from seqloom.data._extent import places_of
-from seqloom.data.loader._order import permutation
-from seqloom.data.loader._state import whole_number
+from seqloom.data._order import permutation
+from seqloom.data._state import check_integer
 from seqloom.data.sample._samplers import Sampler
 from seqloom.errors import ArgumentError, ShapeError
 
@@ -54,8 +54,8 @@ class LengthBucketSampler(Sampler):
         **dealt: Any,
     ) -> None:
         super().__init__(**dealt)
-        whole_number("batch_size", batch_size, least=1)
-        whole_number("window", window, least=1)
+        check_integer("batch_size", batch_size, least=1)
+        check_integer("window", window, least=1)
         self._lengths = _lengths_of(lengths)
         self._batch_size, self._window = batch_size, window
         self._shuffle = as_flag("shuffle", shuffle)
@@ -119,10 +119,10 @@ class TokenBudgetSampler(Sampler):
         **dealt: Any,
     ) -> None:
         super().__init__(**dealt)
-        whole_number("max_tokens", max_tokens, least=1)
-        whole_number("window", window, least=1)
+        check_integer("max_tokens", max_tokens, least=1)
+        check_integer("window", window, least=1)
         self._most = max(1, window) if batch_size is None else batch_size
-        whole_number("batch_size", self._most, least=1)
+        check_integer("batch_size", self._most, least=1)
         self._lengths = _lengths_of(lengths)
         self._max_tokens, self._window = max_tokens, window
         self._include_padding = as_flag("include_padding", include_padding)

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_seed
+from seqloom.data._order import find_rank
 from seqloom.data._position import Position, positions_in
-from seqloom.data.loader._rank import find_rank
-from seqloom.data.loader._state import whole_number
+from seqloom.data._state import check_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from seqloom.data.loader._rank import Rank
+    from seqloom.data._order import Rank
 
 
 class Sampler(ABC):
@@ -64,7 +64,7 @@ class Sampler(ABC):
         epoch, self._next = self._next, self._next + 1
         plan = self._cached(epoch)
         stop, _ = self._rank.share(0, len(plan)) if plan else (0, 0)
-        for place in self._rank.places(0, stop).tolist():
+        for place in self._rank.positions(0, stop).tolist():
             yield _carrying(plan[place % len(plan)], epoch)
 
     def _cached(self, epoch: int) -> list[Any]:
@@ -89,7 +89,7 @@ class Sampler(ABC):
             >>> next(iter(sampler))[0].epoch
             4
         """
-        whole_number("epoch", epoch)
+        check_integer("epoch", epoch)
         self._next = epoch
 
 

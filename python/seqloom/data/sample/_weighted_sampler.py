@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._arguments import check_sized, quote
 from seqloom._key import Key
-from seqloom.data.loader._state import whole_number
+from seqloom.data._state import check_integer
 from seqloom.data.sample._samplers import Sampler
 from seqloom.errors import ArgumentError
 
@@ -48,7 +48,7 @@ class WeightedSampler(Sampler):
         super().__init__(**dealt)
         check_sized("dataset", dataset)
         self._size = len(dataset) if size is None else size
-        whole_number("size", self._size)
+        check_integer("size", self._size)
         each = _weights_of(dataset, weights)
         self._ends = np.cumsum(each)
         self._last = int(np.flatnonzero(each)[-1])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from seqloom.data._epoch import Epoch
-from seqloom.data.stream._stream_state import VERSION, check_stream_state
+from seqloom.data._state import VERSION, check_state
+from seqloom.io._origin import check_regular
+
+_ENDS = 1 << 16  # bytes that are hashed at the beginning and at the end
 
 
 @dataclass(slots=True)
@@ -128,7 +134,7 @@ class Resumable(ABC):
             >>> [item["id"] for item in stream]
             ['y']
         """
-        check_stream_state(state, self._identity())
+        check_state(state, self._identity(), owner="stream")
         self._epoch.set(int(state["epoch"]))
         self._resume = int(state["position"])
         self._cursor = Cursor(int(state["epoch"]), self._resume)
@@ -136,3 +142,16 @@ class Resumable(ABC):
     @abstractmethod
     def _identity(self) -> dict[str, Any]:
         """Names what a state belongs to."""
+
+
+def file_digest(path: str) -> str:
+    """Hashes the size, the beginning and the end of a file, to recognise it again."""
+    check_regular(path)
+    digest = hashlib.blake2b(digest_size=16)
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        digest.update(b"%d:" % size)
+        digest.update(file.read(_ENDS))
+        file.seek(max(size - _ENDS, 0))
+        digest.update(file.read(_ENDS))
+    return digest.hexdigest()

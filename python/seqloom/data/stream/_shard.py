@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from seqloom.data._state import check_integer
 from seqloom.data._store import check_one_kind
-from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import Source, sliced
 from seqloom.io._reader import SequenceReader
 from seqloom.io._settings import ReadSettings
@@ -46,8 +46,8 @@ class Shard:
     count: int = 1
 
     def __post_init__(self) -> None:
-        whole_number("count", self.count, least=1)
-        whole_number("index", self.index, most=self.count - 1)
+        check_integer("count", self.count, least=1)
+        check_integer("index", self.index, most=self.count - 1)
 
     def mine(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tells which records of a file are this part's, in blocks that are dealt out."""

@@ -12,16 +12,15 @@ from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
+from seqloom.data._state import check_integer
 from seqloom.data.label._missing import MISSING
 from seqloom.data.label._stream_labels import StreamLabels
-from seqloom.data.loader._prefetch import read_ahead
-from seqloom.data.loader._state import whole_number
 from seqloom.data.stream._chunk import in_sizes
 from seqloom.data.stream._piece import Piece
 from seqloom.data.stream._ranges import part_of
-from seqloom.data.stream._resumable import Cursor, Resumable
+from seqloom.data.stream._read_ahead import read_ahead
+from seqloom.data.stream._resumable import Cursor, Resumable, file_digest
 from seqloom.data.stream._shard import Shard, read_shard
-from seqloom.data.stream._stream_state import mark_of
 from seqloom.data.stream._window import Windows
 from seqloom.errors import ArgumentError, FileError
 from seqloom.io._origin import check_regular
@@ -226,7 +225,7 @@ class SequenceStream(Resumable):
             >>> [batch["id"] for batch in SequenceStream("a.fa").batches(1)]
             [['x'], ['y']]
         """
-        whole_number("n", n, least=1)
+        check_integer("n", n, least=1)
         return self._columns(n, length=length, multiple=multiple)
 
     def _columns(self, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
@@ -255,7 +254,7 @@ class SequenceStream(Resumable):
             >>> [piece.batch()["id"] for piece in SequenceStream("a.fa").pieces(1)]
             [['x'], ['y']]
         """
-        whole_number("n", n, least=1)
+        check_integer("n", n, least=1)
         return self._pieces(self._begin(), n, ahead=ahead)
 
     def _pieces(self, cursor: Cursor, n: int, *, ahead: bool = False) -> Iterator[Piece]:
@@ -276,7 +275,7 @@ class SequenceStream(Resumable):
         """Refuses settings that were changed to what the constructor would not take."""
         check_encoder(self.encoder)
         checked_augment(self.augment, self.encoder)
-        whole_number("shuffle_window", self.shuffle_window)
+        check_integer("shuffle_window", self.shuffle_window)
 
     def _reading(self) -> dict[str, Any]:
         """Says how files are read; qualities that nobody looks at are not copied."""
@@ -314,7 +313,7 @@ class SequenceStream(Resumable):
     def _identity(self) -> dict[str, Any]:
         """Names what a state belongs to."""
         return {
-            "files": [mark_of(path) for path in self.paths],
+            "files": [file_digest(path) for path in self.paths],
             "seed": self.seed,
             "shuffle_window": self.shuffle_window,
             "shard": [self._shard.index, self._shard.count],

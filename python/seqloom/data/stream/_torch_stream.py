@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data.loader._rank import find_rank
+from seqloom.data._order import find_rank
 from seqloom.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom.data.loader._order import permutation
+from seqloom.data._order import permutation
 from seqloom.data.stream._chunk import in_sizes
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""One worker process: its pipe, what it has to do, and its death."""
+"""One worker process: its start, its pipe, its requests, and its end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data.loader._wire import Inbox, Outbox
-from seqloom.data.loader._worker_main import Place, Sealed, work
+from seqloom.data.loader._worker_main import SealedJob, WorkerIdentity, work
 from seqloom.errors import ArgumentError, WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
-    from seqloom.data.loader._worker_main import Job
-    from seqloom.data.loader._workers import Task
+    from seqloom.data.loader._request import Request
+    from seqloom.data.loader._worker_main import WorkerJob
 
 # A process that ends like this ran the main script, which started workers once more.
 _UNGUARDED = 77
@@ -36,55 +36,37 @@ _GRACE = 2.0
 _ENDS: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 
-def _forget_ends() -> None:
-    """Closes what a forked child has inherited."""
+def _close_ends() -> None:
+    """Closes the pipes that a forked child has inherited."""
     for end in list(_ENDS):
         end.close()
 
 
-os.register_at_fork(after_in_child=_forget_ends)
+os.register_at_fork(after_in_child=_close_ends)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """How worker processes come to be.
+class ProcessStart:
+    """How a worker process starts."""
 
-    Args:
-        job: What they do.
-        method: ``"spawn"``, ``"forkserver"``, ``"fork"``, or a context.
-        seed: Of the loader.
-        environment: Variables that they find set.
-        parts: What a user gave, by name, to say which of it cannot be sent.
-        most_bytes: A worker whose memory grows beyond is replaced; 0 lets it grow.
-
-    Examples:
-        >>> from seqloom.data.loader._worker_main import Job
-        >>> Start(Job(abs)).method
-        'spawn'
-    """
-
-    job: Job
-    method: Any = "spawn"
+    job: WorkerJob
+    method: Any = "spawn"  # "spawn", "forkserver", "fork", or a context
     seed: int = 0
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    parts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    most_bytes: int = 0
-
-    def process(self, number: int, count: int) -> Process:
-        """Starts one of several."""
-        return Process(self, number, count)
+    parts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # a user's, by name
+    most_bytes: int = 0  # a worker with more memory is replaced; 0: no limit
 
     def launch(self, pipe: socket.socket, number: int, count: int) -> Any:
-        """Starts the system's process."""
+        """Starts one of several processes, with its end of a pipe."""
         _check_guard()
         context: Any = self.method
         if isinstance(context, str):
             context = multiprocessing.get_context(context)
         is_main = threading.current_thread() is threading.main_thread()
-        place = Place(number, count, os.getpid(), self.seed, is_main)
+        identity = WorkerIdentity(number, count, os.getpid(), self.seed, is_main)
         process = context.Process(
             target=work,
-            args=(Sealed(self.job), pipe, place),
+            args=(SealedJob(self.job), pipe, identity),
             name=f"seqloom-worker-{number}",
             daemon=True,
         )
@@ -93,17 +75,17 @@ class Start:
         return process
 
     def _begin(self, process: Any) -> None:
-        """Starts the process; what cannot be sent to it is named."""
+        """Starts the process; an error names the argument that cannot be sent to it."""
         try:
             process.start()
         except (AttributeError, PicklingError, RecursionError, TypeError) as error:
-            raise self._unsendable(error) from error
+            raise self._pickle_error(error) from error
 
-    def _unsendable(self, error: Exception) -> ArgumentError:
-        """Says which part cannot be sent, and what to do."""
+    def _pickle_error(self, error: Exception) -> ArgumentError:
+        """Says which argument cannot be sent, and what to do."""
         names = [name for name, part in self.parts.items() if not _is_sendable(part)]
         return ArgumentError(
-            f"{' and '.join(names) or 'the work'} cannot be sent to a worker process "
+            f"{' and '.join(names) or 'the loader'} cannot be sent to a worker process "
             f"({error}): define it with def or class at the top of a module, where a new "
             "process can import it, not as a lambda or inside a function; or pass "
             'num_workers=0, or multiprocessing_context="fork"'
@@ -111,7 +93,7 @@ class Start:
 
 
 def _is_sendable(part: Any) -> bool:
-    """Tries to pickle one part; locks and the like go only while a process is started."""
+    """Tries to pickle an argument; locks can be pickled only while a process starts."""
     try:
         ForkingPickler.dumps(part)
     except RuntimeError:
@@ -122,7 +104,7 @@ def _is_sendable(part: Any) -> bool:
 
 
 def _check_guard() -> None:
-    """Ends a worker that runs the main script as if it were the main process."""
+    """Ends a worker in which the main script starts workers once more."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         os._exit(_UNGUARDED)
 
@@ -142,36 +124,23 @@ def _environment(variables: Mapping[str, str]) -> Generator[None]:
                 os.environ[name] = value
 
 
-class Process:
-    """A worker process with its pipe.
+class WorkerProcess:
+    """A worker process with its pipe and its requests."""
 
-    Args:
-        start: How it comes to be.
-        number: Which one, from 0.
-        count: How many there are.
-
-    Examples:
-        >>> from seqloom.data.loader._worker_main import Job
-        >>> process = Start(Job(abs), method="fork").process(0, 1)
-        >>> process.is_dead()
-        False
-        >>> process.part()
-        >>> process.end()
-    """
-
-    def __init__(self, start: Start, number: int, count: int) -> None:
+    def __init__(self, start: ProcessStart, number: int, count: int) -> None:
         self._start = start
         self.number = number
         self._count = count
-        self.tasks: deque[Task] = deque()
-        self._careful: set[int] = set()
-        self._given = 0
+        self.requests: deque[Request] = deque()
+        # After a death these go one by one, to find the one that kills.
+        self._suspects: set[int] = set()
+        self._sent = 0
         self._launch()
 
     def _launch(self) -> None:
         """Starts the process at the other end of a new pipe."""
         ours, theirs = socket.socketpair()
-        ours.setblocking(False)  # noqa: FBT003 - the socket's own word
+        ours.setblocking(False)  # noqa: FBT003 - the socket's own argument
         _ENDS.add(ours)
         self._pipe = ours
         self._inbox, self._outbox = Inbox(ours), Outbox(ours)
@@ -191,49 +160,49 @@ class Process:
         return self._process.pid
 
     def files(self) -> Iterator[tuple[int, int]]:
-        """Lists what to watch, and for what."""
+        """Yields the files to poll, and for which events."""
         events = select.POLLIN if self._outbox.is_empty else select.POLLIN | select.POLLOUT
         yield self._pipe.fileno(), events
         yield self._process.sentinel, select.POLLIN
 
     def can_take(self, most: int) -> bool:
-        """Tells whether a task may be given; after a death they go one by one."""
-        return len(self.tasks) < most and not self._careful and not self._is_large()
+        """Tells whether another request may be added."""
+        return len(self.requests) < most and not self._suspects and not self._is_large()
 
-    def give(self, task: Task) -> None:
-        """Adds a task to what the process has to do."""
-        self.tasks.append(task)
+    def add(self, request: Request) -> None:
+        """Adds a request to those of the process."""
+        self.requests.append(request)
         self._send_more()
 
     def _send_more(self) -> None:
-        """Sends tasks that wait: all, or the first alone where one of them may kill."""
-        most = 1 if self._careful else len(self.tasks)
-        while self._given < min(most, len(self.tasks)):
-            task = self.tasks[self._given]
-            self._given += 1
-            self._outbox.put((task.number, task.content))
+        """Sends requests that wait: all, or only the first where one of them may kill."""
+        most = 1 if self._suspects else len(self.requests)
+        while self._sent < min(most, len(self.requests)):
+            request = self.requests[self._sent]
+            self._sent += 1
+            self._outbox.put(request)
 
     def answers(self) -> Iterator[tuple[str, int, Any]]:
-        """Yields what the process has answered since."""
+        """Yields the answers that have arrived: their kind, number and content."""
         self._outbox.flush()
         for kind, number, answer in self._inbox.messages():
             if kind == "ready":
                 self.ready = time.monotonic()
                 continue
-            self._settle(number)
+            self._remove(number)
             yield kind, number, answer
 
-    def _settle(self, number: int) -> None:
-        """Strikes a task off."""
-        if self.tasks and self.tasks[0].number == number:
-            self.tasks.popleft()
-            self._given -= 1
+    def _remove(self, number: int) -> None:
+        """Removes a request that is answered."""
+        if self.requests and self.requests[0].number == number:
+            self.requests.popleft()
+            self._sent -= 1
             self._answered += 1
-            self._careful.discard(number)
+            self._suspects.discard(number)
             self._send_more()
 
     def is_dead(self) -> bool:
-        """Tells whether the process has ended and all that it said is known."""
+        """Tells whether the process has ended; all its answers have been read."""
         if not self._inbox.is_ended and self._process.exitcode is None:
             return False
         self._process.join(_GRACE)
@@ -243,18 +212,18 @@ class Process:
         return True
 
     def check_start(self) -> None:
-        """Refuses to start again what cannot start."""
+        """Raises an error where a process ended before it was ready."""
         code = self._process.exitcode
         if self.ready is not None or code < 0:
             return
         if code == _UNGUARDED:
             raise WorkerError(
-                "the main script starts worker processes while a worker imports it: put "
-                'what it does under if __name__ == "__main__":, or pass num_workers=0'
+                "the main script starts worker processes while a worker imports it: move "
+                'its code under if __name__ == "__main__":, or pass num_workers=0'
             )
         raise WorkerError(
             f"worker {self.number} (pid {self.pid}) could not start ({self.cause()}); "
-            "what it wrote to standard error says why"
+            "the reason is in its standard error"
         )
 
     def cause(self) -> str:
@@ -267,34 +236,34 @@ class Process:
         except ValueError:
             return f"killed by signal {-code}"
 
-    def is_done_for(self) -> bool:
-        """Tells whether the process has grown too large and has nothing left to do."""
-        return not self.tasks and self._is_large()
+    def is_idle_and_large(self) -> bool:
+        """Tells whether the process uses too much memory and has no request."""
+        return not self.requests and self._is_large()
 
     def _is_large(self) -> bool:
-        """Tells whether the process has grown beyond the memory it may have."""
+        """Tells whether the process uses more memory than it may."""
         most = self._start.most_bytes
-        return bool(most and self._answered) and _resident(self.pid) > most
+        return bool(most and self._answered) and _memory_of(self.pid) > most
 
     def restart(self) -> None:
-        """Starts the process again; what it had to do goes to it one by one."""
-        self.part()
+        """Starts the process again; it gets its requests one by one."""
+        self.close_pipe()
         self.end()
         self._launch()
-        self._careful = {task.number for task in self.tasks}
-        self._given = 0
+        self._suspects = {request.number for request in self.requests}
+        self._sent = 0
         self._send_more()
 
     def kill(self) -> None:
-        """Ends a process that does not listen."""
+        """Kills a process that does not answer."""
         self._process.kill()
 
-    def part(self) -> None:
-        """Closes the pipe, which ends a process that waits for work."""
+    def close_pipe(self) -> None:
+        """Closes the pipe, which ends a process that waits for a request."""
         self._pipe.close()
 
     def end(self) -> None:
-        """Waits for the process to end, with growing emphasis."""
+        """Waits for the process to end; terminates it, then kills it, if it does not."""
         self._process.join(_GRACE)
         for stop in (self._process.terminate, self._process.kill):
             if self._process.exitcode is None:
@@ -304,7 +273,7 @@ class Process:
         self._process.close()
 
 
-def _resident(pid: int) -> int:
+def _memory_of(pid: int) -> int:
     """Reads how much memory a process has, in bytes; 0 where the system does not say."""
     if sys.platform != "linux":
         return 0

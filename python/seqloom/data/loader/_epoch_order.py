@@ -1,0 +1,176 @@
+"""The order of an epoch: its batches as requests, and what PyTorch's code sees of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.data._order import permute
+from seqloom.data._position import Position, positions_in
+from seqloom.data.loader._request import Request
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.data._order import Rank
+    from seqloom.data.loader._arguments import Batching
+
+_Array: Any = np.ndarray
+# Positions that are computed at once: an array for each batch would be slow.
+_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochOrder:
+    """How epochs of a map-style dataset are cut into batches, for one rank."""
+
+    size: int  # items in the dataset
+    batching: Batching
+    rank: Rank
+    seed: int
+
+    def __len__(self) -> int:
+        batching = self.batching
+        if batching.batch_sampler is not None:
+            return self._share(len(batching.batch_sampler))
+        size = self.size if batching.sampler is None else len(batching.sampler)
+        count, batch_size = self._share(size), batching.batch_size or 1
+        return count // batch_size if batching.drop_last else -(-count // batch_size)
+
+    def _share(self, size: int) -> int:
+        """Counts the items, or batches, of this rank."""
+        return self.rank.share(0, size)[1]
+
+    def requests(self, epoch: int, start: int = 0) -> Iterator[Request]:
+        """Yields the batches of an epoch from a position on."""
+        batching = self.batching
+        if batching.batch_sampler is not None:
+            return self._from_sampler(batching.batch_sampler, epoch, start)
+        if batching.sampler is None:
+            return self._from_seed(epoch, start)
+        return self._from_sampler(batching.sampler, epoch, start)
+
+    def _from_seed(self, epoch: int, start: int) -> Iterator[Request]:
+        """Cuts our own order, of which any part can be computed alone."""
+        key = Key(self.seed, epoch) if self.batching.shuffle else None
+        size = self.batching.batch_size or 1
+        stop, count = self.rank.share(start, self.size) if self.size else (0, 0)
+        if self.batching.drop_last:
+            count -= count % size
+        for begin, end in _ranges(count, max(_AT_ONCE // size, 1) * size):
+            numbers = start + self.rank.number + self.rank.world * np.arange(begin, end)
+            rows, padding = permute(numbers, self.size, key), self._padding(numbers)
+            for first, last in _ranges(end - begin, size):
+                request = self._request(rows[first:last], epoch)
+                done = start + self.rank.world * (begin + last)
+                request.position = min(done, stop, self.size)
+                request.padding = None if padding is None else padding[first:last]
+                yield request
+
+    def _request(self, rows: NDArray[np.int64], epoch: int) -> Request:
+        """Requests several items, or a single one where there are no batches."""
+        is_single = self.batching.batch_size is None
+        return Request(int(rows[0]) if is_single else rows, epoch, is_checked=True)
+
+    def _padding(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """Marks items that another rank has too, where there can be such items."""
+        if self.rank.world == 1 or self.rank.even != "pad":
+            return None
+        return numbers >= self.size
+
+    def _from_sampler(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
+        """Takes positions from a sampler, without those before ``start``."""
+        if callable(getattr(sampler, "set_epoch", None)):
+            sampler.set_epoch(epoch)
+        batching, position = self.batching, start
+        has_padding = self.rank.world > 1 and self.rank.even == "pad"
+        shared = self._share_of(sampler, start)
+        if batching.batch_sampler is not None:
+            parts = ((_copy(rows), None) for rows, _ in shared)
+        elif batching.batch_size is None:
+            parts = ((row, None) for row, _ in shared)
+        else:
+            parts = _cut(shared, batching.batch_size, drop_last=batching.drop_last)
+        for rows, padding in parts:
+            position += self.rank.world * (1 if padding is None else len(rows))
+            padding = padding if has_padding else None  # noqa: PLW2901 - the same thing
+            yield Request(rows, epoch, position=position, padding=padding)
+
+    def _share_of(self, sampler: Iterable[Any], start: int) -> Iterator[tuple[Any, bool]]:
+        """Takes this rank's share of a sampler, and says which items are padding."""
+        if self.rank.world == 1:
+            yield from ((row, False) for row in islice(sampler, start, None))
+            return
+        rows = list(sampler)
+        stop, _ = self.rank.share(start, len(rows))
+        for number in self.rank.positions(start, stop).tolist():
+            yield rows[number % len(rows)], number >= len(rows)
+
+
+def _ranges(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cuts a range into parts of a size; the last one is the rest."""
+    return ((begin, min(begin + size, count)) for begin in range(0, count, size))
+
+
+def _cut(
+    rows: Iterator[tuple[Any, bool]], size: int, *, drop_last: bool
+) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
+    """Puts items into batches."""
+    while part := list(islice(rows, size)):
+        if drop_last and len(part) < size:
+            return
+        yield [row for row, _ in part], np.array([is_padding for _, is_padding in part])
+
+
+def _copy(rows: Any) -> Any:
+    """Copies a batch of a batch_sampler, which may write to the same list again."""
+    if not hasattr(rows, "__iter__"):
+        raise ArgumentError(
+            f"batch_sampler must give lists of positions, got {rows!r}; pass it as sampler="
+        )
+    copied = rows.copy() if isinstance(rows, _Array) else list(rows)
+    if not len(copied):
+        raise ArgumentError(
+            "batch_sampler gave an empty batch; each batch needs at least one position"
+        )
+    return copied
+
+
+class OrderView:
+    """What ``loader.sampler`` and ``loader.batch_sampler`` are where the order is ours.
+
+    It shows what the next pass will request; reading it does not begin that pass.
+    """
+
+    def __init__(
+        self,
+        order: EpochOrder,
+        next_position: Callable[[], tuple[int, int]],  # epoch, and position in it
+        set_epoch: Callable[[int], None],
+    ) -> None:
+        self._order, self._next_position = order, next_position
+        self._set_epoch = set_epoch
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch, start = self._next_position()
+        for request in self._order.requests(epoch, start):
+            rows: Any = request.content
+            if self._order.batching.is_batched:
+                yield positions_in(epoch, rows.tolist())
+            else:
+                yield Position(int(rows), epoch=epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the loader's next pass this epoch, unless it resumes within it."""
+        if epoch != self._next_position()[0]:
+            self._set_epoch(epoch)

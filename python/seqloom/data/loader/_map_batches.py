@@ -1,0 +1,195 @@
+"""Batches of a map-style dataset: from positions to a batch, as columns where it can be."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._threads import count_threads
+from seqloom.data._position import epoch_of, positions
+from seqloom.data.loader._executor import Executor, attempt
+from seqloom.data.loader._iterable_batches import ReplayedBatches, fingerprint_of
+from seqloom.data.loader._own_code import ColumnMaker, column_maker, is_ours, with_encoder
+from seqloom.data.loader._request import mark_last, unwrap
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    from seqloom._rust import _native
+    from seqloom.data.loader._arguments import LoaderSettings
+    from seqloom.data.loader._epoch_order import EpochOrder
+    from seqloom.data.loader._request import EpochProgress, Request
+
+_Array: Any = np.ndarray
+_AT_ONCE = 256  # items that a packing collator gets from one request
+
+
+class MapBatches:
+    """Batches of a map-style dataset."""
+
+    def __init__(self, settings: LoaderSettings) -> None:
+        self._settings = settings
+        # Several batches at once, or several threads for one batch: never both.
+        threads = 1 if settings.workers.num_workers else count_threads()
+        is_batched = settings.batching.is_batched
+        make = MapBatchMaker(settings.dataset, settings.collate, is_batched, threads)
+        self._executor = Executor(make, settings)
+
+    def epoch(
+        self, start: EpochProgress, order: EpochOrder
+    ) -> Generator[tuple[Request, Any]]:
+        """Yields requests with their batches, or with what they raised."""
+        requests = mark_last(order.requests(start.epoch, start.position))
+        with closing(self._executor.run(requests)) as answers:
+            for request, batch in answers:
+                yield request, attempt(self._finish, request, batch)
+
+    def _finish(self, request: Request, batch: Any) -> Any:
+        """Marks padding, and converts the batch to the loader's output."""
+        unwrap(batch)
+        if request.padding is not None and isinstance(batch, dict):
+            batch["is_padding"] = request.padding
+        return self._settings.convert(batch)
+
+    def count(self, order: EpochOrder) -> int:
+        """Counts the batches of an epoch."""
+        return len(order)
+
+    def identity(self, order: EpochOrder) -> dict[str, Any]:
+        """Returns what a saved state must agree with."""
+        settings = self._settings
+        identity = {"size": order.size, "seed": settings.seed}
+        identity["shuffle"] = settings.batching.shuffle
+        return identity | fingerprint_of(settings.dataset)
+
+    def close(self) -> None:
+        """Ends processes."""
+        self._executor.close()
+
+
+class PackedMapBatches(ReplayedBatches):
+    """Batches that a packing collator makes of single items.
+
+    Workers fetch the items. The collator runs here, so that no item waits in a worker.
+    """
+
+    def __init__(self, settings: LoaderSettings) -> None:
+        super().__init__(settings)
+        make = MapBatchMaker(settings.dataset, None)
+        self._executor = Executor(make, replace(settings, collate=None))
+
+    def _batches(self, epoch: int, order: EpochOrder) -> Iterator[Any]:
+        return self._pack(self._items(epoch, order))
+
+    def _items(self, epoch: int, order: EpochOrder) -> Iterator[Any]:
+        """Yields the items of this rank, each of them once."""
+        size = max(_AT_ONCE, order.batching.batch_size or 1)
+        batching = replace(order.batching, batch_size=size, drop_last=False)
+        rank = replace(order.rank, even="uneven")
+        requests = replace(order, batching=batching, rank=rank).requests(epoch)
+        with closing(self._executor.run(requests)) as answers:
+            for _, items in answers:
+                yield from unwrap(items)
+
+    def count(self, order: EpochOrder) -> int:
+        """Refuses to guess the number of batches."""
+        raise TypeError(
+            f"the number of batches of a packing collator is not known before all "
+            f"{order.size:,} items have been packed"
+        )
+
+    def identity(self, order: EpochOrder) -> dict[str, Any]:
+        """Returns what a saved state must agree with, the ranks too."""
+        settings, rank = self._settings, order.rank
+        identity = {"items": order.size, "seed": settings.seed}
+        identity["shuffle"] = settings.batching.shuffle
+        identity |= {"rank": rank.number, "world_size": rank.world}
+        return identity | fingerprint_of(settings.dataset)
+
+    def close(self) -> None:
+        """Ends processes."""
+        self._executor.close()
+
+
+@dataclass(frozen=True, slots=True)
+class MapBatchMaker:
+    """Makes one batch of a map-style dataset; it may be sent to a worker process."""
+
+    dataset: Any
+    collate: Callable[[Any], Any] | None
+    is_batched: bool = True
+    num_threads: int = 1  # that one batch may use
+    _columns: ColumnMaker | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        encoder = getattr(self.dataset, "encoder", None)
+        object.__setattr__(self, "collate", with_encoder(self.collate, encoder))
+        is_columnar = callable(getattr(self.dataset, "batch", None))
+        if self.is_batched and is_columnar and is_ours(self.dataset):
+            object.__setattr__(self, "_columns", column_maker(encoder, self.collate))
+
+    def __call__(self, request: Request) -> Any:
+        """Makes one batch."""
+        if self._columns is not None:
+            return self._make_columns(self._columns, request)
+        indices = request.positions()
+        if not self.is_batched:
+            item = self.dataset[indices]
+            return item if self.collate is None else self.collate(item)
+        items = _fetch_items(self.dataset, indices)
+        return items if self.collate is None else self.collate(items)
+
+    def _make_columns(self, columns: ColumnMaker, request: Request) -> Any:
+        """Makes one batch as columns."""
+        dataset, rows = self.dataset, request.content
+        if request.is_checked and getattr(dataset, "can_draft", False):
+            drafter = dataset.drafter(**columns.options)
+            return columns.finish(drafter.make(rows, self.num_threads), dataset.encoder)
+        epoch = epoch_of(rows)
+        batch = dataset.batch(
+            _as_array(rows),
+            epoch=request.epoch if epoch is None else epoch,
+            num_threads=self.num_threads,
+            **columns.options,
+        )
+        return columns.finish(batch, dataset.encoder)
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        return self._columns is not None and getattr(self.dataset, "can_draft", False)
+
+    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Callable[[], Any]]:
+        """Returns a function that starts a batch in the threads of ``maker``."""
+        dataset, columns, size = self.dataset, self._columns, len(self.dataset)
+        if columns is None:
+            raise ArgumentError("this dataset's batches need Python")
+        begin = dataset.drafter(**columns.options).begin
+
+        def start(request: Request) -> Callable[[], Any]:
+            rows = request.content
+            if not request.is_checked:
+                rows = positions(_as_array(rows), size)
+            wait = begin(maker, rows)
+            return lambda: columns.finish(wait(), dataset.encoder)
+
+        return start
+
+
+def _as_array(rows: Any) -> Any:
+    """Converts positions of a sampler to an array."""
+    array = rows if isinstance(rows, _Array) else np.array(rows, ndmin=1)
+    if array.size and array.dtype.kind not in "iu":
+        raise ArgumentError(f"sampler must give integers, got {rows!r}")
+    return array.astype(np.int64, copy=False)
+
+
+def _fetch_items(dataset: Any, indices: Iterable[Any]) -> list[Any]:
+    """Fetches items, all at once where the dataset can."""
+    if callable(getattr(dataset, "__getitems__", None)):
+        return dataset.__getitems__(indices)
+    return [dataset[index] for index in indices]
