@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from seqloom._key import Key
-    from seqloom.data._numbered import NumberedItems
+    from seqloom.data._map_dataset import MapDataset
     from seqloom.data._subset import Subset
 
 
 def group_numbers(
-    dataset: NumberedItems | Subset, groups: ArrayLike | Mapping[str, Any]
+    dataset: MapDataset | Subset, groups: ArrayLike | Mapping[str, Any]
 ) -> NDArray[np.int64]:
     """Numbers the groups that sequences belong to."""
     if isinstance(groups, str):
@@ -35,7 +35,7 @@ def group_numbers(
     return np.unique(names, return_inverse=True)[1]
 
 
-def _looked_up(dataset: NumberedItems | Subset, groups: Mapping[str, Any]) -> list[str]:
+def _looked_up(dataset: MapDataset | Subset, groups: Mapping[str, Any]) -> list[str]:
     """Finds the group of each id."""
     ids = dataset.ids
     if missing := [name for name in ids if name not in groups]:

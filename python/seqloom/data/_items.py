@@ -20,7 +20,7 @@ class SequenceItems(SequenceBatches):
         paths: The files they come from.
         encoder: Turns letters into numbers.
         augment: Changes letters before, as epoch and ordinal say.
-        seed: Which of the many ways to change them.
+        seed: Seed of the augmentation.
 
     Examples:
         >>> from pathlib import Path

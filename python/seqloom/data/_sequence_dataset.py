@@ -76,7 +76,7 @@ class SequenceDataset(SequenceItems):
             leaves labels out.
         classes: The order of the classes; a label outside is an error. None sorts them.
         max_length: A longer sequence is an error.
-        seed: Which of the many ways to augment.
+        seed: Seed of the augmentation.
         id_column: The tables' column of ids.
         label_column: The tables' column of labels, or several of numbers.
         sequence_column: The column of sequences, of a table of sequences.

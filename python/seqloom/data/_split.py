@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._numbered import NumberedItems
+    from seqloom.data._map_dataset import MapDataset
 
     Groups = ArrayLike | Mapping[str, Any]
 
@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 def split(
-    dataset: NumberedItems | Subset,
+    dataset: MapDataset | Subset,
     shares: Sequence[float] | NDArray[Any],
     *,
     stratify: bool = True,
@@ -48,7 +48,7 @@ def split(
         groups: A group for each sequence, a dict from id to group (family, donor), or the
             name of a column (``"chrom"`` of intervals, ``"file"``): a group is never cut,
             so sizes are as near as its groups allow.
-        seed: Which of the many ways to cut.
+        seed: Seed of the random split.
 
     Returns:
         The parts; they share the classes of the whole.
@@ -79,7 +79,7 @@ def split(
 
 
 def folds(
-    dataset: NumberedItems | Subset,
+    dataset: MapDataset | Subset,
     k: int,
     *,
     stratify: bool = True,
@@ -97,7 +97,7 @@ def folds(
         stratify: Gives each part its share of every class, where labels are classes.
         groups: A group for each sequence, a dict from id to group, or the name of a
             column (``"chrom"`` of intervals, ``"file"``); none is cut.
-        seed: Which of the many ways to cut.
+        seed: Seed of the random split.
 
     Returns:
         Pairs of what to train on and what to validate by.
@@ -148,7 +148,7 @@ def _check_dataset(dataset: Any) -> None:
 
 
 def _deal(
-    dataset: NumberedItems | Subset,
+    dataset: MapDataset | Subset,
     shares: list[float],
     groups: Groups | None,
     *,
@@ -177,7 +177,7 @@ def _shown(shares: Sequence[float]) -> str:
     return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
 
 
-def _strata(dataset: NumberedItems | Subset) -> NDArray[np.int64]:
+def _strata(dataset: MapDataset | Subset) -> NDArray[np.int64]:
     """Takes the classes to balance; numbers and several labels are not balanced."""
     labels = dataset.labels
     if labels is None or dataset.task != "classify":

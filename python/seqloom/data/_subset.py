@@ -1,4 +1,4 @@
-"""A part of a dataset, which answers as the whole does."""
+"""A part of a dataset, with the interface of the whole."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
     from seqloom.data._drafter import Drafter
     from seqloom.data._encoder import Encoder
-    from seqloom.data._numbered import NumberedItems
+    from seqloom.data._map_dataset import MapDataset
 
 
 class Subset:
-    """Some sequences of a dataset, in the order given; classes stay the whole's.
+    """Selects items of a dataset, in a given order; the classes stay those of the whole.
 
     Parts of one dataset are joined by ``+``: ``train + valid``.
 
     Args:
-        dataset: The whole, or a part of it.
-        indices: Which sequences: positions, or a mask of True and False.
+        dataset: The whole dataset, or a part of it.
+        indices: Positions of the items, or a mask of True and False.
 
     Raises:
-        ArgumentError: They are no whole numbers.
-        OutOfRangeError: The dataset has no such sequence.
+        ArgumentError: The indices are neither integers nor a mask.
+        OutOfRangeError: A position is out of range.
 
     Examples:
         >>> from pathlib import Path
@@ -46,12 +46,12 @@ class Subset:
         ['y']
     """
 
-    def __init__(self, dataset: NumberedItems | Subset, indices: ArrayLike) -> None:
+    def __init__(self, dataset: MapDataset | Subset, indices: ArrayLike) -> None:
         check_sized("dataset", dataset)
         rows = positions(indices, len(dataset))
         if isinstance(dataset, Subset):
             dataset, rows = dataset.dataset, dataset.indices[rows]
-        self.dataset: NumberedItems = dataset
+        self.dataset: MapDataset = dataset
         self.indices: NDArray[np.int64] = rows
 
     @property
@@ -66,7 +66,7 @@ class Subset:
 
     @property
     def augment(self) -> Any:
-        """What changes the letters of the whole."""
+        """The augmentation of the whole."""
         return self.dataset.augment
 
     @property
@@ -81,17 +81,17 @@ class Subset:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of the whole, also those that no sequence of this part has."""
+        """The classes of the whole, even those that no item of this part has."""
         return self.dataset.classes
 
     @property
     def report(self) -> dict[str, Any]:
-        """What the whole left out."""
+        """The report of the whole: what was left out."""
         return self.dataset.report
 
     @property
     def unmatched(self) -> tuple[str, ...]:
-        """The ids of labels that nothing in the whole bears."""
+        """The ids of labels that no item of the whole has."""
         return getattr(self.dataset, "unmatched", ())
 
     @property
@@ -101,7 +101,7 @@ class Subset:
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
-        """The names of the whole's covariates, where its items have such."""
+        """The names of the whole's covariates, if there are any."""
         return getattr(self.dataset, "covariate_names", ())
 
     @property
@@ -122,7 +122,7 @@ class Subset:
 
     @property
     def class_counts(self) -> dict[str, int]:
-        """How many sequences of this part each class has."""
+        """The number of items of each class in this part."""
         return class_counts(self.labels, self.task, self.classes)
 
     def __len__(self) -> int:
@@ -143,7 +143,7 @@ class Subset:
         """Shows the part in a notebook."""
         return as_html("Subset", str(self), self.paths)
 
-    def __add__(self, other: NumberedItems | Subset) -> Subset:
+    def __add__(self, other: MapDataset | Subset) -> Subset:
         """Joins two parts of one dataset, this one's sequences first."""
         return join_parts(self, other)
 
@@ -162,10 +162,10 @@ class Subset:
         return self.dataset.items_at(rows, epoch_of(indices))
 
     def group(self, name: str) -> list[Any]:
-        """Lists what each item of this part has in a column, to split by.
+        """Lists the values of a column, to split this part by them.
 
         Args:
-            name: The column.
+            name: Name of the column.
 
         Returns:
             One value for each item.
@@ -181,13 +181,13 @@ class Subset:
         return [whole[row] for row in self.indices.tolist()]
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes what is fetched next an item of this epoch, in the whole too.
+        """Sets the epoch of the items that are fetched next, in the whole too.
 
         Args:
-            epoch: Its number, from 0.
+            epoch: Number of the epoch, from 0.
 
         Raises:
-            ArgumentError: The number is below 0.
+            ArgumentError: The number is negative.
 
         Examples:
             >>> from pathlib import Path
@@ -201,15 +201,15 @@ class Subset:
         """Fetches several sequences at once, as ``SequenceDataset.batch`` does.
 
         Args:
-            indices: Which ones, as positions in this part.
-            **options: The same as there: ``epoch``, ``length``, ``multiple``, ``out``,
-                ``num_threads``.
+            indices: Positions in this part.
+            **options: The options of that method: ``epoch``, ``length``, ``multiple``,
+                ``out``, ``num_threads``.
 
         Returns:
             The same columns.
 
         Raises:
-            OutOfRangeError: There is no such sequence.
+            OutOfRangeError: A position is out of range.
             ShapeError: A sequence is longer than ``length``.
 
         Examples:
@@ -232,7 +232,7 @@ class Subset:
             The same part of ``dataset.with_encoder(encoder)``.
 
         Raises:
-            ArgumentError: The whole is no ``GenotypeDataset``.
+            ArgumentError: The whole is not a ``GenotypeDataset``.
             FormatError: The files lack a variant that the encoder reads.
 
         Examples:
@@ -246,7 +246,10 @@ class Subset:
         """
         see = getattr(self.dataset, "with_encoder", None)
         if see is None:
-            raise ArgumentError("only genotypes can be seen through another encoder")
+            raise ArgumentError(
+                "with_encoder needs a part of a GenotypeDataset, got one of a "
+                f"{type(self.dataset).__name__}"
+            )
         return Subset(see(encoder), self.indices)
 
     @property
@@ -255,13 +258,13 @@ class Subset:
         return self.dataset.can_draft
 
     def drafter(self, **shape: Any) -> Drafter:
-        """Prepares for batches, as ``SequenceDataset.drafter`` does.
+        """Prepares batches, as ``SequenceDataset.drafter`` does.
 
         Args:
-            **shape: The same as there: ``length``, ``multiple``.
+            **shape: The options of that method: ``length``, ``multiple``.
 
         Returns:
-            The same, for positions in this part.
+            A drafter for positions in this part.
 
         Examples:
             >>> from pathlib import Path
@@ -278,7 +281,7 @@ class Subset:
         """Fetches the whole part at once.
 
         Returns:
-            What ``batch`` gives for all of its sequences, in order.
+            The result of ``batch`` for all items, in order.
 
         Examples:
             >>> from pathlib import Path
@@ -290,10 +293,10 @@ class Subset:
         return self.batch(np.arange(len(self)))
 
     def fingerprint(self) -> str:
-        """Names the content of this part by 32 hexadecimal digits.
+        """Hashes the content of this part to 32 hexadecimal digits.
 
         Returns:
-            The same text for the same sequences of the same whole.
+            A string that is the same for the same items of the same whole.
 
         Examples:
             >>> from pathlib import Path
@@ -307,17 +310,17 @@ class Subset:
         return hashlib.blake2b(whole + self.indices.tobytes(), digest_size=16).hexdigest()
 
 
-def without_augment(dataset: NumberedItems | Subset) -> NumberedItems | Subset:
-    """Shows the same items as they are, to validate by."""
+def without_augment(dataset: MapDataset | Subset) -> MapDataset | Subset:
+    """Returns the same items without augmentation, for validation."""
     if isinstance(dataset, Subset):
         return Subset(dataset.dataset.plain(), dataset.indices)
     return dataset.plain()
 
 
 def learning_from(
-    dataset: NumberedItems | Subset, rows: NDArray[np.int64]
-) -> NumberedItems | Subset:
-    """Has statistics, where items depend on such, come from some items alone."""
+    dataset: MapDataset | Subset, rows: NDArray[np.int64]
+) -> MapDataset | Subset:
+    """Computes statistics that items depend on, if there are any, from some items only."""
     if isinstance(dataset, Subset):
         whole = learning_from(dataset.dataset, dataset.indices[rows])
         return Subset(whole, dataset.indices)
@@ -331,7 +334,7 @@ def join_parts(left: Subset, right: object) -> Subset:
     other = right.dataset if isinstance(right, Subset) else right
     if other is not left.dataset:
         raise ArgumentError(
-            f"+ joins parts of one dataset, got a {type(right).__name__} of another; give "
+            f"+ joins parts of one dataset, got a {type(right).__name__} of another; pass "
             "all files to one dataset: SequenceDataset([a, b], labels=[a_table, b_table])"
         )
     rows = right.indices if isinstance(right, Subset) else np.arange(len(left.dataset))

@@ -111,7 +111,7 @@ class StreamLabels:
                 report["unlabelled"] += len(chunk) - kept.size
             part = chunk if kept.size == len(chunk) else chunk.take(kept)
             if kept.size:
-                yield part.apart(labels=labels)
+                yield part.replace_columns(labels=labels)
 
     def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Finds labels, and which records have one."""
@@ -154,7 +154,7 @@ class StreamLabels:
     def _check(self, chunk: Chunk, row: int) -> None:
         """Refuses a record that has no label, unless it is to be left out."""
         if not self.skip:
-            path, record = chunk.source.place(chunk.start + row)
+            path, record = chunk.source.locate(chunk.start + row)
             raise LabelError(
                 f"{path}: record {record} ({chunk.batch[row].id}) has no label; leave such "
                 'records out with unlabelled="skip"'

@@ -25,7 +25,7 @@ class EpochSampler:
     Args:
         dataset: What is sampled, or anything of its length.
         shuffle: Whether each epoch has an order of its own.
-        seed: Which of the many orders.
+        seed: Seed of the random order.
         rank: Which of several processes this is; None asks ``torch.distributed``.
         world_size: How many processes share an epoch.
         even_ranks: What happens to items that cannot be dealt evenly: ``"pad"``, ``"drop"``

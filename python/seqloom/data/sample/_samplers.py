@@ -23,7 +23,7 @@ class Sampler(ABC):
     augmentation of that epoch in PyTorch's loader too.
 
     Args:
-        seed: Which of the many orders.
+        seed: Seed of the random order.
         rank: Which of several processes this is, for PyTorch's loader. Our ``DataLoader``
             deals to ranks itself: give it a sampler without.
         world_size: How many processes share an epoch.

@@ -1,10 +1,10 @@
-"""What becomes a batch of a stream, in any thread."""
+"""The records of one batch of a stream."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from seqloom._key import Key
 from seqloom.data._columns import encoded_columns, items_of, plain
@@ -16,29 +16,32 @@ from seqloom.errors import FormatError, LetterError
 if TYPE_CHECKING:
     from seqloom.data._drafter import Rows
     from seqloom.data._store import Letters
-    from seqloom.data.stream._chunk import Chunk, Source
-    from seqloom.data.stream._stream import SequenceStream
+    from seqloom.data.stream._chunk import Chunk, ChunkSource
     from seqloom.encode._base import SequenceEncoder
 
 
+class PieceMaker(Protocol):
+    """What a piece needs of its stream."""
+
+    encoder: Any
+    augment: Any
+    seed: int
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        ...
+
+    def state_at(self, epoch: int, place: int) -> dict[str, Any]:
+        """Returns the state of the stream after so many records."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """Records of a stream that will be one batch.
+class StreamPiece:
+    """Records of a stream that will be one batch; any thread can make it."""
 
-    Args:
-        stream: What is done to them.
-        chunk: The records.
-        epoch: The epoch they are handed out in.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from seqloom.data import SequenceStream
-        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
-        >>> [len(piece) for piece in SequenceStream("a.fa").pieces(1)]
-        [1, 1]
-    """
-
-    stream: SequenceStream
+    stream: PieceMaker
     chunk: Chunk
     epoch: int
 
@@ -47,8 +50,8 @@ class Piece:
 
     @property
     def stop(self) -> int:
-        """The place in the stream behind the last of these records."""
-        return int(self.chunk.places[-1]) + 1
+        """The position in the stream after the last of these records."""
+        return int(self.chunk.positions[-1]) + 1
 
     @property
     def state(self) -> dict[str, Any]:
@@ -67,15 +70,15 @@ class Piece:
         letters = self._letters(num_threads)
         names = ids_of(self.chunk.batch.headers)
         batch: dict[str, Any] = {"id": Ids.of(names)}
-        about = _about(self.chunk.source, self.chunk.rows)
+        about = _describe(self.chunk.source, self.chunk.rows)
         if self.stream.encoder is None:
             return batch | plain(letters) | about
-        encoded = self._encoded(letters, names, num_threads=num_threads, **shape)
+        encoded = self._encode(letters, names, num_threads=num_threads, **shape)
         batch["inputs"] = encoded.pop("inputs")
         return batch | about | encoded
 
     def check(self) -> None:
-        """Refuses a record of which the encoder can make nothing, before augmentation."""
+        """Refuses a record that is too short for the encoder, before augmentation."""
         chunk, encoder = self.chunk, self.stream.encoder
         if encoder is None:
             return
@@ -84,23 +87,23 @@ class Piece:
             return
         here = short[(short >= chunk.start) & (short < chunk.stop)]
         if here.size:
-            raise _too_short(chunk.source, int(here[0]))
+            raise _short_error(chunk.source, int(here[0]))
 
     def drafter(self, *, length: int | None = None, multiple: int = 1) -> Drafter:
-        """Prepares for the source's batches, which threads make without the interpreter."""
+        """Prepares batches of the source, which threads make without the interpreter."""
         source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
         return Drafter(
             encoder,
             source.store,
             source.extents(encoder),
-            partial(_about, source),
-            partial(_explained, source),
+            partial(_describe, source),
+            partial(_explain, source),
             Shape(length, multiple),
             stays=False,
         )
 
     def _letters(self, num_threads: int) -> Letters:
-        """Takes letters, augmented where that is asked for."""
+        """Returns letters, augmented if the stream has an augmentation."""
         batch, stream = self.chunk.batch, self.stream
         if stream.augment is None:
             return batch.sequences, batch.qualities
@@ -108,22 +111,18 @@ class Piece:
         letters = (batch.sequences, batch.qualities)
         return augmented(stream.augment, letters, keys, num_threads=num_threads)
 
-    def _encoded(
-        self, letters: Letters, names: list[str], **options: Any
-    ) -> dict[str, Any]:
+    def _encode(self, letters: Letters, names: list[str], **options: Any) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""
         chunk, stream = self.chunk, self.stream
         try:
             return encoded_columns(stream.encoder, letters, names, **options)
         except LetterError as error:
             is_changed = stream.augment is not None
-            raise _explained(
-                chunk.source, chunk.rows, error, is_changed=is_changed
-            ) from None
+            raise _explain(chunk.source, chunk.rows, error, is_changed=is_changed) from None
 
 
-def _about(source: Source, rows: Rows) -> dict[str, Any]:
-    """Says where records come from, and their labels where there are any."""
+def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
+    """Returns the columns of file, ordinal and, if there are labels, label."""
     about: dict[str, Any] = {
         "file": _files(source, rows),
         "ordinal": source.ordinals[rows],
@@ -131,15 +130,15 @@ def _about(source: Source, rows: Rows) -> dict[str, Any]:
     return about if source.labels is None else about | {"label": source.labels[rows]}
 
 
-def _files(source: Source, rows: Rows) -> list[str]:
+def _files(source: ChunkSource, rows: Rows) -> list[str]:
     """Names the files that records come from."""
     if len(source.paths) == 1:
         return [source.paths[0]] * rows.size
     return [source.paths[file] for file in source.files[rows].tolist()]
 
 
-def _explained(
-    source: Source,
+def _explain(
+    source: ChunkSource,
     rows: Rows,
     error: LetterError,
     *,
@@ -149,13 +148,13 @@ def _explained(
     if error.record is None:
         return error
     row = int(rows[error.record])
-    where, name = source.place(row), source.name(row)
+    where, name = source.locate(row), source.name(row)
     return in_file(error, where, name, augmented=is_changed)
 
 
-def _too_short(source: Source, row: int) -> FormatError:
-    """Says that there is nothing to encode."""
-    path, record = source.place(row)
+def _short_error(source: ChunkSource, row: int) -> FormatError:
+    """Makes the error of a record that is too short to encode."""
+    path, record = source.locate(row)
     letters = int(source.batch.sequences.lengths[row])
     return FormatError(
         f"{path}: record {record} ({source.name(row)}): {letters} letters are too few for "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data.stream._shard import FilePart, Piece
+    from seqloom.data.stream._shard import FileBatch, FilePart
     from seqloom.io import ReadReport
 
 _SEEKABLE = frozenset({"none", "bgzip", "gzip"})
@@ -64,7 +64,7 @@ class FileRange:
         self._first = _border(self.index, self.shard.index, count)
         self.size = _border(self.index, self.shard.index + 1, count) - self._first
 
-    def read(self, start: int) -> Iterator[Piece]:
+    def read(self, start: int) -> Iterator[FileBatch]:
         """Reads the part from its ``start``-th record on."""
         first = self._first + start
         reader = self._reader(first) if first < self._first + self.size else None
@@ -80,7 +80,7 @@ class FileRange:
         except FormatError:
             return None  # the index lies elsewhere, or what is wrong fetching says
 
-    def _unpack(self, reader: SequenceReader, first: int) -> Iterator[Piece]:
+    def _unpack(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
         """Reads on from a record."""
         stop = self._first + self.size
         with reader:
@@ -91,7 +91,7 @@ class FileRange:
                 yield batch, np.arange(first, first + len(batch))
                 first += len(batch)
 
-    def _fetch(self, first: int) -> Iterator[Piece]:
+    def _fetch(self, first: int) -> Iterator[FileBatch]:
         """Reads records by their places."""
         stop = self._first + self.size
         step = self._at_once()

@@ -7,44 +7,29 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqloom.data._epoch import Epoch
 from seqloom.data._state import VERSION, check_state
 from seqloom.io._origin import check_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ENDS = 1 << 16  # bytes that are hashed at the beginning and at the end
 
 
 @dataclass(slots=True)
 class Cursor:
-    """How far an epoch has been handed out.
-
-    Args:
-        epoch: Which one.
-        place: How many records.
-        is_done: Whether that was all.
-
-    Examples:
-        >>> Cursor(2).place
-        0
-    """
+    """How far an epoch has been delivered."""
 
     epoch: int = 0
-    place: int = 0
+    place: int = 0  # the number of records
     is_done: bool = False
 
 
 class Resumable(ABC):
-    """Epochs that begin one after the other, or where a saved state says.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from seqloom.data import SequenceStream
-        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
-        >>> isinstance(SequenceStream("a.fa"), Resumable)
-        True
-    """
+    """Epochs that begin one after the other, or where a saved state says."""
 
     def __init__(self) -> None:
         self._epoch = Epoch()
@@ -52,7 +37,7 @@ class Resumable(ABC):
         self._resume = 0
 
     def _begin(self) -> Cursor:
-        """Begins an epoch, or goes on with the one that was loaded."""
+        """Begins an epoch, or resumes the one of a loaded state."""
         self._cursor = Cursor(self._epoch.next(), self._resume)
         self._resume = 0
         return self._cursor
@@ -61,10 +46,10 @@ class Resumable(ABC):
         """Makes the next ``iter`` this epoch, in all worker processes too.
 
         Args:
-            epoch: Its number, from 0.
+            epoch: Number of the epoch, from 0.
 
         Raises:
-            ArgumentError: The number is below 0.
+            ArgumentError: The number is negative.
 
         Examples:
             >>> from pathlib import Path
@@ -76,10 +61,10 @@ class Resumable(ABC):
         self._cursor, self._resume = Cursor(epoch), 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Says which record comes next, in numbers that JSON can hold.
+        """Saves which record comes next, in values that JSON can hold.
 
         Returns:
-            What ``load_state_dict`` takes.
+            The state, for ``load_state_dict``.
 
         Examples:
             >>> from pathlib import Path
@@ -97,14 +82,14 @@ class Resumable(ABC):
         return self.state_at(cursor.epoch, cursor.place)
 
     def state_at(self, epoch: int, place: int) -> dict[str, Any]:
-        """Writes the state of a stream that has handed out so many records of an epoch.
+        """Returns the state of a stream after some records of an epoch.
 
         Args:
             epoch: The epoch.
-            place: The number of records.
+            place: The number of records that have been delivered.
 
         Returns:
-            What ``load_state_dict`` takes.
+            The state, for ``load_state_dict``.
 
         Examples:
             >>> from pathlib import Path
@@ -116,14 +101,14 @@ class Resumable(ABC):
         return {"version": VERSION, "epoch": epoch, "position": place, **self._identity()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` go on where a state was taken.
+        """Makes the next ``iter`` resume where a state was saved.
 
         Args:
-            state: What ``state_dict`` gave, here or in another process.
+            state: A result of ``state_dict``, of this or another process.
 
         Raises:
-            ArgumentError: It is no whole state, or of other files, another seed, another
-                window or another shard.
+            ArgumentError: The state is incomplete, or was saved with other files, another
+                seed, another window or another shard.
 
         Examples:
             >>> from pathlib import Path
@@ -140,8 +125,15 @@ class Resumable(ABC):
         self._cursor = Cursor(int(state["epoch"]), self._resume)
 
     @abstractmethod
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
+
+    @abstractmethod
+    def shard(self, index: int, count: int) -> Resumable:
+        """Makes a stream of one of several parts."""
+
+    @abstractmethod
     def _identity(self) -> dict[str, Any]:
-        """Names what a state belongs to."""
+        """Returns what a saved state must agree with."""
 
 
 def file_digest(path: str) -> str:

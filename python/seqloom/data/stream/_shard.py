@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.data._state import check_integer
 from seqloom.data._store import check_one_kind
-from seqloom.data.stream._chunk import Source, sliced
+from seqloom.data.stream._chunk import ChunkSource, slice_batch
 from seqloom.io._reader import SequenceReader
 from seqloom.io._settings import ReadSettings
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from seqloom.data.stream._chunk import Chunk
     from seqloom.io import ReadReport, SequenceBatch
 
-    Piece = tuple[SequenceBatch, NDArray[np.int64]]
+    FileBatch = tuple[SequenceBatch, NDArray[np.int64]]
 
 # Of a file that can only be read from its start, a shard takes blocks of so many records.
 BLOCK = 64
@@ -72,7 +72,7 @@ class FilePart(Protocol):
     total: int
     is_fastq: bool
 
-    def read(self, start: int) -> Iterator[Piece]:
+    def read(self, start: int) -> Iterator[FileBatch]:
         """Reads the part from its ``start``-th record on; then size and total are known."""
         ...
 
@@ -103,7 +103,7 @@ class WholeFile:
     total: int = field(default=0, init=False)
     is_fastq: bool = field(default=False, init=False)
 
-    def read(self, start: int) -> Iterator[Piece]:
+    def read(self, start: int) -> Iterator[FileBatch]:
         """Reads the part from its ``start``-th record on."""
         self.size = self.total = 0
         with SequenceReader(self.path, ReadSettings(**self.options)) as reader:
@@ -115,15 +115,17 @@ class WholeFile:
                 self.size += rows.size
                 self.total += len(batch)
                 if rest.size:
-                    yield _picked(batch, rest), numbers[rest]
+                    yield _pick(batch, rest), numbers[rest]
             self.tell(reader.report)
 
 
-def _picked(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
+def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
     """Takes records of a batch, without a copy where they are neighbours."""
     first, last = int(rows[0]), int(rows[-1])
     if last - first + 1 == rows.size:
-        return batch if rows.size == len(batch) else sliced(batch, slice(first, last + 1))
+        return (
+            batch if rows.size == len(batch) else slice_batch(batch, slice(first, last + 1))
+        )
     return batch.take(rows)
 
 
@@ -142,7 +144,7 @@ def read_shard(
             files = np.full(len(batch), file)
             places = np.arange(at, stop)
             ordinals = numbers + ordinal
-            yield Source(batch, paths, ordinals, files, numbers, places).whole()
+            yield ChunkSource(batch, paths, ordinals, files, numbers, places).whole()
             at = stop
         place += part.size
         ordinal += part.total

@@ -10,19 +10,20 @@ from seqloom._key import Key
 from seqloom.data._describe import as_html
 from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_encoder, checked_augment
+from seqloom.data._order import find_rank
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._state import check_integer
 from seqloom.data.label._missing import MISSING
 from seqloom.data.label._stream_labels import StreamLabels
-from seqloom.data.stream._chunk import in_sizes
-from seqloom.data.stream._piece import Piece
+from seqloom.data.stream._chunk import cut_chunks
+from seqloom.data.stream._piece import StreamPiece
 from seqloom.data.stream._ranges import part_of
 from seqloom.data.stream._read_ahead import read_ahead
 from seqloom.data.stream._resumable import Cursor, Resumable, file_digest
 from seqloom.data.stream._shard import Shard, read_shard
-from seqloom.data.stream._window import Windows
-from seqloom.errors import ArgumentError, FileError
+from seqloom.data.stream._window import ShuffleWindows
+from seqloom.errors import ArgumentError, FileError, MissingExtraError
 from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class SequenceStream(Resumable):
             number, an array, or a class's name.
         classes: The order of the classes; None sorts those of the tables.
         shuffle_window: Records that are shuffled among themselves; 0 keeps the order.
-        seed: Which of the many ways to shuffle and to augment.
+        seed: Seed of the shuffling and the augmentation.
         id_column: The tables' column of ids.
         label_column: The tables' column of labels, or several of numbers.
         unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
@@ -197,7 +198,7 @@ class SequenceStream(Resumable):
         # An epoch begins with its first step: trainers make an iterator too many.
         cursor = self._begin()
         for piece in self._pieces(cursor, _AT_ONCE):
-            places = piece.chunk.places.tolist()
+            places = piece.chunk.positions.tolist()
             for place, item in zip(places, piece.items(), strict=True):
                 cursor.place = place + 1
                 yield item
@@ -237,7 +238,7 @@ class SequenceStream(Resumable):
             yield batch
         cursor.is_done = True
 
-    def pieces(self, n: int, *, ahead: bool = False) -> Iterator[Piece]:
+    def pieces(self, n: int, *, ahead: bool = False) -> Iterator[StreamPiece]:
         """Hands out what becomes batches, to be encoded by any thread, in any order.
 
         Args:
@@ -257,19 +258,21 @@ class SequenceStream(Resumable):
         check_integer("n", n, least=1)
         return self._pieces(self._begin(), n, ahead=ahead)
 
-    def _pieces(self, cursor: Cursor, n: int, *, ahead: bool = False) -> Iterator[Piece]:
+    def _pieces(
+        self, cursor: Cursor, n: int, *, ahead: bool = False
+    ) -> Iterator[StreamPiece]:
         """Reads, shuffles and cuts what is left of an epoch."""
         # What is set in mid-epoch holds from the next on: this one is read for what is now.
         begun = copy.copy(self)
         begun._check()  # noqa: SLF001 - of its own class
-        windows = Windows(self.shuffle_window, Key(self.seed, cursor.epoch))
+        windows = ShuffleWindows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.place)
         chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
         if ahead:
             chunks = read_ahead(chunks, 1)
         labelled = self._labelled(windows.shuffle(chunks, cursor.place))
-        for chunk in in_sizes(labelled, _always(n)):
-            yield Piece(begun, chunk, cursor.epoch)
+        for chunk in cut_chunks(labelled, _always(n)):
+            yield StreamPiece(begun, chunk, cursor.epoch)
 
     def _check(self) -> None:
         """Refuses settings that were changed to what the constructor would not take."""
@@ -344,9 +347,14 @@ class SequenceStream(Resumable):
             >>> [batch["id"] for batch in loader]
             [['x', 'y']]
         """
-        from seqloom.data.stream._torch_stream import to_torch
-
-        return to_torch(self, rank, world_size)
+        try:
+            from seqloom.data.stream._torch_stream import TorchStream
+        except ImportError as error:
+            raise MissingExtraError(
+                "to_torch() needs torch: pip install seqloom[torch]"
+            ) from error
+        own = find_rank(rank, world_size, "pad")
+        return TorchStream(self, (own.number, own.world))
 
 
 def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:

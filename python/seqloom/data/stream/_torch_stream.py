@@ -1,23 +1,45 @@
-"""A stream as PyTorch's loader wants it."""
+"""A stream as PyTorch's loader takes it; importing this needs torch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._order import find_rank
-from seqloom.errors import MissingExtraError
+from torch.utils.data import IterableDataset, get_worker_info
 
 if TYPE_CHECKING:
-    from seqloom.data.stream._stream import SequenceStream
+    from collections.abc import Iterator
+
+    from seqloom.data.stream._resumable import Resumable
 
 
-def to_torch(stream: SequenceStream, rank: int | None, world_size: int | None) -> Any:
-    """Makes a ``torch.utils.data.IterableDataset`` of a stream."""
-    try:
-        from seqloom.data.stream._torch_dataset import TorchStream
-    except ImportError as error:
-        raise MissingExtraError(
-            "to_torch() needs torch: pip install seqloom[torch]"
-        ) from error
-    place = find_rank(rank, world_size, "pad")
-    return TorchStream(stream, (place.number, place.world))
+class TorchStream(IterableDataset[dict[str, Any]]):
+    """A stream for torch's loader: each worker of each rank reads its own shard."""
+
+    def __init__(self, stream: Resumable, rank: tuple[int, int]) -> None:
+        super().__init__()
+        self.stream = stream
+        self.rank = rank
+        self._parts: dict[tuple[int, int], Resumable] = {}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._part())
+
+    def _part(self) -> Resumable:
+        """Returns the shard of this worker."""
+        worker = get_worker_info()
+        number = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        if number not in self._parts:
+            self._parts[number] = self.stream.shard(*self.rank).shard(*number)
+        return self._parts[number]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Saves which record of this worker's shard comes next, for torchdata's loader."""
+        return self._part().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resumes this worker's shard where a state was saved."""
+        self._part().load_state_dict(state)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch of the next pass, in all worker processes too."""
+        self.stream.set_epoch(epoch)

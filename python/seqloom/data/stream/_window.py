@@ -1,4 +1,4 @@
-"""Shuffling a stream within windows, as a key says."""
+"""Shuffling a stream within windows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom.data._order import permutation
-from seqloom.data.stream._chunk import in_sizes
+from seqloom.data.stream._chunk import cut_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,23 +18,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
-    """Cuts a stream into windows and orders each by a key of its own.
+class ShuffleWindows:
+    """Cuts a stream into windows and shuffles each by a key of its own."""
 
-    The first window is shorter by what the key draws, so that from epoch to epoch records
-    meet other neighbours. What stands at a place depends on key and place alone.
+    # A key makes the first window shorter, so that the borders of the windows differ from
+    # epoch to epoch. The order in a window depends on the key and its position only.
 
-    Args:
-        size: Records in a window; 0 leaves the stream as it is.
-        key: Which of the many orders.
-
-    Examples:
-        >>> from seqloom import Key
-        >>> Windows(4, Key(0)).start(0)
-        0
-    """
-
-    size: int
+    size: int  # records in a window; 0 leaves the stream as it is
     key: Key
 
     @property
@@ -42,37 +32,37 @@ class Windows:
         """The size of the first window."""
         return 1 + int(self.key.fold("window").bits(1)[0]) % self.size
 
-    def _number(self, place: int) -> int:
-        """Tells in which window a place lies."""
-        return 0 if place < self._first else 1 + (place - self._first) // self.size
+    def _number(self, position: int) -> int:
+        """Returns the number of the window of a position."""
+        return 0 if position < self._first else 1 + (position - self._first) // self.size
 
-    def start(self, place: int) -> int:
-        """Tells where the window of a place begins: from there it must be read."""
+    def start(self, position: int) -> int:
+        """Returns the start of the window of a position: reading must begin there."""
         if not self.size:
-            return place
-        number = self._number(place)
+            return position
+        number = self._number(position)
         return self._first + (number - 1) * self.size if number else 0
 
-    def shuffle(self, chunks: Iterator[Chunk], place: int) -> Iterator[Chunk]:
-        """Orders a stream that begins where the window of a place begins."""
+    def shuffle(self, chunks: Iterator[Chunk], position: int) -> Iterator[Chunk]:
+        """Shuffles a stream that begins at the start of the window of a position."""
         if not self.size:
             yield from chunks
             return
-        number = self._number(place)
-        for window in in_sizes(chunks, self._sizes(number)):
-            mixed = self._mixed(window, number)
-            skipped = max(place - int(window.places[0]), 0)
+        number = self._number(position)
+        for window in cut_chunks(chunks, self._sizes(number)):
+            mixed = self._mix(window, number)
+            skipped = max(position - int(window.positions[0]), 0)
             number += 1
             yield mixed.cut(skipped, len(mixed))
 
     def _sizes(self, number: int) -> Iterator[int]:
-        """Lists sizes of windows."""
+        """Yields the sizes of the windows."""
         if number == 0:
             yield self._first
         while True:
             yield self.size
 
-    def _mixed(self, window: Chunk, number: int) -> Chunk:
-        """Orders one window."""
+    def _mix(self, window: Chunk, number: int) -> Chunk:
+        """Shuffles one window."""
         mixed = window.take(permutation(len(window), self.key.fold(number)))
-        return mixed.apart(places=np.array(window.places))
+        return mixed.replace_columns(positions=np.array(window.positions))
