@@ -22,8 +22,8 @@ from seqloom.errors import ArgumentError, LetterError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from seqloom.data._encoded import Letters
     from seqloom.data._records import Records
-    from seqloom.data._store import Letters
 
 
 class SequenceBatches(NumberedItems):

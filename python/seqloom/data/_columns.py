@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom._ragged import Ragged
-    from seqloom.data._store import Letters
+    from seqloom.data._encoded import Letters
 
 
 def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:

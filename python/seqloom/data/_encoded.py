@@ -20,7 +20,7 @@ from seqloom.errors import ArgumentError, LetterError, SeqloomError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.data._store import Letters
+Letters = tuple[Ragged, Ragged | None]  # of several records, and their qualities
 
 
 def encode(

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data._content import Columns
-    from seqloom.data._store import Inputs, Letters
+    from seqloom.data._encoded import Letters
+    from seqloom.data._store import Inputs
     from seqloom.io import SequenceBatch
 
 _AT_ONCE = 4096

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data._store import Inputs, Letters, Store
+    from seqloom.data._encoded import Letters
+    from seqloom.data._store import Inputs, Store
     from seqloom.io import SequenceRecord
 
 

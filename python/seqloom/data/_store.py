@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data._encoded import Letters
     from seqloom.io import SequenceReader
 
 LIMIT = 1 << 30
 # A batch that stays in the processor's cache while it is copied.
 _RECORDS = 1 << 13
 _BYTES = 4 << 20
-
-Letters = tuple[Ragged, Ragged | None]
 
 
 @dataclass(frozen=True, slots=True)

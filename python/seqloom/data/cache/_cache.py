@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data._encoded import Letters
     from seqloom.data._numbered import NumberedItems
-    from seqloom.data._store import Letters
     from seqloom.data.cache._cache_folder import Arrays
     from seqloom.errors import LetterError
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom._ragged import Ragged
+    from seqloom.data._encoded import Letters
     from seqloom.data._encoder import Encoder
-    from seqloom.data._store import Letters
     from seqloom.data.interval._intervals import Intervals
     from seqloom.data.interval._spans import Spans
 

@@ -15,7 +15,7 @@ from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
     from seqloom.data._drafter import Rows
-    from seqloom.data._store import Letters
+    from seqloom.data._encoded import Letters
     from seqloom.data.stream._chunk import Chunk, ChunkSource
     from seqloom.encode._base import SequenceEncoder
 
