@@ -1,4 +1,4 @@
-"""Batches that threads make without the interpreter."""
+"""Makes batches, in Rust and without the interpreter where threads make them."""
 
 from __future__ import annotations
 
@@ -43,18 +43,10 @@ def can_draft(encoder: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many places a batch has.
+    """The length of the sequences in a batch."""
 
-    Args:
-        length: So many; None takes the longest sequence of the batch.
-        multiple: The longest is rounded up to a multiple of this.
-
-    Examples:
-        >>> Shape(multiple=8).length
-    """
-
-    length: int | None = None
-    multiple: int = 1
+    length: int | None = None  # None takes the longest sequence of the batch
+    multiple: int = 1  # the longest is rounded up to a multiple of this
 
 
 @dataclass(slots=True)
@@ -63,35 +55,16 @@ class Drafter:
 
     Its ``begin`` and ``make`` are called for each batch: what is the same for all of them
     is found out once.
-
-    Args:
-        encoder: Turns letters into numbers.
-        store: Ids and letters.
-        extents: How many places the encoder makes of each record of the store.
-        about: Lists what else a batch has, by positions; it shares no memory with them.
-        explain: Adds to an error where the letter stands, by positions.
-        shape: How many places a batch has.
-        kept: Which record of the store each position is; None where they are the same.
-        stays: Whether the store outlives its batches: then ids can wait.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from seqloom.data import SequenceDataset
-        >>> from seqloom.encode import OneHot
-        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGGCC\\n")
-        >>> drafter = SequenceDataset("a.fa", encoder=OneHot("dna")).drafter()
-        >>> drafter.make(np.array([1]))["inputs"].shape
-        (1, 4, 4)
     """
 
-    encoder: SequenceEncoder
-    store: _native.RecordStore
-    extents: Extents
-    about: Callable[[Rows], Batch]
-    explain: Callable[[Rows, LetterError], LetterError]
-    shape: Shape = field(default_factory=Shape)
-    kept: Rows | None = None
-    stays: bool = True
+    encoder: SequenceEncoder  # turns letters into numbers
+    store: _native.RecordStore  # ids and letters
+    extents: Extents  # how many places the encoder makes of each record of the store
+    about: Callable[[Rows], Batch]  # further columns; they share no memory with the rows
+    explain: Callable[[Rows, LetterError], LetterError]  # adds the position in the file
+    shape: Shape = field(default_factory=Shape)  # how many places a batch has
+    kept: Rows | None = None  # the record of each position; None where they are equal
+    stays: bool = True  # whether the store outlives its batches: then ids are read later
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
     _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
@@ -102,14 +75,7 @@ class Drafter:
         self._rows = {}
 
     def among(self, indices: Rows) -> Drafter:
-        """Makes batches of some of the sequences.
-
-        Args:
-            indices: Their positions, which those of a batch are then counted in.
-
-        Returns:
-            Another drafter.
-        """
+        """Returns a drafter for the positions in some of the sequences."""
         kept = indices if self.kept is None else self.kept[indices]
 
         def about(positions: Rows) -> Batch:
@@ -121,37 +87,13 @@ class Drafter:
         return replace(self, about=about, explain=explain, kept=kept)
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
-        """Lets threads begin with a batch.
-
-        Args:
-            maker: Whose threads.
-            positions: Which sequences; the array must not change any more.
-
-        Returns:
-            What waits for the batch; batches are waited for in the order of their begin.
-
-        Raises:
-            ShapeError: A sequence is longer than the shape allows.
-        """
+        """Starts a batch in threads; wait for batches in the order of their starts."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
         return partial(self._finished, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
-        """Makes a batch now.
-
-        Args:
-            positions: Which sequences.
-            num_threads: How many threads may share them.
-
-        Returns:
-            ``id``, ``inputs``, what there is about the records, ``lengths``, and ``mask``
-            where there is padding.
-
-        Raises:
-            ShapeError: A sequence is longer than the shape allows.
-            LetterError: A letter that the encoder does not take.
-        """
+        """Makes a batch now."""
         plan, names = self._plan(positions), not self.stays
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
         return self._finished(plan, partial(_HERE.make, *arguments))

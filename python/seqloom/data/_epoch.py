@@ -12,15 +12,6 @@ class Epoch:
 
     It lives in shared memory, which a forked process inherits; into a pickle it goes only
     while a process is being spawned, else the pickle holds its value.
-
-    Args:
-        shared: The numbers of another one, to be set together with it.
-
-    Examples:
-        >>> epoch = Epoch()
-        >>> epoch.set(3)
-        >>> epoch.get(), epoch.next(), epoch.next()
-        (3, 3, 4)
     """
 
     def __init__(self, shared: Any = None) -> None:

@@ -44,40 +44,18 @@ def place_axis(encoder: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """How many places the sequences of a dataset fill: one number where all are alike.
+    """How many places the sequences of a dataset fill: one number where all are alike."""
 
-    Args:
-        each: The places of each sequence, or of all of them.
-
-    Examples:
-        >>> Extents.of(np.array([3, 3])).at(np.array([1])).tolist()
-        [3]
-    """
-
-    each: NDArray[np.int64] | int
+    each: NDArray[np.int64] | int  # the places of each sequence, or of all of them
 
     @classmethod
     def of(cls, places: NDArray[np.int64]) -> Self:
-        """Looks whether all are alike.
-
-        Args:
-            places: The places of each sequence.
-
-        Returns:
-            The same, to be asked for by rows.
-        """
+        """Looks whether all are alike."""
         is_alike = places.size and (places == places[0]).all()
         return cls(int(places[0]) if is_alike else places)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Lists the places of some sequences.
-
-        Args:
-            rows: Which ones.
-
-        Returns:
-            One number each.
-        """
+        """Lists the places of some sequences."""
         if isinstance(self.each, int):
             # For every batch of a loader: np.full takes three times as long.
             places = np.empty(rows.size, np.int64)
@@ -86,28 +64,13 @@ class Extents:
         return self.each[rows]
 
     def longest(self, lengths: NDArray[np.int64]) -> int:
-        """Finds the most places of some sequences.
-
-        Args:
-            lengths: What ``at`` gave for them.
-
-        Returns:
-            The largest of the numbers.
-        """
+        """Finds the most places of some sequences."""
         if isinstance(self.each, int):
             return self.each if lengths.size else 0
         return int(lengths.max(initial=0))
 
     def mask(self, lengths: NDArray[np.int64], places: int) -> dict[str, Any]:
-        """Marks the places that hold a letter, if there is padding.
-
-        Args:
-            lengths: What ``at`` gave.
-            places: The places of the batch.
-
-        Returns:
-            A column of that name, or none.
-        """
+        """Marks the places that hold a letter, if there is padding."""
         is_full = (
             self.each == places
             if isinstance(self.each, int)

@@ -24,10 +24,6 @@ class UnreadId:
 
     Code in C that reads a list's memory without asking the list meets it, and refuses it:
     so such code fails with this name, and never sees an empty list.
-
-    Examples:
-        >>> type(UnreadId()).__name__
-        'UnreadId'
     """
 
 

@@ -52,19 +52,7 @@ def _alone_with(path: str) -> Generator[None]:
 
 
 class IndexedStore:
-    """Records of files that are read where they lie.
-
-    Args:
-        inputs: The files.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from seqloom.data._store import Inputs
-        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
-        >>> store = IndexedStore(Inputs(("a.fa",)))
-        >>> store.fetch(np.array([1]))[0]
-        ['b']
-    """
+    """Records of files that are read where they lie."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs

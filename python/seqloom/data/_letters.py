@@ -23,24 +23,7 @@ _LETTERS = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != o
 def letters_of_rows(
     name: str, ids: list[str], rows: list[Any], *, whitespace: str
 ) -> Ragged:
-    """Joins sequences, and refuses what no file could hold as letters.
-
-    Args:
-        name: Where they come from.
-        ids: Their ids, to name them in errors.
-        rows: Texts, bytes, or arrays of bytes.
-        whitespace: ``"strip"`` leaves blanks out.
-
-    Returns:
-        Their letters.
-
-    Raises:
-        place.fault: A FormatError: a sequence is missing, or has what is no letter.
-
-    Examples:
-        >>> letters_of_rows("<list>", ["x"], ["AC GT"], whitespace="strip").to_list()
-        [b'ACGT']
-    """
+    """Joins sequences, and refuses what no file could hold as letters."""
     parts = [_bytes(row, _Place(name, ids[i], i)) for i, row in enumerate(rows)]
     letters = Ragged.from_list(parts)
     if whitespace == "strip":

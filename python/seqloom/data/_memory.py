@@ -39,38 +39,15 @@ _Array: Any = np.ndarray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """Records in memory.
+    """Records in memory."""
 
-    Args:
-        name: What stands for the name of a file.
-        batch: The records.
-        frame: The table they come from, with labels perhaps.
-
-    Examples:
-        >>> from seqloom.data._source_options import SourceOptions
-        >>> held_records(["ACGT", "GG"], SourceOptions()).batch.ids
-        ['0', '1']
-    """
-
-    name: str
-    batch: SequenceBatch
-    frame: Frame | None = None
+    name: str  # what stands for the name of a file
+    batch: SequenceBatch  # the records
+    frame: Frame | None = None  # the table they come from, with labels perhaps
 
 
 def held_records(data: Any, options: SourceOptions) -> Held | None:
-    """Takes records from memory.
-
-    Args:
-        data: Sequences, or what names files.
-        options: Which columns of a table are meant, and what becomes of blanks.
-
-    Returns:
-        The records; None where files are meant.
-
-    Raises:
-        FormatError: A sequence is missing, or is none.
-        ArgumentError: The value is neither sequences nor files.
-    """
+    """Takes records from memory."""
     if isinstance(data, (str, os.PathLike, bytes)) or hasattr(data, "read"):
         return None
     name = f"<{type(data).__name__}>"

@@ -28,18 +28,6 @@ class Records:
 
     A pickle holds paths and a digest of the content; the files are opened again where it is
     unpickled, on first use, and must not have changed. What was given in memory it holds.
-
-    Args:
-        inputs: The files.
-        in_memory: Whether records are held in memory; None decides by their size.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from seqloom.data._store import Inputs
-        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
-        >>> records = Records(Inputs(("a.fa",)))
-        >>> records.lengths.tolist(), records.place(1)
-        ([2, 3], ('a.fa', 1))
     """
 
     def __init__(self, inputs: Inputs, *, in_memory: bool | None = None) -> None:

@@ -19,19 +19,7 @@ copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Takes memory for one batch: it holds anything, as that of ``np.empty`` does.
-
-    Args:
-        shape: The array's shape.
-        dtype: What it holds.
-
-    Returns:
-        An array that shares memory with no other that lives.
-
-    Examples:
-        >>> empty((2, 3), "float32").shape
-        (2, 3)
-    """
+    """Takes memory for one batch: it holds anything, as that of ``np.empty`` does."""
     kind = np.dtype(dtype)
     memory = RING.take(math.prod(shape) * kind.itemsize)
     return memory.view(kind).reshape(shape)

@@ -31,20 +31,10 @@ _BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files, and how they are read.
+    """Files, and how they are read."""
 
-    Args:
-        paths: The files, in order.
-        reading: How they are read.
-        held: Records that are in memory, by what stands for their file.
-
-    Examples:
-        >>> Inputs(("a.fa",)).options
-        {}
-    """
-
-    paths: tuple[str, ...]
-    reading: SourceOptions = field(default_factory=SourceOptions)
+    paths: tuple[str, ...]  # the files, in order
+    reading: SourceOptions = field(default_factory=SourceOptions)  # how they are read
     held: Mapping[str, SequenceBatch] = field(default_factory=dict[str, SequenceBatch])
 
     @property
@@ -72,15 +62,7 @@ def opened(path: str, options: dict[str, Any]) -> SequenceReader:
 
 
 class Store(Protocol):
-    """Records by number.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
-        >>> store: Store | None = read_store(Inputs(("a.fa",)))
-        >>> store.lengths.tolist()
-        [2, 3]
-    """
+    """Records by number."""
 
     counts: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -118,19 +100,7 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """Records in memory, as columns.
-
-    Args:
-        batch: All records.
-        counts: How many of them each file has.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
-        >>> store = read_store(Inputs(("a.fa",)))
-        >>> store.fetch(np.array([1]))[0], store.ids(np.array([0]))
-        (['b'], ['a'])
-    """
+    """Records in memory, as columns."""
 
     def __init__(self, batch: SequenceBatch, counts: NDArray[np.int64]) -> None:
         self.counts = counts

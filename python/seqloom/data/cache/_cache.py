@@ -90,18 +90,7 @@ def cached(
 
 
 class CachedDataset(SequenceItems):
-    """The items of a dataset, from files where they were kept; made by ``cached``.
-
-    Args:
-        dataset: Where they come from.
-        folder: Where they are kept.
-
-    Examples:
-        >>> from seqloom.data import SequenceDataset
-        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
-        >>> cached(SequenceDataset("a.fa"), "cache")[0]["sequence"]
-        b'ACGT'
-    """
+    """The items of a dataset, from files where they were kept; made by ``cached``."""
 
     def __init__(self, dataset: SequenceItems, folder: CacheFolder) -> None:
         if getattr(dataset, "jitter", 0):

@@ -62,26 +62,7 @@ class CacheFolder:
     size_limit: int | None = None
 
     def get(self, key: str, make: Callable[[], Chunks]) -> Arrays:
-        """Opens an entry, and makes it if it is absent or damaged.
-
-        Args:
-            key: Its name.
-            make: Gives the arrays in pieces, which are put end to end.
-
-        Returns:
-            The arrays, mapped from their files, not to be written to.
-
-        Raises:
-            FileError: The folder cannot be written.
-            ArgumentError: The entry alone is larger than the limit.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> cache = CacheFolder(Path("cache"))
-            >>> _ = cache.get("0b", lambda: [{"x": np.arange(3)}])
-            >>> cache.get("0b", lambda: [])["x"].tolist()
-            [0, 1, 2]
-        """
+        """Opens an entry, and makes it if it is absent or damaged."""
         return self.entry(key, _open, lambda part: _write(part, make(), self.size_limit))
 
     def entry(
@@ -90,28 +71,7 @@ class CacheFolder:
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
-        """Opens an entry of any files, and makes it if it is absent or damaged.
-
-        Args:
-            key: Its name.
-            opened: Opens the folder of an entry; None if it is absent or not whole.
-            write: Writes its files into an empty folder, ``facts.json`` among them.
-
-        Returns:
-            What ``opened`` gives.
-
-        Raises:
-            FileError: The folder cannot be written.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> cache = CacheFolder(Path("cache"))
-            >>> def opened(entry):
-            ...     facts = entry / "facts.json"
-            ...     return facts.read_text() if facts.exists() else None
-            >>> cache.entry("0c", opened, lambda part: finish_entry(part, {"size": 3}))
-            '{"size": 3}'
-        """
+        """Opens an entry of any files, and makes it if it is absent or damaged."""
         found = self._open(key, opened)
         if found is not None:
             return found

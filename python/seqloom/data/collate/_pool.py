@@ -16,18 +16,7 @@ if TYPE_CHECKING:
 
 
 class Pool:
-    """Items with their tokens, in the order they came in.
-
-    Args:
-        room: Tokens that one batch may hold.
-
-    Examples:
-        >>> pool = Pool(4)
-        >>> for number, size in enumerate([3, 4, 1]):
-        ...     pool.add(number, ({}, np.zeros(size, np.int64)))
-        >>> [number for number, _ in pool.take()]
-        [0, 2]
-    """
+    """Items with their tokens, in the order they came in."""
 
     def __init__(self, room: int) -> None:
         self._room = room

@@ -34,23 +34,10 @@ _BESIDES = 32
 
 @dataclass(slots=True)
 class FileRange:
-    """Neighbouring records of a file, about as many bytes for each shard.
+    """Consecutive records of a file; each shard has about as many bytes."""
 
-    Args:
-        index: The file's index.
-        shard: Which part.
-        options: How a gzip file is unpacked: ``ReadSettings`` by name.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
-        >>> part = FileRange(index_of("a.fa"), Shard(1, 2))
-        >>> [numbers.tolist() for _, numbers in part.read(0)], part.total
-        ([[1]], 2)
-    """
-
-    index: SequenceIndex
-    shard: Shard
+    index: SequenceIndex  # the file's index
+    shard: Shard  # which part
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     size: int = field(init=False)
     total: int = field(init=False)

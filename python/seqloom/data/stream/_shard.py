@@ -31,19 +31,10 @@ _BYTES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several parts of the same files that have no record in common.
+    """One of several parts of the same files that have no record in common."""
 
-    Args:
-        index: Which one, from 0.
-        count: How many there are.
-
-    Examples:
-        >>> Shard(1, 2).mine(np.array([0, 64, 128, 192])).tolist()
-        [1, 3]
-    """
-
-    index: int = 0
-    count: int = 1
+    index: int = 0  # which one, from 0
+    count: int = 1  # how many there are
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, least=1)
@@ -62,11 +53,7 @@ class Shard:
 
 
 class FilePart(Protocol):
-    """One shard's part of one file.
-
-    Examples:
-        >>> part: FilePart = WholeFile("a.fa", Shard(), {}, lambda report: None)
-    """
+    """One shard's part of one file."""
 
     size: int
     total: int
@@ -79,26 +66,12 @@ class FilePart(Protocol):
 
 @dataclass(slots=True)
 class WholeFile:
-    """A part of a file that is read from its start: blocks of records.
+    """A part of a file that is read from its start: blocks of records."""
 
-    Args:
-        path: The file.
-        shard: Which part.
-        options: How it is read: ``ReadSettings`` by name.
-        tell: Is told what was left out.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.fa").write_text(">a\\nAC\\n>b\\nGGG\\n")
-        >>> part = WholeFile("a.fa", Shard(), {}, lambda report: None)
-        >>> [numbers.tolist() for _, numbers in part.read(1)], part.total
-        ([[1]], 2)
-    """
-
-    path: str
-    shard: Shard
-    options: dict[str, Any]
-    tell: Callable[[ReadReport], None]
+    path: str  # the file
+    shard: Shard  # which part
+    options: dict[str, Any]  # how it is read: `ReadSettings` by name
+    tell: Callable[[ReadReport], None]  # called with what was left out
     size: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
     is_fastq: bool = field(default=False, init=False)
