@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data._encoded import Letters
-    from seqloom.data._numbered import NumberedItems
+    from seqloom.data._map_dataset import MapDataset
     from seqloom.data.cache._cache_folder import Arrays
     from seqloom.errors import LetterError
 
@@ -39,7 +39,7 @@ _AT_ONCE = 1024
 
 
 def cached(
-    dataset: NumberedItems | Subset,
+    dataset: MapDataset | Subset,
     directory: str | os.PathLike[str],
     *,
     size_limit: int | None = None,
