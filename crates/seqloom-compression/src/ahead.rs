@@ -6,11 +6,11 @@
 
 use std::mem;
 
-use super::Trouble;
 use super::helper::Helper;
 use super::piece::Piece;
 use super::ring::{Chunk, News, Reading, Ring};
 use super::streams::{Then, Unpack};
+use super::text::Trouble;
 use crate::input::Input;
 
 /// What the thread starts with.

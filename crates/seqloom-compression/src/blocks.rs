@@ -10,9 +10,9 @@ use seqloom_core::error::Fault;
 
 use super::bgzip::{BlockDecoder, SMALLEST_HEADER, block_size};
 use super::run::{BLOCKS, Run, damaged};
-use super::{Options, Text, Trouble, gone};
+use super::text::{Options, Text, Trouble, gone};
 use crate::input::{Input, forked};
-use seqloom_core::crew::Crew;
+use seqloom_core::workers::Workers;
 
 /// Unpacks bgzip run by run. The reader is one of the threads.
 pub(super) struct Blocks {
@@ -22,10 +22,13 @@ pub(super) struct Blocks {
     run: Run,
     spare: Vec<Run>,
     /// Nobody, until the first run was used: most files are small.
-    crew: Crew<Run>,
+    workers: Workers<Run>,
     options: Options,
     end: End,
 }
+
+/// How much of a file is looked at to tell what it is.
+pub(super) const ENOUGH_TO_TELL: usize = 4096;
 
 /// What follows the runs that were read.
 enum End {
@@ -45,7 +48,7 @@ impl Blocks {
             decoder: BlockDecoder::new(),
             run: Run::new()?,
             spare: Vec::new(),
-            crew: Crew::start("seqloom-blocks", 0),
+            workers: Workers::start("seqloom-blocks", 0),
             options: options.clone(),
             end: End::Open,
         })
@@ -56,31 +59,35 @@ impl Blocks {
         if let Some(fault) = self.run.fault.take() {
             return Err(Trouble::Damage(fault));
         }
-        if !self.crew.is_here() {
+        if !self.workers.is_here() {
             return Err(forked().into());
         }
         self.push_runs()?;
-        match self.crew.pop(&mut self.decoder) {
+        match self.workers.pop(&mut self.decoder) {
             Some(run) => self.spare.push(mem::replace(&mut self.run, run)),
             None => self.finish()?,
         }
         Ok(())
     }
 
-    /// Gives the crew as much as keeps everybody busy.
+    /// Gives the workers as much as keeps everybody busy.
     fn push_runs(&mut self) -> io::Result<()> {
         let threads = self.options.threads;
-        if threads > 1 && self.crew.is_alone() && self.input.used() > 0 {
-            self.crew = Crew::start("seqloom-blocks", threads - 1);
+        if threads > 1 && self.workers.is_alone() && self.input.used() > 0 {
+            self.workers = Workers::start("seqloom-blocks", threads - 1);
         }
-        let enough = if self.crew.is_alone() { 1 } else { 2 * threads };
-        while matches!(self.end, End::Open) && self.crew.pending() < enough && self.may_read() {
+        let enough = if self.workers.is_alone() {
+            1
+        } else {
+            2 * threads
+        };
+        while matches!(self.end, End::Open) && self.workers.pending() < enough && self.may_read() {
             let mut run = self.spare.pop().map_or_else(Run::new, Ok)?;
             self.read(&mut run);
             if run.packed.is_empty() {
                 self.spare.push(run);
             } else {
-                self.crew.push(run);
+                self.workers.push(run);
             }
         }
         Ok(())
@@ -88,7 +95,7 @@ impl Blocks {
 
     /// Text that is ready is not kept waiting for somebody who writes.
     fn may_read(&self) -> bool {
-        self.input.is_ready() || self.crew.pending() == 0
+        self.input.is_ready() || self.workers.pending() == 0
     }
 
     /// Reads whole blocks, up to the end or a fault.
@@ -141,7 +148,7 @@ impl Blocks {
         if let Some(size) = block_size(self.input.waiting()) {
             return Ok(Some(size));
         }
-        Ok(block_size(self.input.fill(super::ENOUGH_TO_TELL)?))
+        Ok(block_size(self.input.fill(ENOUGH_TO_TELL)?))
     }
 
     fn finish(&mut self) -> Result<(), Trouble> {

@@ -2,11 +2,42 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use crate::places::Identity;
 use seqloom_core::number::as_u64;
+
+/// Which file it is, as it was when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    pub(crate) size: u64,
+    /// When its content was written, and when anything of it was changed.
+    times: [i64; 4],
+}
+
+impl Identity {
+    pub(crate) fn of(facts: &Metadata) -> Self {
+        Self {
+            device: facts.dev(),
+            inode: facts.ino(),
+            size: facts.size(),
+            times: [
+                facts.mtime(),
+                facts.mtime_nsec(),
+                facts.ctime(),
+                facts.ctime_nsec(),
+            ],
+        }
+    }
+
+    /// Whether both are of one file, perhaps written in between.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
 
 /// A file that stays open, read by position: many threads and processes may.
 ///

@@ -8,7 +8,7 @@
 //! (Kerbiriou and Chikhi 2019) and rapidgzip (Knespel and Brunst 2023).
 //!
 //! It is stricter than a decoder for all files must be: whatever is unusual is
-//! `Stop::Odd`, and left to such a decoder.
+//! `Stop::Unusual`, and left to such a decoder.
 //!
 //! ```text
 //! bits      the next bits of a piece of a file
@@ -26,27 +26,10 @@ mod member;
 mod resolve;
 mod table;
 
+pub(crate) use self::bits::{PADDING, Stop};
 pub(crate) use self::header::find;
 pub(crate) use self::member::{Inflater, MemberEnd, Stopped};
 pub(crate) use self::resolve::{resolve, tail};
-
-/// How far back text is copied from.
-pub(crate) const WINDOW: usize = 32 << 10;
-
-/// How many bytes must stand behind a piece of a file, of any value: more are
-/// looked at than are used.
-pub(crate) const PADDING: usize = 32;
-
-/// Why no more can be inflated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The piece ends.
-    Cut,
-    /// There is no more room for text.
-    Full,
-    /// What follows is damaged, or unusual.
-    Odd,
-}
 
 #[cfg(test)]
 mod tests;

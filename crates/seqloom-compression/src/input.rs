@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 use seqloom_core::number::as_u64;
 
+use crate::disk::Identity;
 use crate::pipe::{has_bytes, open, wait_for_bytes};
-use crate::places::Identity;
 
 /// How much is asked of the operating system at once.
 pub(crate) const PIECE: usize = 256 << 10;

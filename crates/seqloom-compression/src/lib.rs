@@ -8,7 +8,7 @@
 //! ```text
 //! plain                    plain ──> text                    (helper: a thread that reads ahead)
 //! gzip, bzip2, zstd, xz    streams ── unpacked ──> text      (ahead: a helper that unpacks)
-//! bgzip                    run ── blocks ──> text            (crew: run by run, on several)
+//! bgzip                    run ── blocks ──> text            (workers: run by run, on several)
 //! ```
 
 mod ahead;
@@ -31,100 +31,17 @@ mod ring;
 mod run;
 pub mod seekable;
 mod streams;
+mod text;
 mod unpacked;
 pub mod walk;
 mod xz;
 mod zstd;
 
-use std::fmt;
 use std::io;
-
-use seqloom_core::error::Fault;
 
 use crate::input::{Input, PIECE};
 use streams::{Codec, Streams};
-
-/// How much of a file is looked at to tell what it is.
-const ENOUGH_TO_TELL: usize = 4096;
-
-/// What a file is packed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Nothing.
-    None,
-    /// Gzip, of one member or several.
-    Gzip,
-    /// Bgzip: gzip in blocks of at most 64 KiB, each with its size (SAM
-    /// specification, section 4.1).
-    Bgzip,
-    /// Bzip2, of one stream or several.
-    Bzip2,
-    /// Zstandard, of one frame or several.
-    Zstd,
-    /// Xz, of one stream or several.
-    Xz,
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Gzip => "gzip",
-            Self::Bgzip => "bgzip",
-            Self::Bzip2 => "bzip2",
-            Self::Zstd => "zstd",
-            Self::Xz => "xz",
-        })
-    }
-}
-
-/// How a file is unpacked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How many threads may unpack and parse, the caller's among them; with
-    /// one, nothing runs ahead.
-    pub threads: usize,
-    /// Whether a bgzip file has to end with the block that marks the end.
-    pub require_eof: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            threads: 1,
-            require_eof: true,
-        }
-    }
-}
-
-/// Why no more text can be had.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The file could not be read.
-    Io(io::Error),
-    /// The compressed data is cut or damaged.
-    Damage(Fault),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// What is said to whoever reads on after an error.
-pub fn gone() -> Trouble {
-    io::Error::other("cannot be read any further: reading it has failed before").into()
-}
-
-/// A source of text, piece by piece.
-pub trait Text: Send + Sync {
-    /// The text that waits to be used; nothing only at the end.
-    fn fill(&mut self) -> Result<&[u8], Trouble>;
-
-    /// Uses the first `count` of the bytes that wait.
-    fn consume(&mut self, count: usize);
-}
+pub use text::{Compression, Options, Text, Trouble};
 
 /// Tells what a file is packed in, and unpacks it.
 pub fn unpack(
@@ -134,7 +51,7 @@ pub fn unpack(
     let enough = if input.is_regular() {
         PIECE
     } else {
-        ENOUGH_TO_TELL
+        blocks::ENOUGH_TO_TELL
     };
     let compression = tell(input.fill(enough)?);
     let text: Box<dyn Text> = match compression {

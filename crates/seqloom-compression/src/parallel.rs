@@ -5,16 +5,17 @@
 //! ```text
 //! spans     the index that lies beside the file
 //! places    decoders that were put aside when this process read it before
-//! pieces    nothing: it is guessed, which costs more than knowing
+//! guessed   nothing: it is guessed, which costs more than knowing
 //! ```
 //!
-//! Each thread takes a stretch; the checksum of every member is put together
-//! from those of its stretches. None of the three is trusted: where one belongs
+//! Each thread takes a part; the checksum of every member is put together
+//! from those of its parts. None of the three is trusted: where one belongs
 //! to another file, or differs from what is found, one thread unpacks the file
 //! again from its beginning. So a damaged file gives the same error with and
 //! without help.
 
 mod guessed;
+mod members;
 mod reader;
 mod remembered;
 mod spans;
@@ -26,7 +27,7 @@ use std::thread::available_parallelism;
 use self::guessed::Guessed;
 pub use self::reader::{Parallel, Plan};
 use self::remembered::Remembered;
-pub use self::spans::{Spans, stretches_ahead};
+pub use self::spans::{Spans, parts_ahead};
 use crate::input::Input;
 pub use crate::places::SMALLEST;
 use crate::{Options, Text};
@@ -42,12 +43,7 @@ const SMALLEST_GUESSED: u64 = 32 << 20;
 /// packed to a sixteenth.
 const MOST_GUESSERS: usize = 16;
 /// How much of such a file a thread takes at once.
-const PIECE: u64 = 1 << 20;
-/// How much text a stretch has, at least.
-const ENOUGH: u64 = 1 << 20;
-/// How much text all stretches have together that were unpacked and not used, at most.
-const MOST: u64 = 256 << 20;
-
+const GUESSED_PART: u64 = 1 << 20;
 /// Whether a file is so large that several threads unpack it sooner than one.
 pub fn is_large(path: &Path) -> bool {
     let facts = path.metadata();
@@ -70,7 +66,7 @@ pub fn text_by_guess(path: &Path, options: &Options) -> Option<Box<dyn Text>> {
     let processors = available_parallelism().map_or(1, NonZero::get);
     let size = path.metadata().ok()?.len();
     let pays = guessing_pays(options.threads.min(processors), size);
-    let guessed = pays.then(|| Guessed::open(path, PIECE)).flatten()?;
+    let guessed = pays.then(|| Guessed::open(path, GUESSED_PART)).flatten()?;
     let input = Input::open(path).ok()?;
     let threads = options.threads.min(MOST_GUESSERS);
     let options = Options {

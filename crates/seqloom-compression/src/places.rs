@@ -6,14 +6,13 @@
 //! all of these places at once (`index::whole`). They are forgotten with the
 //! process, and of no use to a file that was written since.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex};
 
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-use super::Options;
+use super::text::Options;
+use crate::disk::Identity;
 use crate::input::Input;
 use seqloom_core::number::as_u64;
 
@@ -33,32 +32,6 @@ const HISTORY: usize = 32 << 10;
 
 /// The places of the files that were read last, the newest behind.
 static KEPT: Mutex<Vec<Arc<Places>>> = Mutex::new(Vec::new());
-
-/// Which file it is, as it was when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
-    pub(crate) size: u64,
-    /// When its content was written, and when anything of it was changed.
-    times: [i64; 4],
-}
-
-impl Identity {
-    pub(crate) fn of(facts: &Metadata) -> Self {
-        Self {
-            device: facts.dev(),
-            inode: facts.ino(),
-            size: facts.size(),
-            times: [
-                facts.mtime(),
-                facts.mtime_nsec(),
-                facts.ctime(),
-                facts.ctime_nsec(),
-            ],
-        }
-    }
-}
 
 /// A place where unpacking can go on.
 pub(crate) struct Place {
@@ -91,8 +64,7 @@ fn keep(places: Places) {
     let Ok(mut kept) = KEPT.try_lock() else {
         return;
     };
-    let (device, inode) = (places.identity.device, places.identity.inode);
-    kept.retain(|other| (other.identity.device, other.identity.inode) != (device, inode));
+    kept.retain(|other| !other.identity.is_same_file(&places.identity));
     kept.push(Arc::new(places));
     while kept.iter().map(|places| places.list.len()).sum::<usize>() > MOST_OF_ALL {
         kept.remove(0);
@@ -101,7 +73,7 @@ fn keep(places: Places) {
 
 /// Files the places of one file under the identity of another, as if they were its own.
 #[cfg(test)]
-pub(crate) fn mistake(old: &Identity, new: &Identity) {
+pub(crate) fn misfile(old: &Identity, new: &Identity) {
     let mut kept = KEPT.lock().unwrap();
     let place = kept.iter().position(|places| places.identity == *old);
     let mut places = Arc::into_inner(kept.remove(place.unwrap())).unwrap();

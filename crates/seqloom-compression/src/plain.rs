@@ -5,7 +5,7 @@ use std::mem;
 use super::helper::Helper;
 use super::piece::Piece;
 use super::ring::{News, Reading, Ring};
-use super::{Options, Text, Trouble, gone};
+use super::text::{Options, Text, Trouble, gone};
 use crate::input::Input;
 
 /// A file that is text itself. A regular one is read ahead on a thread: it

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::Trouble;
 use super::piece::Piece;
+use super::text::Trouble;
 use crate::input::zeroed;
 
 /// Packed bytes on their way to the thread.

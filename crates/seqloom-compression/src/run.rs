@@ -6,8 +6,8 @@ use seqloom_core::error::Fault;
 
 use super::bgzip::{BlockDecoder, LARGEST, block_size};
 use crate::input::zeroed;
-use seqloom_core::crew::Job;
 use seqloom_core::number::as_u64;
+use seqloom_core::workers::Job;
 
 /// How many blocks a run has at most.
 pub(super) const BLOCKS: usize = 8;

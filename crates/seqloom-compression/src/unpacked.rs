@@ -6,7 +6,7 @@ use std::mem;
 use super::ahead::Ahead;
 use super::piece::Piece;
 use super::streams::{Step, Then, Unpack};
-use super::{Options, Text, Trouble, gone};
+use super::text::{Options, Text, Trouble, gone};
 use crate::input::Input;
 
 /// Unpacks where it is read, and from the second piece on ahead of the reader.

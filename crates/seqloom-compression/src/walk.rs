@@ -13,8 +13,8 @@ use seqloom_core::error::Fault;
 use self::bits::Bits;
 use self::codes::Code;
 pub(crate) use self::codes::{DISTANCES, LENGTHS};
-use crate::Trouble;
 use crate::input::Input;
+use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
 /// How far back a match reaches.

@@ -3,7 +3,6 @@
 //! may not use a pool; and the instruction set that kernels use. No input or output, no arrays.
 
 pub mod alphabet;
-pub mod crew;
 pub mod error;
 pub mod interrupt;
 pub mod key;
@@ -11,6 +10,8 @@ pub mod number;
 pub mod ragged;
 pub mod shelf;
 pub mod simd;
+pub mod threads;
+pub mod workers;
 
 pub use alphabet::Alphabet;
 pub use error::{Error, Result};

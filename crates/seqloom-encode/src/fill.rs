@@ -3,7 +3,7 @@
 mod block;
 
 use rayon::prelude::*;
-use seqloom_core::{Ragged, Result, simd};
+use seqloom_core::{Ragged, Result};
 
 pub use block::{Block, Rows};
 
@@ -26,7 +26,7 @@ pub trait Kernel<T: Send>: Send + Sync {
 
     /// Writes many rows; nothing if one is too short, or a letter is refused.
     fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {
-        simd::dispatch(block.by(self, table))
+        block::write(self, table, block)
     }
 }
 

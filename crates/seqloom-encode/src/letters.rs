@@ -10,8 +10,9 @@ pub(crate) use plain::{CHUNK, Seen};
 
 use expected::Expected;
 use plain::Plain;
-use pulp::{Simd, WithSimd};
-use seqloom_core::{Error, Ragged, Result, simd};
+use seqloom_core::simd::dispatch;
+use seqloom_core::{Error, Ragged, Result};
+use seqloom_macros::vectorized;
 
 use crate::Policy;
 
@@ -90,7 +91,7 @@ impl Letters {
 
     /// The first sequence with a letter that is refused.
     pub fn refused_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
-        simd::dispatch(Looking(self, sequences))
+        find_refused(self, sequences)
     }
 
     /// The error of the first letter that is refused: looked for in order, so that every
@@ -116,19 +117,12 @@ impl Letters {
     }
 }
 
-/// A search for what is refused, on the widest registers.
-struct Looking<'a>(&'a Letters, &'a Ragged<'a>);
-
-impl WithSimd for Looking<'_> {
-    type Output = Option<usize>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
-        let Self(table, sequences) = self;
-        let mut judge = Judge::new(table);
-        let mut rows = sequences.iter();
-        rows.position(|row| judge.judge(table.stripped(row)).is_none())
-    }
+/// The first sequence with a letter that is refused.
+#[vectorized]
+fn find_refused(table: &Letters, sequences: &Ragged<'_>) -> Option<usize> {
+    let mut judge = Judge::new(table);
+    let mut rows = sequences.iter();
+    rows.position(|row| judge.judge(table.stripped(row)).is_none())
 }
 
 /// A translated stop codon.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
-use seqloom_kernels::machine;
+use seqloom_kernels::machine::dispatch;
+use seqloom_macros::vectorized;
 
 use crate::Number;
 
@@ -174,49 +174,25 @@ fn across<T: Number>(
     if head.is_empty() {
         return rest.unwrap_or(empty.wide());
     }
-    let lanes = machine::dispatch(Across { head, empty, join });
+    let lanes = fold_lanes(head, empty, join);
     let lanes = lanes.iter().map(|x| x.wide());
     lanes.chain(rest).reduce(widely).unwrap_or(empty.wide())
 }
 
-struct Across<'a, T, F> {
-    head: &'a [[T; LANES]],
-    empty: T,
-    join: F,
-}
-
-impl<T: Number, F: Fn(T, T) -> T> WithSimd for Across<'_, T, F> {
-    type Output = [T; LANES];
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> [T; LANES] {
-        let mut lanes = [self.empty; LANES];
-        for chunk in self.head {
-            for (lane, &x) in lanes.iter_mut().zip(chunk) {
-                *lane = (self.join)(*lane, x);
-            }
+#[vectorized]
+fn fold_lanes<T: Number, F: Fn(T, T) -> T>(head: &[[T; LANES]], empty: T, join: F) -> [T; LANES] {
+    let mut lanes = [empty; LANES];
+    for chunk in head {
+        for (lane, &x) in lanes.iter_mut().zip(chunk) {
+            *lane = join(*lane, x);
         }
-        lanes
     }
+    lanes
 }
 
-fn along<T: Number>(totals: &mut [T], row: &[T], join: impl Fn(T, T) -> T) {
-    machine::dispatch(Along { totals, row, join });
-}
-
-struct Along<'a, T, F> {
-    totals: &'a mut [T],
-    row: &'a [T],
-    join: F,
-}
-
-impl<T: Number, F: Fn(T, T) -> T> WithSimd for Along<'_, T, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for (total, &x) in self.totals.iter_mut().zip(self.row) {
-            *total = (self.join)(*total, x);
-        }
+#[vectorized]
+fn along<T: Number, F: Fn(T, T) -> T>(totals: &mut [T], row: &[T], join: F) {
+    for (total, &x) in totals.iter_mut().zip(row) {
+        *total = join(*total, x);
     }
 }

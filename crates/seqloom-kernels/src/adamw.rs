@@ -1,8 +1,10 @@
 //! One step of Adam with decoupled weight decay, in one pass per tensor.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
-use crate::{Float, lanes::Lanes, machine, parallel};
+use crate::machine::dispatch;
+use crate::{Float, lanes::Lanes, parallel};
 
 /// What every tensor of a step shares.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ pub fn adamw<T: Float>(step: Step, tensor: Tensor<'_, T>, threads: usize) {
             || adamw(step, right, threads),
         );
     } else {
-        machine::dispatch(Update { step, tensor });
+        update(step, tensor);
     }
 }
 
@@ -81,42 +83,24 @@ fn halve<T: Float>(tensor: Tensor<'_, T>) -> (Tensor<'_, T>, Tensor<'_, T>) {
     )
 }
 
-struct Update<'a, T> {
-    step: Step,
-    tensor: Tensor<'a, T>,
-}
-
-impl<T: Float> WithSimd for Update<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Tensor {
-            param,
-            first,
-            second,
-            grad,
-            decay,
-        } = self.tensor;
-        let rule = Rule::new(simd, self.step, decay);
-        let (params, param) = T::split_mut::<S>(param);
-        let (firsts, first) = T::split_mut::<S>(first);
-        let (seconds, second) = T::split_mut::<S>(second);
-        let (grads, grad) = T::split::<S>(grad);
-        for (((param, first), second), &grad) in
-            params.iter_mut().zip(firsts).zip(seconds).zip(grads)
-        {
-            let state = [*param, *first, *second].map(|vector| Lanes::new(simd, vector));
-            [*param, *first, *second] = rule
-                .apply(state, Lanes::new(simd, grad))
-                .map(|lanes| lanes.vector);
-        }
-        let state = [&*param, &*first, &*second].map(|slice| Lanes::load_part(simd, slice));
-        let [new_param, new_first, new_second] = rule.apply(state, Lanes::load_part(simd, grad));
-        new_param.store_part(param);
-        new_first.store_part(first);
-        new_second.store_part(second);
+#[vectorized]
+fn update<S: Simd, T: Float>(simd: S, step: Step, tensor: Tensor<'_, T>) {
+    let rule = Rule::new(simd, step, tensor.decay);
+    let (params, param) = T::split_mut::<S>(tensor.param);
+    let (firsts, first) = T::split_mut::<S>(tensor.first);
+    let (seconds, second) = T::split_mut::<S>(tensor.second);
+    let (grads, grad) = T::split::<S>(tensor.grad);
+    let states = params.iter_mut().zip(firsts).zip(seconds);
+    for (((param, first), second), &grad) in states.zip(grads) {
+        let state = [*param, *first, *second].map(|vector| Lanes::new(simd, vector));
+        let state = rule.apply(state, Lanes::new(simd, grad));
+        [*param, *first, *second] = state.map(|lanes| lanes.vector);
     }
+    let state = [&*param, &*first, &*second].map(|slice| Lanes::load_part(simd, slice));
+    let [new_param, new_first, new_second] = rule.apply(state, Lanes::load_part(simd, grad));
+    new_param.store_part(param);
+    new_first.store_part(first);
+    new_second.store_part(second);
 }
 
 /// A step's constants in every lane.

@@ -1,8 +1,10 @@
 //! The loss of a classifier and its gradient, in one pass over the logits.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
-use crate::{Float, machine, parallel, softmax};
+use crate::machine::dispatch;
+use crate::{Float, parallel, softmax};
 
 /// What is to be judged: rows of logits, the class of each, and the weight of a class.
 #[derive(Clone, Copy, Debug)]
@@ -31,38 +33,22 @@ pub fn cross_entropy<T: Float>(
     parallel::chunk_pairs((loss, grad), sizes, threads, |number, loss, grad| {
         let first = number * rows;
         for (number, (loss, grad)) in (first..).zip(loss.iter_mut().zip(grad.chunks_mut(classes))) {
-            *loss = machine::dispatch(Row {
-                problem,
-                number,
-                grad,
-            });
+            *loss = row(problem, number, grad);
         }
     });
 }
 
-struct Row<'a, T> {
-    problem: Problem<'a, T>,
-    number: usize,
-    grad: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Row<'_, T> {
-    type Output = T;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> T {
-        let logits = &self.problem.logits[self.number * self.problem.classes..][..self.grad.len()];
-        let label = usize::try_from(self.problem.labels[self.number]).unwrap_or(usize::MAX);
-        let weight = self
-            .problem
-            .weights
-            .map_or(T::ONE, |weights| weights[label]);
-        let (highest, total) = softmax::exponentials(simd, logits, self.grad);
-        let share = weight / total;
-        self.grad
-            .iter_mut()
-            .for_each(|value| *value = *value * share);
-        self.grad[label] = self.grad[label] - weight;
-        weight * (total.ln() - (logits[label] - highest))
+/// Fills a row's gradient; gives its loss.
+#[vectorized]
+fn row<S: Simd, T: Float>(simd: S, problem: Problem<'_, T>, number: usize, grad: &mut [T]) -> T {
+    let logits = &problem.logits[number * problem.classes..][..grad.len()];
+    let label = usize::try_from(problem.labels[number]).unwrap_or(usize::MAX);
+    let weight = problem.weights.map_or(T::ONE, |weights| weights[label]);
+    let (highest, total) = softmax::exponentials(simd, logits, grad);
+    let share = weight / total;
+    for value in &mut *grad {
+        *value = *value * share;
     }
+    grad[label] = grad[label] - weight;
+    weight * (total.ln() - (logits[label] - highest))
 }

@@ -1,10 +1,12 @@
 //! Dropout whose choice is a pure function of a key and a place.
 
-use pulp::{Simd, WithSimd};
 use seqloom_core::key::Key;
 
+use seqloom_macros::vectorized;
+
+use crate::machine::dispatch;
 use crate::random::{self, words};
-use crate::{Float, machine, parallel};
+use crate::{Float, parallel};
 
 /// A share of numbers that become zero, the others growing in turn.
 #[derive(Clone, Copy, Debug)]
@@ -47,35 +49,18 @@ pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usiz
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         let start = number * parallel::CHUNK;
         let x = &x[start..][..out.len()];
-        machine::dispatch(Chunk {
-            rule,
-            start: start as u64,
-            x,
-            out,
-        });
+        drop_chunk(rule, start as u64, x, out);
     });
 }
 
-struct Chunk<'a, T> {
-    rule: Dropout<T>,
-    start: u64,
-    x: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Chunk<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let (x, out, factor) = (self.x, self.out, self.rule.factor);
-        self.rule.blocks(self.start, out.len(), |first, kept| {
-            let places = out[first..].iter_mut().zip(&x[first..]).zip(kept);
-            for ((out, &x), &kept) in places {
-                *out = if kept { x * factor } else { T::ZERO };
-            }
-        });
-    }
+#[vectorized]
+fn drop_chunk<T: Float>(rule: Dropout<T>, start: u64, x: &[T], out: &mut [T]) {
+    rule.blocks(start, out.len(), |first, kept| {
+        let places = out[first..].iter_mut().zip(&x[first..]).zip(kept);
+        for ((out, &x), &kept) in places {
+            *out = if kept { x * rule.factor } else { T::ZERO };
+        }
+    });
 }
 
 #[cfg(test)]

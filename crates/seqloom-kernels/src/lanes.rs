@@ -1,10 +1,37 @@
 //! A vector of floats that is written like a number.
 
+use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Sub};
 
 use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use crate::Float;
+use crate::machine::{dispatch, has_many_registers};
+
+/// The registers of the instruction set that kernels run on.
+#[derive(Clone, Copy)]
+pub(crate) struct Registers {
+    /// How many floats one holds.
+    pub(crate) lanes: usize,
+    /// Whether there are thirty-two, not only sixteen.
+    pub(crate) are_many: bool,
+}
+
+impl Registers {
+    /// Those that hold numbers of this type.
+    pub(crate) fn of<T: Float>() -> Self {
+        registers(PhantomData::<T>)
+    }
+}
+
+#[vectorized]
+fn registers<S: Simd, T: Float>(_: S, _: PhantomData<T>) -> Registers {
+    Registers {
+        lanes: Lanes::<S, T>::COUNT,
+        are_many: has_many_registers::<S>(),
+    }
+}
 
 /// The floats of one register, with the proof that the machine has such registers.
 #[must_use]

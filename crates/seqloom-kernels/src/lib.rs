@@ -33,4 +33,4 @@ pub mod softmax;
 pub mod special;
 
 pub use float::Float;
-pub use parallel::{crew, is_alone};
+pub use parallel::{is_alone, worth_waking};

@@ -1,8 +1,10 @@
 //! Functions of one number or of two, over whole arrays.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
-use crate::{Float, lanes::Lanes, machine, parallel};
+use crate::machine::dispatch;
+use crate::{Float, lanes::Lanes, parallel};
 
 /// A function of one number.
 pub(crate) trait Unary<T: Float>: Copy + Sync {
@@ -18,7 +20,7 @@ pub(crate) trait Binary<T: Float>: Copy + Sync {
 pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], threads: usize) {
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         let x = &x[number * parallel::CHUNK..][..out.len()];
-        machine::dispatch(OverOne { function, x, out });
+        over_one(function, x, out);
     });
 }
 
@@ -33,61 +35,38 @@ pub(crate) fn binary<T: Float>(
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         let start = number * parallel::CHUNK;
         let (x, y) = (&x[start..][..out.len()], &y[start..][..out.len()]);
-        machine::dispatch(OverTwo {
-            function,
-            x,
-            y,
-            out,
-        });
+        over_two(function, (x, y), out);
     });
 }
 
-struct OverOne<'a, T, F> {
-    function: F,
-    x: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float, F: Unary<T>> WithSimd for OverOne<'_, T, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (x, x_rest) = T::split::<S>(self.x);
-        let (out, out_rest) = T::split_mut::<S>(self.out);
-        for (&x, out) in x.iter().zip(out) {
-            *out = self.function.of(Lanes::new(simd, x)).vector;
-        }
-        let rest = self.function.of(Lanes::load_part(simd, x_rest));
-        rest.store_part(out_rest);
+#[vectorized]
+fn over_one<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, x: &[T], out: &mut [T]) {
+    let (x, x_rest) = T::split::<S>(x);
+    let (out, out_rest) = T::split_mut::<S>(out);
+    for (&x, out) in x.iter().zip(out) {
+        *out = function.of(Lanes::new(simd, x)).vector;
     }
+    let rest = function.of(Lanes::load_part(simd, x_rest));
+    rest.store_part(out_rest);
 }
 
-struct OverTwo<'a, T, F> {
+#[vectorized]
+fn over_two<S: Simd, T: Float, F: Binary<T>>(
+    simd: S,
     function: F,
-    x: &'a [T],
-    y: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float, F: Binary<T>> WithSimd for OverTwo<'_, T, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (x, x_rest) = T::split::<S>(self.x);
-        let (y, y_rest) = T::split::<S>(self.y);
-        let (out, out_rest) = T::split_mut::<S>(self.out);
-        for ((&x, &y), out) in x.iter().zip(y).zip(out) {
-            *out = self
-                .function
-                .of(Lanes::new(simd, x), Lanes::new(simd, y))
-                .vector;
-        }
-        let (x, y) = (
-            Lanes::load_part(simd, x_rest),
-            Lanes::load_part(simd, y_rest),
-        );
-        self.function.of(x, y).store_part(out_rest);
+    (x, y): (&[T], &[T]),
+    out: &mut [T],
+) {
+    let (x, x_rest) = T::split::<S>(x);
+    let (y, y_rest) = T::split::<S>(y);
+    let (out, out_rest) = T::split_mut::<S>(out);
+    for ((&x, &y), out) in x.iter().zip(y).zip(out) {
+        let (x, y) = (Lanes::new(simd, x), Lanes::new(simd, y));
+        *out = function.of(x, y).vector;
     }
+    let (x, y) = (
+        Lanes::load_part(simd, x_rest),
+        Lanes::load_part(simd, y_rest),
+    );
+    function.of(x, y).store_part(out_rest);
 }

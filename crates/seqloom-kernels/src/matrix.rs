@@ -1,18 +1,17 @@
-//! Matrices in memory with gaps, and their product on one thread.
+//! Matrices in memory with gaps.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::Float;
-use crate::product::{self, Goal};
 
 /// A matrix to be read: a number every `steps.1`, a row every `steps.0`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
-    data: &'a [T],
-    rows: usize,
-    columns: usize,
-    steps: (usize, usize),
+    pub(crate) data: &'a [T],
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) steps: (usize, usize),
 }
 
 impl<'a, T: Float> Matrix<'a, T> {
@@ -40,17 +39,6 @@ impl<'a, T: Float> Matrix<'a, T> {
             rows: self.columns,
             columns: self.rows,
             steps: (self.steps.1, self.steps.0),
-        }
-    }
-
-    /// Its rows, as lines of a product's factor.
-    fn lines(self) -> product::Matrix<'a, T> {
-        product::Matrix {
-            values: self.data,
-            lines: self.rows,
-            depth: self.columns,
-            line_step: self.steps.0,
-            depth_step: self.steps.1,
         }
     }
 
@@ -200,27 +188,6 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     pub(crate) fn fill(&mut self, value: T) {
         (0..self.rows).for_each(|row| self.row(row).fill(value));
     }
-
-    /// Becomes `factor * a @ b`, or has it added.
-    pub(crate) fn product(&mut self, into: Into, factor: T, a: Matrix<'_, T>, b: Matrix<'_, T>) {
-        let fits = (a.rows, a.columns, b.columns) == (self.rows, b.rows, self.columns);
-        assert!(fits, "factors of the product's size");
-        let goal = Goal {
-            factor,
-            adds: matches!(into, Into::Added),
-            bias: None,
-        };
-        product::fill(&a.lines(), &b.turned().lines(), self.lend(), goal, 1);
-    }
-}
-
-/// What a product does to what stands there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Into {
-    /// Takes its place.
-    Placed,
-    /// Is added to it.
-    Added,
 }
 
 /// Whether the matrices of a grid have no number in common and stay within `length`.
@@ -247,39 +214,6 @@ fn are_apart(length: usize, sizes: [usize; 4], steps: [usize; 3]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn plain(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
-        let at = |i: usize, j: usize| {
-            (0..inner)
-                .map(|k| a[i * inner + k] * b[k * columns + j])
-                .sum()
-        };
-        (0..rows * columns)
-            .map(|n| at(n / columns, n % columns))
-            .collect()
-    }
-
-    #[test]
-    fn a_product_is_the_sum_over_the_inner_axis() {
-        let a: Vec<f64> = (0..15).map(f64::from).collect();
-        let b: Vec<f64> = (0..35).map(|i| 3.0 - f64::from(i)).collect();
-        let mut out = vec![7.0; 21];
-        let mut matrix = MatrixMut::new(&mut out, 3, 7, 7);
-        let (left, right) = (Matrix::new(&a, 3, 5, 5), Matrix::new(&b, 5, 7, 7));
-        matrix.product(Into::Placed, 2.0, left, right);
-        matrix.product(Into::Added, -1.0, left, right);
-        assert_eq!(out, plain(&a, &b, [3, 5, 7]));
-    }
-
-    #[test]
-    fn an_empty_inner_axis_gives_zeros_or_nothing() {
-        let mut out = vec![7.0_f32; 4];
-        let (left, right) = (Matrix::new(&[], 2, 0, 0), Matrix::new(&[], 0, 2, 2));
-        MatrixMut::new(&mut out, 2, 2, 2).product(Into::Added, 1.0, left, right);
-        assert_eq!(out, vec![7.0; 4]);
-        MatrixMut::new(&mut out, 2, 2, 2).product(Into::Placed, 1.0, left, right);
-        assert_eq!(out, vec![0.0; 4]);
-    }
 
     #[test]
     fn heads_that_lie_side_by_side_are_written_apart() {

@@ -1,9 +1,11 @@
 //! Normalisation of rows: layer norm (Ba et al. 2016) and RMS norm (Zhang and Sennrich 2019).
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use crate::lanes::Lanes;
-use crate::{Float, machine, parallel};
+use crate::machine::dispatch;
+use crate::{Float, parallel};
 
 /// How rows are normalised.
 #[derive(Clone, Copy, Debug)]
@@ -28,49 +30,30 @@ pub fn normalise<T: Float>(rule: Rule<'_, T>, x: &[T], outs: [&mut [T]; 3], thre
         .zip(statistics);
     let pieces: Vec<_> = pieces.collect();
     parallel::each(pieces, threads, |((out, x), (means, inverses))| {
-        machine::dispatch(Forward {
-            rule,
-            x,
-            out,
-            means,
-            inverses,
-        });
+        normalise_some(rule, x, [out, means, inverses]);
     });
 }
 
-struct Forward<'a, T> {
-    rule: Rule<'a, T>,
-    x: &'a [T],
-    out: &'a mut [T],
-    means: &'a mut [T],
-    inverses: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Forward<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Rule {
-            weight,
-            bias,
-            epsilon,
-        } = self.rule;
-        let rows = self
-            .x
-            .chunks(weight.len())
-            .zip(self.out.chunks_mut(weight.len()));
-        let statistics = self.means.iter_mut().zip(self.inverses);
-        for ((x, out), (mean, inverse)) in rows.zip(statistics) {
-            (*mean, *inverse) = moments(simd, x, bias.is_some(), epsilon);
-            let (mean, inverse) = (*mean, *inverse);
-            let columns = out.iter_mut().zip(x).zip(weight);
-            match bias {
-                None => columns.for_each(|((out, &x), &weight)| *out = x * inverse * weight),
-                Some(bias) => columns.zip(bias).for_each(|(((out, &x), &weight), &bias)| {
-                    *out = (x - mean) * inverse * weight + bias;
-                }),
-            }
+/// Normalises some rows.
+#[vectorized]
+fn normalise_some<S: Simd, T: Float>(
+    simd: S,
+    rule: Rule<'_, T>,
+    x: &[T],
+    [out, means, inverses]: [&mut [T]; 3],
+) {
+    let width = rule.weight.len();
+    let rows = x.chunks(width).zip(out.chunks_mut(width));
+    let statistics = means.iter_mut().zip(inverses);
+    for ((x, out), (mean, inverse)) in rows.zip(statistics) {
+        (*mean, *inverse) = moments(simd, x, rule.bias.is_some(), rule.epsilon);
+        let (mean, inverse) = (*mean, *inverse);
+        let columns = out.iter_mut().zip(x).zip(rule.weight);
+        match rule.bias {
+            None => columns.for_each(|((out, &x), &weight)| *out = x * inverse * weight),
+            Some(bias) => columns.zip(bias).for_each(|(((out, &x), &weight), &bias)| {
+                *out = (x - mean) * inverse * weight + bias;
+            }),
         }
     }
 }
@@ -149,27 +132,16 @@ pub fn normalise_grad<T: Float>(
     let sizes = (tile * width, 2 * width);
     parallel::chunk_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
         let (by_weight, by_bias) = sums.split_at_mut(width);
-        machine::dispatch(Backward {
-            weight,
-            given,
-            first: number * tile,
-            out,
-            by_weight,
-            by_bias,
-        });
+        normalise_grad_some(weight, given, number * tile, [out, by_weight, by_bias]);
     });
     by_weight.fill(T::ZERO);
     by_bias.fill(T::ZERO);
     for sums in sums.chunks(2 * width) {
         let (weights, biases) = sums.split_at(width);
-        by_weight
-            .iter_mut()
-            .zip(weights)
-            .for_each(|(total, &sum)| *total += sum);
-        by_bias
-            .iter_mut()
-            .zip(biases)
-            .for_each(|(total, &sum)| *total += sum);
+        for (totals, sums) in [(&mut *by_weight, weights), (&mut *by_bias, biases)] {
+            let pairs = totals.iter_mut().zip(sums);
+            pairs.for_each(|(total, &sum)| *total += sum);
+        }
     }
 }
 
@@ -177,50 +149,38 @@ pub fn normalise_grad<T: Float>(
 const TILES: usize = 32;
 const LEAST: usize = 16;
 
-struct Backward<'a, T> {
-    weight: &'a [T],
-    given: Given<'a, T>,
+/// Fills the gradients of some rows, from the one numbered `first` on.
+#[vectorized]
+fn normalise_grad_some<S: Simd, T: Float>(
+    simd: S,
+    weight: &[T],
+    given: Given<'_, T>,
     first: usize,
-    out: &'a mut [T],
-    by_weight: &'a mut [T],
-    by_bias: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Backward<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (weight, width) = (self.weight, self.weight.len());
-        let (grad, x) = (
-            &self.given.grad[self.first * width..],
-            &self.given.x[self.first * width..],
-        );
-        let rows = grad
-            .chunks(width)
-            .zip(x.chunks(width))
-            .zip(self.out.chunks_mut(width));
-        for (row, ((grad, x), out)) in (self.first..).zip(rows) {
-            let inverse = self.given.inverses[row];
-            let mean = self.given.means.map_or(T::ZERO, |means| means[row]);
-            let share = |sum: T| sum / count_of(width);
-            for ((out, &grad), &weight) in out.iter_mut().zip(grad).zip(weight) {
-                *out = grad * weight;
-            }
-            let level = self
-                .given
-                .means
-                .map_or(T::ZERO, |_| share(sum(simd, out, x, |grad, _| grad)));
-            let center = Lanes::splat(simd, mean);
-            let slope = share(sum(simd, out, x, |grad, x| grad * (x - center))) * inverse;
-            let sums = self.by_weight.iter_mut().zip(&mut *self.by_bias);
-            let columns = out.iter_mut().zip(grad).zip(x);
-            for (((out, &grad), &x), (by_weight, by_bias)) in columns.zip(sums) {
-                let normal = (x - mean) * inverse;
-                *out = (*out - level - normal * slope) * inverse;
-                *by_weight += grad * normal;
-                *by_bias += grad;
-            }
+    [out, by_weight, by_bias]: [&mut [T]; 3],
+) {
+    let width = weight.len();
+    let (grad, x) = (&given.grad[first * width..], &given.x[first * width..]);
+    let rows = grad.chunks(width).zip(x.chunks(width));
+    for (row, ((grad, x), out)) in (first..).zip(rows.zip(out.chunks_mut(width))) {
+        let inverse = given.inverses[row];
+        let mean = given.means.map_or(T::ZERO, |means| means[row]);
+        let share = |sum: T| sum / count_of(width);
+        for ((out, &grad), &weight) in out.iter_mut().zip(grad).zip(weight) {
+            *out = grad * weight;
+        }
+        let level = given
+            .means
+            .map(|_| share(sum(simd, out, x, |grad, _| grad)));
+        let level = level.unwrap_or(T::ZERO);
+        let center = Lanes::splat(simd, mean);
+        let slope = share(sum(simd, out, x, |grad, x| grad * (x - center))) * inverse;
+        let sums = by_weight.iter_mut().zip(&mut *by_bias);
+        let columns = out.iter_mut().zip(grad).zip(x);
+        for (((out, &grad), &x), (by_weight, by_bias)) in columns.zip(sums) {
+            let normal = (x - mean) * inverse;
+            *out = (*out - level - normal * slope) * inverse;
+            *by_weight += grad * normal;
+            *by_bias += grad;
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::Float;
 
 /// How many of the threads offered are worth waking for work that takes one of them about
 /// so many nanoseconds.
-pub fn crew(threads: usize, nanoseconds: usize) -> usize {
+pub fn worth_waking(threads: usize, nanoseconds: usize) -> usize {
     if nanoseconds < BRIEF { 1 } else { threads }
 }
 

@@ -1,28 +1,24 @@
 //! Softmax and its logarithm over the rows of a matrix.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
-use crate::{Float, lanes::Lanes, machine, parallel, special};
+use crate::machine::dispatch;
+use crate::{Float, lanes::Lanes, parallel, special};
 
 /// Fills every row of `width` numbers with the probabilities that its scores stand for.
 pub fn softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
-    rows(x, width, out, threads, |x, out| {
-        machine::dispatch(Softmax { x, out });
-    });
+    rows(x, width, out, threads, softmax_row);
 }
 
 /// Fills every row of `width` numbers with the logarithms of those probabilities.
 pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
-    rows(x, width, out, threads, |x, out| {
-        machine::dispatch(LogSoftmax { x, out });
-    });
+    rows(x, width, out, threads, log_softmax_row);
 }
 
 /// Fills `out` with softmax's gradient, from its output: `y * (grad - sum(grad * y))`.
 pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
-    row_pairs((grad, y), width, out, threads, |grad, y, out| {
-        machine::dispatch(SoftmaxGrad { grad, y, out });
-    });
+    row_pairs((grad, y), width, out, threads, softmax_grad_row);
 }
 
 /// Fills `out` with its logarithm's gradient, from that's output:
@@ -34,9 +30,7 @@ pub fn log_softmax_grad<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    row_pairs((grad, y), width, out, threads, |grad, y, out| {
-        machine::dispatch(LogSoftmaxGrad { grad, y, out });
-    });
+    row_pairs((grad, y), width, out, threads, log_softmax_grad_row);
 }
 
 /// Fills `out` with the logarithm of each row's sum of exponentials.
@@ -45,7 +39,7 @@ pub fn logsumexp<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize)
     parallel::chunks(out, rows, threads, |number, out| {
         let x = &x[number * rows * width..][..out.len() * width];
         for (x, out) in x.chunks(width.max(1)).zip(out) {
-            *out = machine::dispatch(LogSumExp { x });
+            *out = logsumexp_row(x);
         }
     });
 }
@@ -86,110 +80,64 @@ fn rows<T: Float>(
     });
 }
 
-struct Softmax<'a, T> {
-    x: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Softmax<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let total = exponentials(simd, self.x, self.out).1;
-        self.out
-            .iter_mut()
-            .for_each(|value| *value = *value / total);
+#[vectorized]
+fn softmax_row<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) {
+    let total = exponentials(simd, x, out).1;
+    for value in out {
+        *value = *value / total;
     }
 }
 
-struct LogSoftmax<'a, T> {
-    x: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for LogSoftmax<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (highest, total) = exponentials(simd, self.x, self.out);
-        let logarithm = total.ln();
-        for (&x, out) in self.x.iter().zip(self.out) {
-            *out = x - highest - logarithm;
-        }
+#[vectorized]
+fn log_softmax_row<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) {
+    let (highest, total) = exponentials(simd, x, out);
+    let logarithm = total.ln();
+    for (&x, out) in x.iter().zip(out) {
+        *out = x - highest - logarithm;
     }
 }
 
-struct SoftmaxGrad<'a, T> {
-    grad: &'a [T],
-    y: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for SoftmaxGrad<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let mean = dot(simd, self.grad, self.y);
-        for ((out, &grad), &y) in self.out.iter_mut().zip(self.grad).zip(self.y) {
-            *out = y * (grad - mean);
-        }
+#[vectorized]
+fn softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &mut [T]) {
+    let mean = dot(simd, grad, y);
+    for ((out, &grad), &y) in out.iter_mut().zip(grad).zip(y) {
+        *out = y * (grad - mean);
     }
 }
 
-struct LogSoftmaxGrad<'a, T> {
-    grad: &'a [T],
-    y: &'a [T],
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for LogSoftmaxGrad<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (grads, rest) = T::split::<S>(self.grad);
-        let mut total = Lanes::splat(simd, T::ZERO);
-        for &grad in grads {
-            total = total + Lanes::new(simd, grad);
-        }
-        let total = Lanes::splat(simd, total.sum() + rest.iter().copied().sum());
-        let (ys, y_rest) = T::split::<S>(self.y);
-        let (outs, out_rest) = T::split_mut::<S>(self.out);
-        let slope = |grad: Lanes<S, T>, y: Lanes<S, T>| grad - special::exp(y) * total;
-        for ((out, &grad), &y) in outs.iter_mut().zip(grads).zip(ys) {
-            *out = slope(Lanes::new(simd, grad), Lanes::new(simd, y)).vector;
-        }
-        let (grad, y) = (Lanes::load_part(simd, rest), Lanes::load_part(simd, y_rest));
-        slope(grad, y).store_part(out_rest);
+#[vectorized]
+fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &mut [T]) {
+    let (grads, rest) = T::split::<S>(grad);
+    let mut total = Lanes::splat(simd, T::ZERO);
+    for &grad in grads {
+        total = total + Lanes::new(simd, grad);
     }
-}
-
-struct LogSumExp<'a, T> {
-    x: &'a [T],
-}
-
-impl<T: Float> WithSimd for LogSumExp<'_, T> {
-    type Output = T;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> T {
-        let highest = highest(simd, self.x);
-        let infinite = highest == T::LOWEST || highest == T::ZERO - T::LOWEST;
-        let center = if infinite { T::ZERO } else { highest };
-        let shift = Lanes::splat(simd, center);
-        let (vectors, rest) = T::split::<S>(self.x);
-        let mut total = Lanes::splat(simd, T::ZERO);
-        for &x in vectors {
-            total = total + special::exp(Lanes::new(simd, x) - shift);
-        }
-        let mut last = [T::ZERO; 16];
-        let last = &mut last[..rest.len()];
-        special::exp(Lanes::load_part(simd, rest) - shift).store_part(last);
-        center + (total.sum() + last.iter().copied().sum()).ln()
+    let total = Lanes::splat(simd, total.sum() + rest.iter().copied().sum());
+    let (ys, y_rest) = T::split::<S>(y);
+    let (outs, out_rest) = T::split_mut::<S>(out);
+    let slope = |grad: Lanes<S, T>, y: Lanes<S, T>| grad - special::exp(y) * total;
+    for ((out, &grad), &y) in outs.iter_mut().zip(grads).zip(ys) {
+        *out = slope(Lanes::new(simd, grad), Lanes::new(simd, y)).vector;
     }
+    let (grad, y) = (Lanes::load_part(simd, rest), Lanes::load_part(simd, y_rest));
+    slope(grad, y).store_part(out_rest);
+}
+
+#[vectorized]
+fn logsumexp_row<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
+    let highest = highest(simd, x);
+    let infinite = highest == T::LOWEST || highest == T::ZERO - T::LOWEST;
+    let center = if infinite { T::ZERO } else { highest };
+    let shift = Lanes::splat(simd, center);
+    let (vectors, rest) = T::split::<S>(x);
+    let mut total = Lanes::splat(simd, T::ZERO);
+    for &x in vectors {
+        total = total + special::exp(Lanes::new(simd, x) - shift);
+    }
+    let mut last = [T::ZERO; 16];
+    let last = &mut last[..rest.len()];
+    special::exp(Lanes::load_part(simd, rest) - shift).store_part(last);
+    center + (total.sum() + last.iter().copied().sum()).ln()
 }
 
 /// The sum of the products of two rows.

@@ -1,6 +1,20 @@
-//! The attribute that shows an item of seqloom-py to Python and to the stub generator.
+//! The attributes of seqloom's crates: of items that Python sees, and of functions that are
+//! compiled anew for each instruction set.
+
+mod vectorized;
 
 use proc_macro::{TokenStream, TokenTree};
+
+/// Compiles a function anew for each instruction set. A call runs it on the one that the
+/// function `dispatch`, which must be in scope, chooses; as `seqloom_core::simd::dispatch` does.
+///
+/// A parameter of the type `S`, with the generic `S: Simd`, is the instruction set; callers
+/// leave it out. What the function calls must be inlined into it: otherwise it is compiled for
+/// the baseline, without wide vectors. Types of parameters name no lifetimes.
+#[proc_macro_attribute]
+pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
+    vectorized::rewrite(item)
+}
 
 /// Shows a function, a class (`struct`) or its methods (`impl`) to Python, and describes it to
 /// the stub generator where the feature `stubs` asks for it. Arguments go to `pyclass`.

@@ -5,8 +5,6 @@
     reason = "compiled anew for each instruction set"
 )]
 
-use std::array;
-
 /// What a byte must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -107,8 +105,9 @@ fn judge(bytes: &[u8], rule: impl Rule) -> bool {
     };
     let mut all = answers(last, rule);
     for chunk in bytes.as_chunks::<{ WIDE * WORDS }>().0 {
-        let these = answers(chunk, rule);
-        all = array::from_fn(|word| all[word] & these[word]);
+        for (all, these) in all.iter_mut().zip(answers(chunk, rule)) {
+            *all &= these;
+        }
     }
     all.iter().fold(TOPS, |both, word| both & word) == TOPS
 }
@@ -116,8 +115,12 @@ fn judge(bytes: &[u8], rule: impl Rule) -> bool {
 /// The answers to as many words as a vector of AVX2 has: the compiler makes one of them.
 #[inline(always)]
 fn answers(chunk: &[u8; WIDE * WORDS], rule: impl Rule) -> [u64; WORDS] {
-    let words = chunk.as_chunks::<WIDE>().0;
-    array::from_fn(|word| rule.answer(u64::from_ne_bytes(words[word])))
+    // A loop: closures of `array::from_fn` are not always inlined, and vectors are lost then.
+    let mut answers = [0; WORDS];
+    for (answer, word) in answers.iter_mut().zip(chunk.as_chunks::<WIDE>().0) {
+        *answer = rule.answer(u64::from_ne_bytes(*word));
+    }
+    answers
 }
 
 #[inline(always)]

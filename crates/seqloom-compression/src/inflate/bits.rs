@@ -9,7 +9,20 @@
     reason = "at most 57 bits, where usize has 64"
 )]
 
-use super::PADDING;
+/// How many bytes must stand behind a piece of a file, of any value: more are
+/// looked at than are used.
+pub(crate) const PADDING: usize = 32;
+
+/// Why no more can be inflated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The piece ends.
+    Cut,
+    /// There is no more room for text.
+    Full,
+    /// What follows is damaged, or unusual.
+    Unusual,
+}
 
 /// Reads bits; behind the end there are zeros.
 #[derive(Clone)]
@@ -30,12 +43,12 @@ impl<'a> Bits<'a> {
             count: 0,
         };
         bits.refill();
-        bits.take_odd(bit % 8);
+        bits.skip_bits(bit % 8);
         bits
     }
 
     /// Drops the bits of the first byte that come before the place.
-    fn take_odd(&mut self, bits: usize) {
+    fn skip_bits(&mut self, bits: usize) {
         self.drop(u32::try_from(bits).unwrap_or(0));
     }
 

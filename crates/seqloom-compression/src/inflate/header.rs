@@ -5,9 +5,8 @@
     reason = "the loop over symbols is quick only as one function"
 )]
 
-use super::bits::Bits;
+use super::bits::{Bits, PADDING, Stop};
 use super::table::{LENGTH_BITS, LengthTable, Tables, set_lengths};
-use super::{PADDING, Stop};
 use crate::walk::ORDER;
 
 /// The most symbols of each code.
@@ -151,8 +150,8 @@ impl Lengths {
 /// Reads the head of a block behind its first three bits.
 pub(super) fn read(bits: &mut Bits<'_>, tables: &mut Tables) -> Result<(), Stop> {
     let mut lengths = Lengths::default();
-    lengths.read(bits).ok_or(Stop::Odd)?;
+    lengths.read(bits).ok_or(Stop::Unusual)?;
     let (literals, distances) = lengths.both();
     let is_set = literals[256] > 0 && tables.set(literals, distances);
-    is_set.then_some(()).ok_or(Stop::Odd)
+    is_set.then_some(()).ok_or(Stop::Unusual)
 }

@@ -5,8 +5,7 @@
     reason = "the loop over symbols is quick only as one function"
 )]
 
-use super::Stop;
-use super::bits::Bits;
+use super::bits::{Bits, Stop};
 use super::table::{
     DISTANCE_BITS, END, LITERAL, LITERAL_BITS, LONGER, LONGER_DISTANCE, LONGEST, PAIR, Tables,
     is_none,
@@ -58,7 +57,7 @@ impl Sink<'_> {
             }
             if entry & END != 0 {
                 return if is_none(entry) {
-                    Err(Stop::Odd)
+                    Err(Stop::Unusual)
                 } else {
                     Ok(())
                 };
@@ -102,7 +101,7 @@ impl Sink<'_> {
     #[inline(always)]
     fn repeat(&mut self, distance: usize, length: usize) -> Result<(), Stop> {
         if distance.wrapping_sub(1) >= self.at - self.base {
-            return Err(Stop::Odd);
+            return Err(Stop::Unusual);
         }
         let length = length.min(LONGEST_MATCH);
         let start = self.at - distance;

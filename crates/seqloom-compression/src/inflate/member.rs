@@ -1,9 +1,10 @@
 //! Block after block, and member after member (RFC 1951 and RFC 1952).
 
-use super::bits::Bits;
+use super::bits::{Bits, PADDING, Stop};
+use super::header;
 use super::marked::Sink;
 use super::table::Tables;
-use super::{PADDING, Stop, WINDOW, header};
+use crate::walk::WINDOW;
 use seqloom_core::number::u32_at;
 
 /// Checksum and length at a member's end.
@@ -11,7 +12,7 @@ const TAIL: usize = 8;
 /// The header of a member without any field.
 const HEAD: usize = 10;
 /// A checksum of the header, and flags that mean nothing: left to others.
-const ODD_FLAGS: u8 = 0b1110_0010;
+const UNUSUAL_FLAGS: u8 = 0b1110_0010;
 const FIRST: u16 = 256;
 
 /// Inflates parts of a file; used again for the next one.
@@ -110,21 +111,21 @@ impl Inflater {
 
     /// Inflates from the block at `bit` up to the first one from `stop` on that
     /// [`find`](super::find) would find, or to the end of the file, which is that
-    /// of `bytes` where it `is_last`. On an error, all that stands before
+    /// of `bytes` where it `reaches_end`. On an error, all that stands before
     /// `bit` is done, and nothing behind it: it can be called again with that `bit`.
     pub(crate) fn inflate(
         &mut self,
         bytes: &[u8],
         bit: &mut usize,
         stop: usize,
-        is_last: bool,
+        reaches_end: bool,
     ) -> Result<Stopped, Stop> {
         loop {
             if *bit >= stop && header::begins(bytes, *bit) {
                 return Ok(Stopped::Before(*bit));
             }
             let (before, base, count) = (self.at, self.base, self.ends.len());
-            let next = self.block(bytes, *bit, is_last);
+            let next = self.block(bytes, *bit, reaches_end);
             match next {
                 Ok(Some(next)) => *bit = next,
                 Ok(None) => return Ok(Stopped::AtEnd),
@@ -139,18 +140,23 @@ impl Inflater {
 
     /// Inflates a block, and if it is the last of its member goes on to the next
     /// member; gives the next block, nothing at the end of the file.
-    fn block(&mut self, bytes: &[u8], bit: usize, is_last: bool) -> Result<Option<usize>, Stop> {
+    fn block(
+        &mut self,
+        bytes: &[u8],
+        bit: usize,
+        reaches_end: bool,
+    ) -> Result<Option<usize>, Stop> {
         let mut bits = Bits::new(bytes, bit);
         let ends_member = bits.take(1) == 1;
         let done = self.content(&mut bits);
-        if !bits.is_within() || done == Err(Stop::Odd) && bits.is_near_end() {
+        if !bits.is_within() || done == Err(Stop::Unusual) && bits.is_near_end() {
             return Err(Stop::Cut);
         }
         done?;
         if !ends_member {
             return Ok(Some(bits.place()));
         }
-        let next = self.end_member(bits.rest(), is_last)?;
+        let next = self.end_member(bits.rest(), reaches_end)?;
         let end = bytes.len() - PADDING;
         Ok(next.map(|left| (end - left) * 8))
     }
@@ -161,7 +167,7 @@ impl Inflater {
             0 => return self.stored(bits),
             1 => self.tables.set_fixed(),
             2 => header::read(bits, &mut self.tables)?,
-            _ => return Err(Stop::Odd),
+            _ => return Err(Stop::Unusual),
         }
         self.symbols(bits)
     }
@@ -181,7 +187,7 @@ impl Inflater {
         let bytes = bits.rest();
         let ([low, high, not_low, not_high], bytes) = bytes.split_first_chunk().ok_or(Stop::Cut)?;
         if (*low, *high) != (!not_low, !not_high) {
-            return Err(Stop::Odd);
+            return Err(Stop::Unusual);
         }
         let size = usize::from(u16::from_le_bytes([*low, *high]));
         let (text, behind) = bytes.split_at_checked(size).ok_or(Stop::Cut)?;
@@ -198,16 +204,20 @@ impl Inflater {
 
     /// Notes the end of a member; says how much is left from the first block of the
     /// next one on, nothing where the file ends.
-    fn end_member(&mut self, rest: &[u8], is_last: bool) -> Result<Option<usize>, Stop> {
+    fn end_member(&mut self, rest: &[u8], reaches_end: bool) -> Result<Option<usize>, Stop> {
         let (tail, rest) = rest.split_first_chunk::<TAIL>().ok_or(Stop::Cut)?;
         let tail = (u32_at(tail, 0), u32_at(tail, 4));
         let at = self.at - WINDOW;
         self.ends.push(MemberEnd { at, tail });
         self.base = self.at;
-        if is_last && rest.iter().all(|byte| *byte == 0) {
+        if reaches_end && rest.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        let size = member_header(rest).ok_or(if is_last { Stop::Odd } else { Stop::Cut })?;
+        let size = member_header(rest).ok_or(if reaches_end {
+            Stop::Unusual
+        } else {
+            Stop::Cut
+        })?;
         Ok(Some(rest.len() - size))
     }
 }
@@ -217,7 +227,7 @@ impl Inflater {
 fn member_header(bytes: &[u8]) -> Option<usize> {
     let (head, mut rest) = bytes.split_first_chunk::<HEAD>()?;
     let flags = head[3];
-    if head[..3] != [0x1F, 0x8B, 8] || flags & ODD_FLAGS != 0 {
+    if head[..3] != [0x1F, 0x8B, 8] || flags & UNUSUAL_FLAGS != 0 {
         return None;
     }
     if flags & 4 != 0 {

@@ -1,7 +1,7 @@
 //! Symbols to text, once the text before is known.
 
-use super::WINDOW;
 use super::table::boxed;
+use crate::walk::WINDOW;
 
 /// How many symbols are looked at together.
 const BLOCK: usize = 16;
@@ -12,21 +12,21 @@ const SYMBOLS: usize = 1 << 16;
 
 /// Which letter each symbol stands for.
 struct Letters {
-    of: Box<[u8; SYMBOLS]>,
+    letters: Box<[u8; SYMBOLS]>,
     /// How many symbols stand for places before the window.
     missing: usize,
 }
 
 impl Letters {
     fn new(window: &[u8]) -> Self {
-        let mut of: Box<[u8; SYMBOLS]> = boxed();
-        for (letter, value) in of.iter_mut().zip(0..=u8::MAX) {
+        let mut letters: Box<[u8; SYMBOLS]> = boxed();
+        for (letter, value) in letters.iter_mut().zip(0..=u8::MAX) {
             *letter = value;
         }
         let missing = WINDOW - window.len().min(WINDOW);
         let start = LETTERS + missing;
-        of[start..start + window.len()].copy_from_slice(window);
-        Self { of, missing }
+        letters[start..start + window.len()].copy_from_slice(window);
+        Self { letters, missing }
     }
 
     /// Whether all symbols stand for letters: none is of before the window.
@@ -38,7 +38,7 @@ impl Letters {
 
     fn put(&self, symbols: &[u16], text: &mut [u8]) {
         for (letter, symbol) in text.iter_mut().zip(symbols) {
-            *letter = self.of[usize::from(*symbol)];
+            *letter = self.letters[usize::from(*symbol)];
         }
     }
 

@@ -5,6 +5,7 @@ use sirocco::deflate::Level;
 use sirocco::{Format, compress};
 
 use super::*;
+use crate::walk::WINDOW;
 
 /// Text with long and short repeats, among letters that chance gives.
 fn text(letters: usize, kinds: u64, seed: u64) -> Vec<u8> {
@@ -127,7 +128,7 @@ fn every_border_of_blocks_with_codes_of_their_own_is_found() {
 }
 
 #[test]
-fn what_refers_to_before_the_beginning_is_odd() {
+fn what_refers_to_before_the_beginning_is_unusual() {
     let text = text(1_000_000, 4, 9);
     let packed = compress(Format::Gzip, Level::new(6), &text);
     let bytes = padded(&packed);
@@ -137,7 +138,7 @@ fn what_refers_to_before_the_beginning_is_odd() {
     inflater.begin_behind(b"ACGT", 1_000_000);
     assert_eq!(
         inflater.inflate(&bytes, &mut bit, usize::MAX, true),
-        Err(Stop::Odd)
+        Err(Stop::Unusual)
     );
 }
 

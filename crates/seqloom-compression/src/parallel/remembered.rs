@@ -1,16 +1,16 @@
-//! Stretches by the places that were put aside when the file was read before.
+//! Parts by the places that were put aside when the file was read before.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_core::crew::Job;
+use seqloom_core::workers::Job;
 
-use super::reader::{Member, Part, Plan};
-use super::{ENOUGH, MOST};
-use crate::Trouble;
+use super::members::{Member, Members, SLACK, Sum, inflate};
+use super::reader::{ENOUGH, MOST, Part, Plan};
 use crate::disk::{Disk, room};
 use crate::places::{Place, Places, places_of};
-use crate::seekable::{Members, SLACK, Sum, changed, inflate, packed_bytes};
+use crate::seekable::{changed, packed_bytes};
+use crate::text::Trouble;
 
 /// The places of a file that is as it was when they were put aside.
 pub(super) struct Remembered {
@@ -36,7 +36,7 @@ impl Remembered {
         })
     }
 
-    /// How many stretches there may be at once; nothing where it would be one.
+    /// How many parts there may be at once; nothing where it would be one.
     pub(super) fn ahead(&self, threads: usize) -> Option<usize> {
         let sizes = (0..self.file.places.list.len()).map(|number| self.file.text_of(number));
         let most = MOST / sizes.max().unwrap_or(0).max(ENOUGH);
@@ -59,18 +59,18 @@ impl File {
 }
 
 impl Plan for Remembered {
-    type Part = Passage;
+    type Part = RememberedPart;
 
-    fn next(&mut self, spare: Option<Passage>) -> Option<Passage> {
+    fn next(&mut self, spare: Option<RememberedPart>) -> Option<RememberedPart> {
         self.file.place(self.next)?;
-        let mut passage = spare.unwrap_or_else(|| Passage::new(&self.file));
-        passage.number = self.next;
+        let mut part = spare.unwrap_or_else(|| RememberedPart::new(&self.file));
+        part.number = self.next;
         self.next += 1;
-        Some(passage)
+        Some(part)
     }
 
-    fn accept(&mut self, passage: &Passage) -> bool {
-        let members = passage.outcome.as_ref();
+    fn accept(&mut self, part: &RememberedPart) -> bool {
+        let members = part.outcome.as_ref();
         members.is_ok_and(|members| self.member.go_on(members))
     }
 
@@ -80,8 +80,8 @@ impl Plan for Remembered {
 }
 
 /// The text from a place to the next.
-pub(super) struct Passage {
-    of: Arc<File>,
+pub(super) struct RememberedPart {
+    file: Arc<File>,
     number: usize,
     packed: Vec<u8>,
     /// The text before the place, and the text.
@@ -91,10 +91,10 @@ pub(super) struct Passage {
     outcome: Result<Members, Trouble>,
 }
 
-impl Passage {
-    fn new(of: &Arc<File>) -> Self {
+impl RememberedPart {
+    fn new(file: &Arc<File>) -> Self {
         Self {
-            of: Arc::clone(of),
+            file: Arc::clone(file),
             number: 0,
             packed: Vec::new(),
             out: Vec::new(),
@@ -105,13 +105,13 @@ impl Passage {
     }
 
     fn unpack(&mut self) -> Result<Members, Trouble> {
-        let of = Arc::clone(&self.of);
-        let place = of.place(self.number);
+        let file = Arc::clone(&self.file);
+        let place = file.place(self.number);
         let place = place.ok_or_else(|| changed("it is shorter"))?;
-        let next = of.place(self.number + 1);
-        let end = next.map_or(of.disk.size(), |next| next.packed);
-        packed_bytes(&of.disk, place.packed..end, &mut self.packed)?;
-        let size = usize::try_from(of.text_of(self.number)).unwrap_or(usize::MAX);
+        let next = file.place(self.number + 1);
+        let end = next.map_or(file.disk.size(), |next| next.packed);
+        packed_bytes(&file.disk, place.packed..end, &mut self.packed)?;
+        let size = usize::try_from(file.text_of(self.number)).unwrap_or(usize::MAX);
         self.start = place.history.len();
         self.stop = self.start.saturating_add(size);
         // A decoder that was put aside had filled its buffer: the last bits that it
@@ -133,7 +133,7 @@ impl Passage {
     }
 }
 
-impl Part for Passage {
+impl Part for RememberedPart {
     fn waiting(&self) -> &[u8] {
         &self.out[self.start..self.stop]
     }
@@ -143,7 +143,7 @@ impl Part for Passage {
     }
 }
 
-impl Job for Passage {
+impl Job for RememberedPart {
     type Tool = ();
 
     fn tool(&self) -> Self::Tool {}

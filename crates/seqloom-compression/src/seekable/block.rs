@@ -4,10 +4,10 @@ use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-use super::{MOST_TEXT, changed, packed_bytes};
-use crate::Trouble;
+use super::packed::{MOST_TEXT, changed, packed_bytes};
 use crate::bgzip::block_size;
 use crate::disk::Disk;
+use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u32_at;
 

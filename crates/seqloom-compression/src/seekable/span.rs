@@ -10,10 +10,11 @@ use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};
 use sirocco::{Format, compress, decompress};
 
-use super::{Seekable, changed, packed_bytes, split_bits};
-use crate::Trouble;
+use super::packed::{changed, packed_bytes, split_bits};
 use crate::checksum::sum;
-use crate::disk::room;
+use crate::disk::{Disk, room};
+use crate::image::Image;
+use crate::text::Trouble;
 use crate::walk::WINDOW;
 use seqloom_core::number::as_u64;
 
@@ -45,7 +46,7 @@ pub fn encode(window: &[u8]) -> Vec<u8> {
 /// Unpacks the first `size` bytes of a span; as a whole it must be the text that
 /// was indexed.
 pub(super) fn unpack(
-    text: &Seekable,
+    (disk, image): (&Disk, &Image),
     spans: &[Span],
     number: usize,
     (size, is_whole): (usize, bool),
@@ -56,8 +57,8 @@ pub(super) fn unpack(
     let next = spans
         .get(number + 1)
         .map_or(u64::MAX, |next| next.bit / 8 + 1);
-    packed_bytes(&text.disk, start..next.min(text.disk.size()), packed)?;
-    let window = window(text, &span)?;
+    packed_bytes(disk, start..next.min(disk.size()), packed)?;
+    let window = window(image, &span)?;
     let lead = Lead::new(&window, odd);
     let mut out = Vec::new();
     room(&mut out, size.saturating_add(lead.text))?;
@@ -73,17 +74,17 @@ pub(super) fn unpack(
 }
 
 /// The text before a span: 32 KiB, unless it is the beginning.
-pub(super) fn window(text: &Seekable, span: &Span) -> Result<Vec<u8>, Trouble> {
+pub(crate) fn window(image: &Image, span: &Span) -> Result<Vec<u8>, Trouble> {
     if span.window_size == 0 {
         return Ok(Vec::new());
     }
     let mut packed = Vec::new();
     let end = span.window.checked_add(u64::from(span.window_size));
-    if end.is_none_or(|end| end > text.image.size()) {
+    if end.is_none_or(|end| end > image.size()) {
         return Err(damaged());
     }
     room(&mut packed, span.window_size as usize)?;
-    text.image.read(span.window, &mut packed)?;
+    image.read(span.window, &mut packed)?;
     if sum(&packed) != span.window_sum {
         return Err(damaged());
     }
@@ -96,16 +97,16 @@ fn damaged() -> Trouble {
 
 /// Our own blocks.
 #[derive(Default)]
-pub(super) struct Lead {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Lead {
+    pub(crate) bytes: Vec<u8>,
     /// The bits that stand before the span's in its first byte.
-    pub(super) last: u8,
+    pub(crate) last: u8,
     /// How much text they make.
-    pub(super) text: usize,
+    pub(crate) text: usize,
 }
 
 impl Lead {
-    pub(super) fn new(window: &[u8], odd: u32) -> Self {
+    pub(crate) fn new(window: &[u8], odd: u32) -> Self {
         if window.is_empty() && odd == 0 {
             return Self::default();
         }
@@ -221,7 +222,7 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     }
 }
 
-pub(super) fn differs(_: Error) -> Trouble {
+pub(crate) fn differs(_: Error) -> Trouble {
     changed("what follows is no deflate data")
 }
 

@@ -3,8 +3,8 @@
 use seqloom_core::error::Fault;
 
 use super::codes::{Code, LONGEST, QUICK};
-use crate::Trouble;
 use crate::input::Input;
+use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
 /// The longest code word, in bits.

@@ -13,10 +13,10 @@
 //!   chooses among letters. It is computed only where the byte leaves it open.
 //! * `CHOICES`: block `i` is the `i`-th choice about a sequence as a whole.
 
-use pulp::{Simd, WithSimd};
 use seqloom_core::Key;
 
 use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 const RANGE: u32 = 0xC000_0000;
 const LETTERS: u32 = 0;
@@ -44,18 +44,9 @@ fn tail(index: u64) -> u32 {
 type Words = [[u32; LANES]; 2];
 
 /// Turns counters into their words.
-struct Blocks {
-    key: Key,
-    counts: Words,
-}
-
-impl WithSimd for Blocks {
-    type Output = Words;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Words {
-        words(self.key, self.counts)
-    }
+#[vectorized]
+fn blocks(key: Key, counts: Words) -> Words {
+    words(key, counts)
 }
 
 #[inline(always)]
@@ -81,28 +72,19 @@ fn neighbours(purpose: u32, first: u64) -> Words {
 /// Writes one random byte for each of `count` letters.
 pub(super) fn bytes(key: Key, count: usize, out: &mut Vec<u8>) {
     out.resize(count.next_multiple_of(SHARE * LANES), 0);
-    dispatch(Bytes { key, out });
+    fill_bytes(key, out);
     out.truncate(count);
 }
 
 /// A random byte for each letter, in whole groups of blocks.
-struct Bytes<'a> {
-    key: Key,
-    out: &'a mut [u8],
-}
-
-impl WithSimd for Bytes<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let firsts = (0_u64..).step_by(LANES);
-        for (first, out) in firsts.zip(self.out.chunks_exact_mut(SHARE * LANES)) {
-            let [low, high] = words(self.key, neighbours(LETTERS, first));
-            let blocks = low.iter().zip(&high);
-            for (out, (&low, &high)) in out.as_chunks_mut::<SHARE>().0.iter_mut().zip(blocks) {
-                *out = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
-            }
+#[vectorized]
+fn fill_bytes(key: Key, out: &mut [u8]) {
+    let firsts = (0_u64..).step_by(LANES);
+    for (first, out) in firsts.zip(out.chunks_exact_mut(SHARE * LANES)) {
+        let [low, high] = words(key, neighbours(LETTERS, first));
+        let blocks = low.iter().zip(&high);
+        for (out, (&low, &high)) in out.as_chunks_mut::<SHARE>().0.iter_mut().zip(blocks) {
+            *out = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
         }
     }
 }
@@ -127,7 +109,7 @@ pub(super) fn settle(key: Key, group: &mut Group) {
         counts[0][lane] = head(DETAILS, open.place as u64);
         counts[1][lane] = tail(open.place as u64);
     }
-    let [rest, choices] = dispatch(Blocks { key, counts });
+    let [rest, choices] = blocks(key, counts);
     for (open, (rest, choice)) in group.iter_mut().zip(rest.into_iter().zip(choices)) {
         open.number = open.number << 24 | rest >> 8;
         open.choice = choice;
@@ -162,10 +144,7 @@ impl Choices {
         let lane = usize::try_from(self.index % LANES as u64).unwrap_or(0);
         if lane == 0 {
             let counts = neighbours(CHOICES, self.index);
-            let [high, low] = dispatch(Blocks {
-                key: self.key,
-                counts,
-            });
+            let [high, low] = blocks(self.key, counts);
             let words = high.into_iter().zip(low);
             for (ready, (high, low)) in self.ready.iter_mut().zip(words) {
                 *ready = u64::from(high) << 32 | u64::from(low);

@@ -1,7 +1,8 @@
 //! Sequences that are filled together, and their rows.
 
-use pulp::{Simd, WithSimd};
+use seqloom_core::simd::dispatch;
 use seqloom_core::{Error, Ragged, Result};
+use seqloom_macros::vectorized;
 
 use super::Kernel;
 use crate::letters::{Counts, Judge, Letters};
@@ -39,24 +40,6 @@ pub struct Block<'a, T> {
     rows: Rows<'a>,
     equal: usize,
     out: &'a mut [T],
-}
-
-impl<'a, T> Block<'a, T> {
-    /// The work of writing them.
-    pub(super) fn by<K: Kernel<T> + ?Sized>(
-        self,
-        kernel: &'a K,
-        table: &'a Letters,
-    ) -> Filling<'a, K, T>
-    where
-        T: Send,
-    {
-        Filling {
-            kernel,
-            table,
-            block: self,
-        }
-    }
 }
 
 /// Cuts everything into blocks of so many sequences; nothing if the rows do not cut the array
@@ -119,31 +102,24 @@ fn too_long(record: usize, sequence: &[u8], (size, places): (usize, usize)) -> E
     ))
 }
 
-/// A block that a kernel writes, on the widest registers.
-pub(super) struct Filling<'a, K: ?Sized, T> {
-    kernel: &'a K,
-    table: &'a Letters,
-    block: Block<'a, T>,
-}
-
-impl<T: Send, K: Kernel<T> + ?Sized> WithSimd for Filling<'_, K, T> {
-    type Output = Option<Counts>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Option<Counts> {
-        let (kernel, table, block) = (self.kernel, self.table, self.block);
-        let mut rest = block.out;
-        let mut judge = Judge::new(table);
-        for record in block.range.0..block.range.1 {
-            let length = block.rows.length((record, record + 1), block.equal)?;
-            let row = rest.split_off_mut(..length)?;
-            block.sequences.expect(record + AHEAD);
-            let letters = judge.strip(block.sequences.get(record));
-            if kernel.size(letters.len()) > row.len() {
-                return None;
-            }
-            kernel.fill(&mut judge, letters, row)?;
+/// Writes a block; nothing if a row is too short, or a letter is refused.
+#[vectorized]
+pub(super) fn write<T: Send, K: Kernel<T> + ?Sized>(
+    kernel: &K,
+    table: &Letters,
+    block: Block<'_, T>,
+) -> Option<Counts> {
+    let mut rest = block.out;
+    let mut judge = Judge::new(table);
+    for record in block.range.0..block.range.1 {
+        let length = block.rows.length((record, record + 1), block.equal)?;
+        let row = rest.split_off_mut(..length)?;
+        block.sequences.expect(record + AHEAD);
+        let letters = judge.strip(block.sequences.get(record));
+        if kernel.size(letters.len()) > row.len() {
+            return None;
         }
-        Some(judge.counts())
+        kernel.fill(&mut judge, letters, row)?;
     }
+    Some(judge.counts())
 }

@@ -1,8 +1,7 @@
 //! How many genotypes of each kind stand in a line, and at each place of many lines.
 
-use pulp::{Simd, WithSimd};
-
 use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 /// The low bit of each of the 32 codes in a word.
 const LOW: u64 = 0x5555_5555_5555_5555;
@@ -54,7 +53,7 @@ pub fn count(line: &[u8], mask: &Mask) -> Counts {
     if mask.size == 0 {
         return Counts::default();
     }
-    let [low, high, both] = dispatch(Sums { line, mask }).map(low_half);
+    let [low, high, both] = sums(line, mask).map(low_half);
     Counts {
         hom_a1: mask.size - (low + high - both),
         missing: low - both,
@@ -70,33 +69,24 @@ const fn low_half(sum: u64) -> u32 {
 }
 
 /// How many codes have the low bit, the high bit, and both.
-struct Sums<'a> {
-    line: &'a [u8],
-    mask: &'a Mask,
-}
-
-impl WithSimd for Sums<'_> {
-    type Output = [u64; 3];
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> [u64; 3] {
-        let (words, rest) = self.line.as_chunks::<WORD>();
-        let mut sums = [0; 3];
-        for (word, mask) in words.iter().zip(&self.mask.words) {
-            add(&mut sums, u64::from_le_bytes(*word), *mask);
-        }
-        let mut last = [0; WORD];
-        for (byte, from) in last.iter_mut().zip(rest) {
-            *byte = *from;
-        }
-        let mask = self.mask.words.get(words.len()).copied();
-        add(
-            &mut sums,
-            u64::from_le_bytes(last),
-            mask.unwrap_or_default(),
-        );
-        sums
+#[vectorized]
+fn sums(line: &[u8], mask: &Mask) -> [u64; 3] {
+    let (words, rest) = line.as_chunks::<WORD>();
+    let mut sums = [0; 3];
+    for (word, mask) in words.iter().zip(&mask.words) {
+        add(&mut sums, u64::from_le_bytes(*word), *mask);
     }
+    let mut last = [0; WORD];
+    for (byte, from) in last.iter_mut().zip(rest) {
+        *byte = *from;
+    }
+    let mask = mask.words.get(words.len()).copied();
+    add(
+        &mut sums,
+        u64::from_le_bytes(last),
+        mask.unwrap_or_default(),
+    );
+    sums
 }
 
 #[inline(always)]
@@ -117,28 +107,15 @@ const TRIPLES: usize = 85;
 ///
 /// The lines begin at the byte of the first place; what they have beyond the last is left
 /// out.
+#[vectorized]
 pub fn count_places<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
-    dispatch(Columns { lines, counts });
-}
-
-struct Columns<'a, const N: usize> {
-    lines: &'a [&'a [u8]],
-    counts: &'a mut [[u32; N]],
-}
-
-impl<const N: usize> WithSimd for Columns<'_, N> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for (number, counts) in self.counts.chunks_mut(4 * WIDTH).enumerate() {
-            for lines in self.lines.chunks(3 * TRIPLES) {
-                let mut bytes = [[[0; WIDTH]; 4]; N];
-                for three in lines.chunks(3) {
-                    pile(&mut bytes, &sum_of(three, number * WIDTH));
-                }
-                spread(&bytes, counts);
+    for (number, counts) in counts.chunks_mut(4 * WIDTH).enumerate() {
+        for lines in lines.chunks(3 * TRIPLES) {
+            let mut bytes = [[[0; WIDTH]; 4]; N];
+            for three in lines.chunks(3) {
+                pile(&mut bytes, &sum_of(three, number * WIDTH));
             }
+            spread(&bytes, counts);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Numbers from codes where each place has a table of its own: imputed and standardised
 //! genotypes of a sample, whose places are variants.
 
-use pulp::{Simd, WithSimd};
-use seqloom_core::simd;
+use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 /// The value of each code at each place, a slice for each code.
 pub type Tables<'a, T> = [&'a [T]; 4];
@@ -43,35 +43,15 @@ const RUN: usize = 16;
 /// # Panics
 ///
 /// If a line has fewer places than the tables, or `out` is no row for each line.
+#[vectorized]
 pub fn decode<T: Choice>(lines: &[u8], stride: usize, tables: Tables<'_, T>, out: &mut [T]) {
-    simd::dispatch(Decoding {
-        lines,
-        stride,
-        tables,
-        out,
-    });
-}
-
-struct Decoding<'a, T> {
-    lines: &'a [u8],
-    stride: usize,
-    tables: Tables<'a, T>,
-    out: &'a mut [T],
-}
-
-impl<T: Choice> WithSimd for Decoding<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let places = self.tables[0].len();
-        for first in (0..places).step_by(TILE) {
-            let last = places.min(first + TILE);
-            let tables = self.tables.map(|table| &table[first..last]);
-            let lines = self.lines.chunks_exact(self.stride.max(1));
-            for (line, row) in lines.zip(self.out.chunks_exact_mut(places)) {
-                decode_part(&line[first / 4..], tables, &mut row[first..last]);
-            }
+    let places = tables[0].len();
+    for first in (0..places).step_by(TILE) {
+        let last = places.min(first + TILE);
+        let tables = tables.map(|table| &table[first..last]);
+        let lines = lines.chunks_exact(stride.max(1));
+        for (line, row) in lines.zip(out.chunks_exact_mut(places)) {
+            decode_part(&line[first / 4..], tables, &mut row[first..last]);
         }
     }
 }

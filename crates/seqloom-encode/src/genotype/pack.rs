@@ -7,9 +7,10 @@
 
 use std::fmt::Display;
 
-use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-use seqloom_core::{Error, Result, simd};
+use seqloom_core::simd::dispatch;
+use seqloom_core::{Error, Result};
+use seqloom_macros::vectorized;
 
 use super::Genotype;
 
@@ -92,7 +93,7 @@ pub fn pack<T: Genotype + Display>(
             first,
             out,
         };
-        (!simd::dispatch(work)).then_some(first)
+        (!pack_block(work)).then_some(first)
     };
     // Outside a pool rayon would build its global one.
     let alone =
@@ -113,17 +114,13 @@ struct Block<'a, T> {
     out: &'a mut [u8],
 }
 
-impl<T: Genotype> WithSimd for Block<'_, T> {
-    /// Whether all values are genotypes.
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
-        if self.matrix.is_along() {
-            self.along()
-        } else {
-            self.across()
-        }
+/// Whether all values are genotypes.
+#[vectorized]
+fn pack_block<T: Genotype>(block: Block<'_, T>) -> bool {
+    if block.matrix.is_along() {
+        block.along()
+    } else {
+        block.across()
     }
 }
 

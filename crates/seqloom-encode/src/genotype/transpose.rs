@@ -7,9 +7,9 @@
 //! `p` holds place `p` of all 32 lines. The words of eight neighbouring columns go through
 //! the steps side by side, as one vector.
 
-use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-use seqloom_core::simd;
+use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 /// Lines and places of a tile.
 const SIDE: usize = 256;
@@ -47,7 +47,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         "more lines than there are places"
     );
     let band = |(number, band): (usize, &mut [u8])| {
-        simd::dispatch(Band {
+        turn_band(Band {
             from,
             stride,
             first: number * BAND / 4,
@@ -73,27 +73,23 @@ struct Band<'a> {
     width: usize,
 }
 
-impl WithSimd for Band<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let (mut tile, mut turned) = ([Line::default(); SIDE], [Line::default(); SIDE]);
-        for (number, lines) in self.from.chunks(SIDE * self.stride).enumerate() {
-            let start = number * SIDE / 4;
-            for (column, out) in self.to.chunks_mut(SIDE * self.width).enumerate() {
-                let first = self.first + column * SIDE / 4;
-                fetch(lines, self.stride, first, &mut tile);
-                turn_tile(&mut tile, &mut turned);
-                for (line, codes) in out.chunks_mut(self.width).zip(&turned) {
-                    store(codes, &mut line[start..]);
-                }
+#[vectorized]
+fn turn_band(band: Band<'_>) {
+    let (mut tile, mut turned) = ([Line::default(); SIDE], [Line::default(); SIDE]);
+    for (number, lines) in band.from.chunks(SIDE * band.stride).enumerate() {
+        let start = number * SIDE / 4;
+        for (column, out) in band.to.chunks_mut(SIDE * band.width).enumerate() {
+            let first = band.first + column * SIDE / 4;
+            fetch(lines, band.stride, first, &mut tile);
+            turn_tile(&mut tile, &mut turned);
+            for (line, codes) in out.chunks_mut(band.width).zip(&turned) {
+                store(codes, &mut line[start..]);
             }
         }
-        let used = (self.from.len() / self.stride).div_ceil(SIDE) * SIDE / 4;
-        for line in self.to.chunks_mut(self.width) {
-            line.iter_mut().skip(used).for_each(|byte| *byte = 0);
-        }
+    }
+    let used = (band.from.len() / band.stride).div_ceil(SIDE) * SIDE / 4;
+    for line in band.to.chunks_mut(band.width) {
+        line.iter_mut().skip(used).for_each(|byte| *byte = 0);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::stamp::{Change, compare};
 use seqloom_compression::Compression;
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;
-use seqloom_compression::parallel::stretches_ahead;
+use seqloom_compression::parallel::parts_ahead;
 use seqloom_compression::seekable::Seekable;
 
 const SUFFIX: &str = ".sli";
@@ -20,7 +20,7 @@ const SUFFIX: &str = ".sli";
 pub(super) struct Known {
     pub(super) text: Seekable,
     rows: Column,
-    /// How many stretches of its text there may be at once.
+    /// How many parts of its text there may be at once.
     pub(super) ahead: usize,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn known(path: &Path, threads: usize) -> Option<Known> {
         size: side.head.text,
         image: side.image,
     };
-    let ahead = stretches_ahead(&text, threads)?;
+    let ahead = parts_ahead(&text, threads)?;
     (change == Change::None).then_some(Known { text, rows, ahead })
 }
 

@@ -3,14 +3,17 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::forward::exponentials;
 use super::head::{Head, KEYS, queries_at_once};
+use crate::Float;
 use crate::dropout::Dropout;
-use crate::matrix::{Into, Matrix, MatrixMut};
+use crate::machine::dispatch;
+use crate::matrix::{Matrix, MatrixMut};
+use crate::product::Into;
 use crate::softmax::dot;
-use crate::{Float, machine};
 
 /// What came out of a head, and the gradient by it.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +59,7 @@ fn block<T: Float>(
     grads: &mut Grads<'_, T>,
     scratch: &mut [T],
 ) {
-    let (count, width, first) = (queries.len(), keys.len(), queries.start);
+    let (count, width) = (queries.len(), keys.len());
     let (weights, rest) = scratch.split_at_mut(count * width);
     let slopes = &mut rest[..count * width];
     let q = head.queries.rows(queries.clone());
@@ -65,14 +68,12 @@ fn block<T: Float>(
     let (one, scale) = (T::ONE, head.rule.scale);
     MatrixMut::new(weights, count, width, width).product(Into::Placed, scale, q, k.turned());
     MatrixMut::new(slopes, count, width, width).product(Into::Placed, one, grad, v.turned());
-    machine::dispatch(Scores {
+    turn_scores(
         head,
         result,
-        first,
-        keys: keys.clone(),
-        weights,
-        slopes,
-    });
+        (queries.start, &keys),
+        [&mut *weights, &mut *slopes],
+    );
     let weights = Matrix::new(weights, count, width, width).turned();
     let slopes = Matrix::new(slopes, count, width, width);
     let mut values = grads.values.rows(keys.clone());
@@ -88,35 +89,24 @@ fn block<T: Float>(
     by_keys.product(Into::Added, scale, slopes.turned(), q);
 }
 
-/// Turns scores into weights, and gradients by weights into gradients by scores.
-struct Scores<'a, 'b, T> {
-    head: &'a Head<'b, T>,
-    result: &'a Result<'a, T>,
-    /// The first of the queries.
-    first: usize,
-    keys: Range<usize>,
-    weights: &'a mut [T],
-    slopes: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Scores<'_, '_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (head, keys) = (self.head, self.keys);
-        let width = keys.len().max(1);
-        let rows = self
-            .weights
-            .chunks_mut(width)
-            .zip(self.slopes.chunks_mut(width));
-        for (query, (weights, slopes)) in (self.first..).zip(rows) {
-            weigh(simd, head, (query, &keys), self.result.lse[query], weights);
-            let (grad, out) = (self.result.grad.row(query), self.result.out.row(query));
-            let mean = dot(simd, grad, out);
-            let place = head.weight(query, keys.start);
-            slope(head.rule.dropout, place, mean, weights, slopes);
-        }
+/// Turns scores into weights, and gradients by weights into gradients by scores, of some
+/// queries, of which the first is numbered, and some keys.
+#[vectorized]
+fn turn_scores<S: Simd, T: Float>(
+    simd: S,
+    head: &Head<'_, T>,
+    result: &Result<'_, T>,
+    (first, keys): (usize, &Range<usize>),
+    [weights, slopes]: [&mut [T]; 2],
+) {
+    let width = keys.len().max(1);
+    let rows = weights.chunks_mut(width).zip(slopes.chunks_mut(width));
+    for (query, (weights, slopes)) in (first..).zip(rows) {
+        weigh(simd, head, (query, keys), result.lse[query], weights);
+        let (grad, out) = (result.grad.row(query), result.out.row(query));
+        let mean = dot(simd, grad, out);
+        let number = head.weight_number(query, keys.start);
+        slope(head.rule.dropout, number, mean, weights, slopes);
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::head::Head;
 use crate::lanes::Lanes;
-use crate::matrix::{Into, Matrix, MatrixMut};
-use crate::{Float, machine, special};
+use crate::machine::dispatch;
+use crate::matrix::{Matrix, MatrixMut};
+use crate::product::Into;
+use crate::{Float, special};
 
 /// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
 ///
@@ -38,12 +41,8 @@ pub(super) fn answer<T: Float>(
             };
             block.add(head.queries.rows(queries.clone()));
         }
-        machine::dispatch(Ends {
-            head,
-            out: &mut out,
-            lse,
-            totals,
-        });
+        let factor = head.rule.dropout.map_or(T::ONE, |rule| rule.factor);
+        divide(factor, &mut out, lse, totals);
     });
 }
 
@@ -72,7 +71,7 @@ impl<T: Float> Block<'_, '_, T> {
             queries,
             turned,
         );
-        machine::dispatch(Weights(&mut self));
+        weigh_all(&mut self);
         let weights = Matrix::new(self.scores, count, width, width);
         let into = if keys.start == 0 {
             Into::Placed
@@ -85,17 +84,10 @@ impl<T: Float> Block<'_, '_, T> {
 }
 
 /// Turns a block's scores into weights that are not divided by their sum yet.
-struct Weights<'a, 'b, 'c, T>(&'a mut Block<'b, 'c, T>);
-
-impl<T: Float> WithSimd for Weights<'_, '_, '_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self(block) = self;
-        for number in 0..block.totals.len() {
-            block.weigh(simd, number);
-        }
+#[vectorized]
+fn weigh_all<S: Simd, T: Float>(simd: S, block: &mut Block<'_, '_, T>) {
+    for number in 0..block.totals.len() {
+        block.weigh(simd, number);
     }
 }
 
@@ -122,7 +114,7 @@ impl<T: Float> Block<'_, '_, T> {
             let answers = self.out.row(number).iter_mut();
             answers.for_each(|answer| *answer = *answer * smaller);
         }
-        drop_weights(head, head.weight(query, self.keys.start), row);
+        drop_weights(head, head.weight_number(query, self.keys.start), row);
     }
 }
 
@@ -172,29 +164,17 @@ fn drop_weights<T: Float>(head: &Head<'_, T>, place: u64, row: &mut [T]) {
 
 /// Divides answers by the sums of their weights, and turns the highest scores into the
 /// logarithms of the sums.
-struct Ends<'a, 'b, 'c, T> {
-    head: &'a Head<'c, T>,
-    out: &'a mut MatrixMut<'b, T>,
-    lse: &'a mut [T],
-    totals: &'a [T],
-}
-
-impl<T: Float> WithSimd for Ends<'_, '_, '_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let factor = self.head.rule.dropout.map_or(T::ONE, |rule| rule.factor);
-        for (row, (&total, lse)) in self.totals.iter().zip(self.lse).enumerate() {
-            *lse = shift(*lse) + total.ln();
-            let inverse = if total == T::ZERO {
-                T::ZERO
-            } else {
-                factor / total
-            };
-            for value in self.out.row(row) {
-                *value = *value * inverse;
-            }
+#[vectorized]
+fn divide<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
+    for (row, (&total, lse)) in totals.iter().zip(lse).enumerate() {
+        *lse = shift(*lse) + total.ln();
+        let inverse = if total == T::ZERO {
+            T::ZERO
+        } else {
+            factor / total
+        };
+        for value in out.row(row) {
+            *value = *value * inverse;
         }
     }
 }

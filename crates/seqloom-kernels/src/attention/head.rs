@@ -66,9 +66,9 @@ impl<T: crate::Float> Head<'_, T> {
         }
     }
 
-    /// The place of a query's weight of a key.
+    /// The number of a query's weight of a key, counted through the batch.
     #[inline(always)]
-    pub(super) fn weight(&self, query: usize, key: usize) -> u64 {
+    pub(super) fn weight_number(&self, query: usize, key: usize) -> u64 {
         self.start + (query * self.keys.rows_count() + key) as u64
     }
 }

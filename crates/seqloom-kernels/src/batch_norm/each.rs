@@ -4,6 +4,33 @@ use pulp::Simd;
 
 use crate::{Float, lanes::Lanes};
 
+/// The sizes of an array and which of its places count.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a, T> {
+    /// Rows of a sample.
+    pub channels: usize,
+    /// Places of a row, not zero.
+    pub length: usize,
+    /// `(batch, length)`: a place counts where it is above zero.
+    pub mask: Option<&'a [T]>,
+}
+
+impl<'a, T: Float> Places<'a, T> {
+    pub(super) fn mask_of(&self, sample: usize) -> Option<&'a [T]> {
+        self.mask
+            .map(|mask| &mask[sample * self.length..][..self.length])
+    }
+
+    /// The places that count, and one where none does.
+    #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 places")]
+    pub(super) fn count(&self, total: usize) -> f64 {
+        let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
+        self.mask
+            .map_or(total / self.channels.max(1), counted)
+            .max(1) as f64
+    }
+}
+
 /// What is done with two registers of two rows, and the mask's where there is one.
 pub(super) trait Act<S: Simd, T: Float> {
     fn act(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>);

@@ -1,10 +1,11 @@
 //! A line of two arrays, with other coefficients in each channel.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
-use super::Places;
-use super::each::{Act, each, keep};
-use crate::{Float, lanes::Lanes, machine, parallel};
+use super::each::{Act, Places, each, keep};
+use crate::machine::dispatch;
+use crate::{Float, lanes::Lanes, parallel};
 
 /// Fills `out` with `line[0] * a + line[1] * b + line[2]`, each channel with its line.
 pub(super) fn combine<T: Float>(
@@ -21,53 +22,32 @@ pub(super) fn combine<T: Float>(
         let rows = parallel::rows_per_chunk(places.length);
         parallel::chunks(out, rows * places.length, threads, |number, out| {
             let first = number * rows;
-            machine::dispatch(Rows {
-                places,
-                pair,
-                lines,
-                first,
-                out,
-            });
+            combine_rows(places, pair, lines, first, out);
         });
     });
 }
 
-/// Rows of the output from the one numbered `first` on.
-struct Rows<'a, T> {
-    places: Places<'a, T>,
-    pair: (&'a [T], &'a [T]),
-    lines: &'a [[T; 3]],
+/// Fills rows of the output from the one numbered `first` on.
+#[vectorized]
+fn combine_rows<S: Simd, T: Float>(
+    simd: S,
+    places: Places<'_, T>,
+    pair: (&[T], &[T]),
+    lines: &[[T; 3]],
     first: usize,
-    out: &'a mut [T],
-}
-
-impl<T: Float> WithSimd for Rows<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Places {
-            channels, length, ..
-        } = self.places;
-        for (row, out) in (self.first..).zip(self.out.chunks_mut(length)) {
-            let [gain, slope, offset] = self.lines[row % channels];
-            let splat = |value| Lanes::splat(simd, value);
-            let line = [splat(gain), splat(slope), splat(offset)];
-            let range = row * length..(row + 1) * length;
-            let pair = (&self.pair.0[range.clone()], &self.pair.1[range]);
-            let mask = self.places.mask_of(row / channels);
-            let (out, rest) = T::split_mut::<S>(out);
-            each(
-                simd,
-                pair,
-                mask,
-                Write {
-                    line,
-                    out: out.iter_mut(),
-                    rest,
-                },
-            );
-        }
+    out: &mut [T],
+) {
+    let Places {
+        channels, length, ..
+    } = places;
+    for (row, out) in (first..).zip(out.chunks_mut(length)) {
+        let line = lines[row % channels].map(|value| Lanes::splat(simd, value));
+        let range = row * length..(row + 1) * length;
+        let pair = (&pair.0[range.clone()], &pair.1[range]);
+        let mask = places.mask_of(row / channels);
+        let (out, rest) = T::split_mut::<S>(out);
+        let out = out.iter_mut();
+        each(simd, pair, mask, Write { line, out, rest });
     }
 }
 

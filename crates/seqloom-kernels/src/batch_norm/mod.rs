@@ -4,36 +4,11 @@ mod each;
 mod line;
 mod sums;
 
-use crate::{Float, machine, parallel};
+use crate::{Float, parallel};
 use line::combine;
-use sums::{Channel, Deviation, Slope};
+use sums::{Deviation, Slope, sum_channel};
 
-/// The sizes of an array and which of its places count.
-#[derive(Clone, Copy, Debug)]
-pub struct Places<'a, T> {
-    /// Rows of a sample.
-    pub channels: usize,
-    /// Places of a row, not zero.
-    pub length: usize,
-    /// `(batch, length)`: a place counts where it is above zero.
-    pub mask: Option<&'a [T]>,
-}
-
-impl<'a, T: Float> Places<'a, T> {
-    fn mask_of(&self, sample: usize) -> Option<&'a [T]> {
-        self.mask
-            .map(|mask| &mask[sample * self.length..][..self.length])
-    }
-
-    /// The places that count, and one where none does.
-    #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 places")]
-    fn count(&self, total: usize) -> f64 {
-        let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
-        self.mask
-            .map_or(total / self.channels.max(1), counted)
-            .max(1) as f64
-    }
-}
+pub use each::Places;
 
 /// What follows the normalisation.
 #[derive(Clone, Copy, Debug)]
@@ -91,12 +66,7 @@ fn moments<T: Float>(
         |channel, mean, variance| {
             let sum = |center: T| {
                 let term = Deviation { center };
-                machine::dispatch(Channel {
-                    places,
-                    number: channel,
-                    pair: (x, x),
-                    term,
-                })
+                sum_channel(places, channel, (x, x), term)
             };
             let center = T::of(sum(T::ZERO)[0] / count);
             let [off, square] = sum(center);
@@ -136,12 +106,7 @@ pub fn gradients<T: Float>(
             let term = Slope {
                 center: normal.mean[channel],
             };
-            let [total, product] = machine::dispatch(Channel {
-                places,
-                number: channel,
-                pair: (x, grad),
-                term,
-            });
+            let [total, product] = sum_channel(places, channel, (x, grad), term);
             weight[0] = T::of(product * normal.inverse(channel));
             bias[0] = T::of(total);
         },

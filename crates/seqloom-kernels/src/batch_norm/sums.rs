@@ -1,11 +1,10 @@
 //! Sums over a channel.
 
-use std::ops::Range;
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
-use pulp::{Simd, WithSimd};
-
-use super::Places;
-use super::each::{Act, each, keep};
+use super::each::{Act, Places, each, keep};
+use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes};
 
 /// Two numbers to be summed over a channel, of one place.
@@ -39,50 +38,38 @@ impl<T: Float> Term<T> for Slope<T> {
 }
 
 /// The sums of a term over one channel of a batch.
-pub(super) struct Channel<'a, T, F> {
-    pub(super) places: Places<'a, T>,
-    pub(super) number: usize,
-    pub(super) pair: (&'a [T], &'a [T]),
-    pub(super) term: F,
-}
-
-impl<T: Float, F: Term<T>> WithSimd for Channel<'_, T, F> {
-    type Output = [f64; 2];
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> [f64; 2] {
-        let Places {
-            channels, length, ..
-        } = self.places;
-        let samples = self.pair.0.len() / (channels * length).max(1);
-        let mut totals = [0.0; 2];
-        for sample in 0..samples {
-            let row = (sample * channels + self.number) * length;
-            let mask = self.places.mask_of(sample);
-            for start in (0..length).step_by(PIECE) {
-                let piece = start..length.min(start + PIECE);
-                let mask = mask.map(|mask| &mask[piece.clone()]);
-                let [first, second] = self.row(simd, row + piece.start..row + piece.end, mask);
-                totals = [totals[0] + first.wide(), totals[1] + second.wide()];
-            }
+#[vectorized]
+pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
+    simd: S,
+    places: Places<'_, T>,
+    number: usize,
+    pair: (&[T], &[T]),
+    term: F,
+) -> [f64; 2] {
+    let Places {
+        channels, length, ..
+    } = places;
+    let samples = pair.0.len() / (channels * length).max(1);
+    let mut totals = [0.0; 2];
+    for sample in 0..samples {
+        let row = (sample * channels + number) * length;
+        let mask = places.mask_of(sample);
+        for start in (0..length).step_by(PIECE) {
+            let piece = start..length.min(start + PIECE);
+            let mask = mask.map(|mask| &mask[piece.clone()]);
+            let range = row + piece.start..row + piece.end;
+            let pair = (&pair.0[range.clone()], &pair.1[range]);
+            let mut sums = [Lanes::splat(simd, T::ZERO); 2];
+            let add = Add {
+                term,
+                sums: &mut sums,
+            };
+            each(simd, pair, mask, add);
+            let [first, second] = sums.map(|sum| sum.sum().wide());
+            totals = [totals[0] + first, totals[1] + second];
         }
-        totals
     }
-}
-
-impl<T: Float, F: Term<T>> Channel<'_, T, F> {
-    #[inline(always)]
-    fn row<S: Simd>(&self, simd: S, range: Range<usize>, mask: Option<&[T]>) -> [T; 2] {
-        let mut sums = [Lanes::splat(simd, T::ZERO); 2];
-        let pair = (&self.pair.0[range.clone()], &self.pair.1[range]);
-        let term = self.term;
-        let add = Add {
-            term,
-            sums: &mut sums,
-        };
-        each(simd, pair, mask, add);
-        [sums[0].sum(), sums[1].sum()]
-    }
+    totals
 }
 
 /// Numbers that are summed before the sum is widened.

@@ -7,12 +7,14 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::kernel::{add_products, store};
 use super::turn::turn;
 use super::{Goal, Lines};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Registers};
+use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel};
 
@@ -66,13 +68,11 @@ struct Product<'a, A, B, T, const TURNED: bool> {
 
 impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, B, T, TURNED> {
     fn new(packed: &'a A, read: &'a B) -> Self {
-        let (count, of) = (packed.count(), PhantomData::<T>);
-        let panels = machine::dispatch(Split { count, of });
         Self {
             packed,
             read,
-            panels,
-            of,
+            panels: Panels::new::<T>(packed.count()),
+            of: PhantomData,
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, 
         let lines = self.panels.count * self.panels.width;
         let first = if TURNED { column } else { row };
         for depth in self.blocks() {
-            machine::dispatch(Block::<_, T, TURNED> {
+            add_block(Block::<_, T, TURNED> {
                 panels: self.panels,
                 packed: &packed[depth.start * lines..depth.end * lines],
                 read: self.read,
@@ -164,28 +164,18 @@ struct Panels {
     width: usize,
 }
 
-/// Cuts lines into panels for this machine's registers.
-struct Split<T> {
-    count: usize,
-    of: PhantomData<T>,
-}
-
-impl<T: Float> WithSimd for Split<T> {
-    type Output = Panels;
-
-    fn with_simd<S: Simd>(self, _: S) -> Panels {
-        let registers = self.count.div_ceil(Lanes::<S, T>::COUNT).max(1);
+impl Panels {
+    /// Cuts lines into panels for this machine's registers.
+    fn new<T: Float>(count: usize) -> Self {
+        let Registers { lanes, are_many } = Registers::of::<T>();
+        let registers = count.div_ceil(lanes).max(1);
         // Of sixteen registers, twelve sums of 4 by 3 leave the compiler too few for the
         // inputs: it stores and loads two sums at each step. Those of 6 by 2 stay.
-        let widest = if machine::has_many_registers::<S>() {
-            4
-        } else {
-            2
-        };
+        let widest = if are_many { 4 } else { 2 };
         let count = registers.div_ceil(widest);
-        Panels {
+        Self {
             count,
-            width: registers.div_ceil(count) * Lanes::<S, T>::COUNT,
+            width: registers.div_ceil(count) * lanes,
         }
     }
 }
@@ -202,19 +192,18 @@ struct Block<'a, 'b, B, T, const TURNED: bool> {
     out: MatrixMut<'b, T>,
 }
 
-impl<T: Float, B: Lines<T>, const TURNED: bool> WithSimd for Block<'_, '_, B, T, TURNED> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let registers = self.panels.width / Lanes::<S, T>::COUNT;
-        match (machine::has_many_registers::<S>(), registers) {
-            (_, 1) => self.tiles::<S, 8, 1>(simd),
-            (true, 2) => self.tiles::<S, 8, 2>(simd),
-            (true, 3) => self.tiles::<S, 8, 3>(simd),
-            (true, _) => self.tiles::<S, 6, 4>(simd),
-            (false, _) => self.tiles::<S, 6, 2>(simd),
-        }
+#[vectorized]
+fn add_block<S: Simd, T: Float, B: Lines<T>, const TURNED: bool>(
+    simd: S,
+    block: Block<'_, '_, B, T, TURNED>,
+) {
+    let registers = block.panels.width / Lanes::<S, T>::COUNT;
+    match (machine::has_many_registers::<S>(), registers) {
+        (_, 1) => block.tiles::<S, 8, 1>(simd),
+        (true, 2) => block.tiles::<S, 8, 2>(simd),
+        (true, 3) => block.tiles::<S, 8, 3>(simd),
+        (true, _) => block.tiles::<S, 6, 4>(simd),
+        (false, _) => block.tiles::<S, 6, 2>(simd),
     }
 }
 

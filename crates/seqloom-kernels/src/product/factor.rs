@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::kernel::{InMemory, TakeTile, Tiles};
+use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
 use super::{Lines, Matrix, Panels, blocks};
-use crate::{Float, machine, parallel};
+use crate::{Float, parallel};
 
 /// A left factor, packed block by block of its depth.
 pub(crate) struct Factor<'a, T> {
@@ -97,7 +97,7 @@ pub(crate) fn pack_right<T: Float>(
 
 /// Gives the tiles of one block's product away.
 pub(crate) fn tiles<T: Float>(depth: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
-    machine::dispatch(Tiles {
+    take_tiles(Tiles {
         depth,
         left,
         right,

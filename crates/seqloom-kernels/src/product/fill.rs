@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-use super::kernel::{Tiles, near};
+use super::kernel::{Tiles, near, take_tiles};
 use super::rows::Rows;
 use super::{Goal, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
-use crate::{Float, machine, parallel};
+use crate::{Float, parallel};
 
 /// The products of as many pairs of matrices as stand one after the other in memory: to
 /// `out` (pairs, left lines, right lines), each line of it plus `bias`.
@@ -181,7 +181,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
             let goal = self.piece.goal.of(column, self.depth.start == 0);
             let from = if self.keeps { columns.start } else { 0 };
             let rights = &mut rights[from * self.depth.len()..];
-            machine::dispatch(Tiles {
+            take_tiles(Tiles {
                 depth: self.depth.len(),
                 left: lefts,
                 right: self.columns(column, columns.len(), row == 0, rights),

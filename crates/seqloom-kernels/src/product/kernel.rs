@@ -1,8 +1,10 @@
 //! Tiles of an output, summed in registers.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::panels::{LARGE, SMALL};
+use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, machine};
 
 /// A tile of the output: sums over one block of the depth.
@@ -81,16 +83,13 @@ pub(crate) struct Tiles<'a, T, F> {
     pub(crate) take: F,
 }
 
-impl<T: Float, F: Take<T>> WithSimd for Tiles<'_, T, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        if machine::has_many_registers::<S>() {
-            self.panels::<S, { LARGE.0 }, { LARGE.1 }>(simd);
-        } else {
-            self.panels::<S, { SMALL.0 }, { SMALL.1 }>(simd);
-        }
+/// Sums all tiles and gives them away.
+#[vectorized]
+pub(crate) fn take_tiles<S: Simd, T: Float, F: Take<T>>(simd: S, tiles: Tiles<'_, T, F>) {
+    if machine::has_many_registers::<S>() {
+        tiles.panels::<S, { LARGE.0 }, { LARGE.1 }>(simd);
+    } else {
+        tiles.panels::<S, { SMALL.0 }, { SMALL.1 }>(simd);
     }
 }
 

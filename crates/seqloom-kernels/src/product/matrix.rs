@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
-
 use super::{Lines, turn::turn};
+use seqloom_macros::vectorized;
+
+use crate::machine::dispatch;
 use crate::{Float, machine};
 
 /// Lines of numbers that stand in steps from one another.
@@ -97,7 +98,7 @@ impl<T: Float> Matrix<'_, T> {
     /// Packs some panels of neighbouring lines, each place of the depth for all of them:
     /// the places are far from one another in memory.
     fn copy_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
-        machine::dispatch(CopyPanels {
+        copy_panels(CopyPanels {
             values: &self.values[first + depth.start * self.depth_step..],
             step: self.depth_step,
             depth: depth.len(),
@@ -141,23 +142,19 @@ struct CopyPanels<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> WithSimd for CopyPanels<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        // The widths of all machines' panels, so that the compiler knows them.
-        match self.width {
-            2 => self.copy::<2>(),
-            4 => self.copy::<4>(),
-            6 => self.copy::<6>(),
-            8 => self.copy::<8>(),
-            12 => self.copy::<12>(),
-            16 => self.copy::<16>(),
-            24 => self.copy::<24>(),
-            48 => self.copy::<48>(),
-            _ => self.copy_any(),
-        }
+#[vectorized]
+fn copy_panels<T: Float>(panels: CopyPanels<'_, T>) {
+    // The widths of all machines' panels, so that the compiler knows them.
+    match panels.width {
+        2 => panels.copy::<2>(),
+        4 => panels.copy::<4>(),
+        6 => panels.copy::<6>(),
+        8 => panels.copy::<8>(),
+        12 => panels.copy::<12>(),
+        16 => panels.copy::<16>(),
+        24 => panels.copy::<24>(),
+        48 => panels.copy::<48>(),
+        _ => panels.copy_any(),
     }
 }
 

@@ -19,6 +19,7 @@ mod matrix;
 mod narrow;
 mod panels;
 mod rows;
+mod strided;
 #[cfg(test)]
 pub(crate) mod tests;
 mod turn;
@@ -32,4 +33,5 @@ pub(crate) use lines::Lines;
 pub use matrix::Matrix;
 pub(crate) use matrix::copy_some;
 pub(crate) use panels::{Panels, blocks};
+pub(crate) use strided::Into;
 pub(crate) use turn::turn;

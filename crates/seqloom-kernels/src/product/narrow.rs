@@ -7,10 +7,12 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::{Goal, Lines};
 use crate::lanes::Lanes;
+use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel};
 
@@ -28,12 +30,24 @@ pub(super) fn fill<'a, T: Float>(
         let rows = out.rows_count();
         each_part(out, (rows, MANY), threads, |(_, column, out)| {
             let goal = goal.of(column, true);
-            Dots::<_, _, _, true>::new((left, right), column, goal, out).fill();
+            fill_dots(Dots::<_, _, _, true> {
+                few: left,
+                many: right,
+                first: column,
+                goal,
+                out,
+            });
         });
     } else if are_whole && right.count() <= FEW {
         let columns = out.columns_count();
         each_part(out, (MANY, columns), threads, |(row, _, out)| {
-            Dots::<_, _, _, false>::new((right, left), row, goal, out).fill();
+            fill_dots(Dots::<_, _, _, false> {
+                few: right,
+                many: left,
+                first: row,
+                goal,
+                out,
+            });
         });
     } else if left.count() <= ROWS && right.beside().is_some() {
         beside(left, right, out, goal, threads);
@@ -77,26 +91,7 @@ struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     out: MatrixMut<'b, T>,
 }
 
-impl<'a, 'b, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'a, 'b, A, B, T, LEFT> {
-    fn new(
-        (few, many): (&'a A, &'a B),
-        first: usize,
-        goal: Goal<'a, T>,
-        out: MatrixMut<'b, T>,
-    ) -> Self {
-        Self {
-            few,
-            many,
-            first,
-            goal,
-            out,
-        }
-    }
-
-    fn fill(self) {
-        machine::dispatch(self);
-    }
-
+impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T, LEFT> {
     #[inline(always)]
     fn tiles<S: Simd, const F: usize, const M: usize>(mut self, simd: S) {
         let count = if LEFT {
@@ -133,19 +128,16 @@ impl<'a, 'b, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'a, 'b, 
     }
 }
 
-impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> WithSimd
-    for Dots<'_, '_, A, B, T, LEFT>
-{
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match self.few.count() {
-            1 => self.tiles::<S, 1, 4>(simd),
-            2 => self.tiles::<S, 2, 4>(simd),
-            3 => self.tiles::<S, 3, 4>(simd),
-            _ => self.tiles::<S, 4, 3>(simd),
-        }
+#[vectorized]
+fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
+    simd: S,
+    dots: Dots<'_, '_, A, B, T, LEFT>,
+) {
+    match dots.few.count() {
+        1 => dots.tiles::<S, 1, 4>(simd),
+        2 => dots.tiles::<S, 2, 4>(simd),
+        3 => dots.tiles::<S, 3, 4>(simd),
+        _ => dots.tiles::<S, 4, 3>(simd),
     }
 }
 
@@ -223,7 +215,7 @@ fn beside<T: Float>(
                 let Some((values, step)) = right.beside() else {
                     return;
                 };
-                machine::dispatch(Beside {
+                add_beside(Beside {
                     left: &lefts[depth.start * rows..depth.end * rows],
                     right: &values[depth.start * step + column..],
                     step,
@@ -247,19 +239,15 @@ struct Beside<'a, 'b, T> {
     out: MatrixMut<'b, T>,
 }
 
-impl<T: Float> WithSimd for Beside<'_, '_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match self.out.rows_count() {
-            1 => self.tiles::<S, 1, 8>(simd),
-            2 => self.tiles::<S, 2, 6>(simd),
-            3 => self.tiles::<S, 3, 4>(simd),
-            4 => self.tiles::<S, 4, 3>(simd),
-            5 => self.tiles::<S, 5, 2>(simd),
-            _ => self.tiles::<S, 6, 2>(simd),
-        }
+#[vectorized]
+fn add_beside<S: Simd, T: Float>(simd: S, beside: Beside<'_, '_, T>) {
+    match beside.out.rows_count() {
+        1 => beside.tiles::<S, 1, 8>(simd),
+        2 => beside.tiles::<S, 2, 6>(simd),
+        3 => beside.tiles::<S, 3, 4>(simd),
+        4 => beside.tiles::<S, 4, 3>(simd),
+        5 => beside.tiles::<S, 5, 2>(simd),
+        _ => beside.tiles::<S, 6, 2>(simd),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
-
-use crate::{Float, lanes::Lanes, machine};
+use crate::{Float, lanes::Registers};
 
 /// Lines of a panel. Those of the left factor are numbers that are multiplied one by one,
 /// those of the right factor fill registers.
@@ -23,7 +21,14 @@ pub(crate) struct Panels {
 impl Panels {
     /// Those of this machine's registers.
     pub(crate) fn of<T: Float>() -> Self {
-        machine::dispatch(Ask::<T>(std::marker::PhantomData))
+        let Registers { lanes, are_many } = Registers::of::<T>();
+        let ((left, wide), left_step) = if are_many { (LARGE, 4) } else { (SMALL, 2) };
+        Self {
+            left,
+            left_step,
+            right: wide * lanes,
+            lanes,
+        }
     }
 
     /// Lines that are packed of so many left ones: the last panel may be narrower.
@@ -34,27 +39,6 @@ impl Panels {
     /// Lines that are packed of so many right ones: the last panel may be narrower.
     pub(crate) fn right_lines(&self, count: usize) -> usize {
         count.next_multiple_of(self.lanes)
-    }
-}
-
-struct Ask<T>(std::marker::PhantomData<T>);
-
-impl<T: Float> WithSimd for Ask<T> {
-    type Output = Panels;
-
-    fn with_simd<S: Simd>(self, _: S) -> Panels {
-        let lanes = Lanes::<S, T>::COUNT;
-        let ((left, wide), left_step) = if machine::has_many_registers::<S>() {
-            (LARGE, 4)
-        } else {
-            (SMALL, 2)
-        };
-        Panels {
-            left,
-            left_step,
-            right: wide * lanes,
-            lanes,
-        }
     }
 }
 

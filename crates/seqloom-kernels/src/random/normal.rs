@@ -3,11 +3,13 @@
 //! Polynomials in `w = -ln(1 - x * x)` of M. Giles, "Approximating the erfinv function"
 //! (GPU Computing Gems, 2011), as in XLA.
 
-use pulp::{Simd, WithSimd};
 use seqloom_core::key::Key;
 
 use super::uniform::Random;
-use crate::{Float, machine, parallel};
+use seqloom_macros::vectorized;
+
+use crate::machine::dispatch;
+use crate::{Float, parallel};
 
 /// What normal numbers are made of, and where they end.
 #[derive(Clone, Copy, Debug)]
@@ -27,34 +29,26 @@ pub fn truncated_normal<T: Normal>(
 ) {
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         T::uniform(key, (number * parallel::CHUNK) as u64, out);
-        machine::dispatch(Bend { truncation, out });
+        bend(truncation, out);
     });
 }
 
 /// Turns uniform numbers into normal ones.
-struct Bend<'a, T> {
-    truncation: Truncation<T>,
-    out: &'a mut [T],
-}
-
-impl<T: Normal> WithSimd for Bend<'_, T> {
-    type Output = ();
-
-    /// The compiler makes vectors of the loop; they give the bits that single numbers give,
-    /// since no product and sum are rounded together.
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Truncation {
-            range: [low, high],
-            limits: [least, most],
-        } = self.truncation;
-        for value in self.out {
-            let share = value.times_plus(high - low, low);
-            let share = if share < low { low } else { share };
-            let normal = T::of(std::f64::consts::SQRT_2) * share.erf_inv();
-            let normal = if normal < least { least } else { normal };
-            *value = if normal > most { most } else { normal };
-        }
+///
+/// The compiler makes vectors of the loop; they give the bits that single numbers give,
+/// since no product and sum are rounded together.
+#[vectorized]
+fn bend<T: Normal>(truncation: Truncation<T>, out: &mut [T]) {
+    let Truncation {
+        range: [low, high],
+        limits: [least, most],
+    } = truncation;
+    for value in out {
+        let share = value.times_plus(high - low, low);
+        let share = if share < low { low } else { share };
+        let normal = T::of(std::f64::consts::SQRT_2) * share.erf_inv();
+        let normal = if normal < least { least } else { normal };
+        *value = if normal > most { most } else { normal };
     }
 }
 

@@ -1,17 +1,19 @@
 //! Random words by place: the counter of a word is its place in the array.
 
-use pulp::{Simd, WithSimd};
 use seqloom_core::key::Key;
 
-use crate::machine;
+use seqloom_macros::vectorized;
+
+use crate::machine::dispatch;
 
 /// Places whose words are made at once.
 pub(crate) const PLACES: usize = 256;
 
 /// Fills `out` with the key's words of 32 bits from the place `start` on: jax's, in its
 /// partitionable layout.
+#[vectorized]
 pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
-    machine::dispatch(Words { key, start, out });
+    words(key, start, out);
 }
 
 /// The same with words of 64 bits.
@@ -19,21 +21,6 @@ pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     for (place, out) in (start..).zip(out) {
         let [high, low] = key.words(halves(place));
         *out = u64::from(high) << 32 | u64::from(low);
-    }
-}
-
-struct Words<'a> {
-    key: Key,
-    start: u64,
-    out: &'a mut [u32],
-}
-
-impl WithSimd for Words<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        words(self.key, self.start, self.out);
     }
 }
 

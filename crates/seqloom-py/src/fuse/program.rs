@@ -86,7 +86,7 @@ impl ElementwiseProgram {
             });
         }
         let nanoseconds = self.program.nanoseconds(shape.iter().product());
-        let threads = seqloom_kernels::crew(threads, nanoseconds);
+        let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
         let work = || {
             let run = if self.double { run::<f64> } else { run::<f32> };
             run(&self.program, &shape, &operands, targets, threads)

@@ -18,7 +18,7 @@ macro_rules! unary {
             out: Floats<'_>,
             threads: usize,
         ) -> PyResult<()> {
-            let threads = seqloom_kernels::crew(threads, x.len() / $pace);
+            let threads = seqloom_kernels::worth_waking(threads, x.len() / $pace);
             by_dtype!(x, T => {
                 let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
                 let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
@@ -41,7 +41,7 @@ macro_rules! binary {
             threads: usize,
         ) -> PyResult<()> {
             let shape = grad.shape();
-            let threads = seqloom_kernels::crew(threads, grad.len() / $pace);
+            let threads = seqloom_kernels::worth_waking(threads, grad.len() / $pace);
             by_dtype!(grad, T => {
                 let (grad, other) = (grad.read::<T>("grad", shape)?, $other.read::<T>(stringify!($other), shape)?);
                 let mut out = out.write::<T>("out", shape)?;

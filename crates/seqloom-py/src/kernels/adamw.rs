@@ -45,7 +45,7 @@ pub(crate) fn adamw(
         number: step,
     };
     for (index, param) in params.iter().enumerate() {
-        let threads = seqloom_kernels::crew(threads, param.len() / 2);
+        let threads = seqloom_kernels::worth_waking(threads, param.len() / 2);
         by_dtype!(param, T => {
             let arrays = [param, &first[index], &second[index], &grads[index]];
             let mut slot = Slot::<T>::borrow(arrays)?;

@@ -39,7 +39,7 @@ pub(crate) fn attention(
         let out = strided::heads_mut(&mut out, "out")?;
         agree("out", out.shape(), answers(&inputs))?;
         let lse = lse.as_slice_mut()?;
-        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
         pool::run(py, threads, || kernel::forward(&inputs, out, lse, threads))
     })
 }
@@ -71,7 +71,7 @@ pub(crate) fn attention_grad(
         let given = results.answers(answers(&inputs))?;
         let mut outs = Outs::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
-        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
         pool::run(py, threads, || kernel::backward(&inputs, &given, grads, threads))
     })
 }
@@ -99,7 +99,7 @@ pub(crate) fn attention_varlen(
         let out = strided::heads_mut(&mut out, "out")?;
         agree("out", out.shape(), answers(&inputs))?;
         let lse = lse.as_slice_mut()?;
-        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
         pool::run(py, threads, || varlen::forward(&inputs, &bounds, out, lse, threads))
     })
 }
@@ -130,7 +130,7 @@ pub(crate) fn attention_varlen_grad(
         let given = results.answers(answers(&inputs))?;
         let mut outs = Outs::<T>::new(&out_q, Some((&out_k, &out_v)))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
-        let threads = seqloom_kernels::crew(threads, cost(&inputs));
+        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
         pool::run(py, threads, || varlen::backward(&inputs, &bounds, &given, grads, threads))
     })
 }

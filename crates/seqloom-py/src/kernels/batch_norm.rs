@@ -23,7 +23,7 @@ pub(crate) fn batch_norm(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::worth_waking(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
@@ -57,7 +57,7 @@ pub(crate) fn batch_norm_grad(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::worth_waking(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &[batch, channels, length])?;
@@ -94,7 +94,7 @@ pub(crate) fn scale_shift(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, x.len() / 3);
+    let threads = seqloom_kernels::worth_waking(threads, x.len() / 3);
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;

@@ -22,7 +22,7 @@ pub(crate) fn conv2d(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, out_shape) = sizes(x.axes("x")?, weight.axes("weight")?, (steps, groups))?;
-    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
+    let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let weight = weight.read::<T>("weight", weight.shape())?;
@@ -46,7 +46,7 @@ pub(crate) fn conv2d_input_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(out.axes("out")?, weight.axes("weight")?, (steps, groups))?;
-    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
+    let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", &grad_shape)?;
         let weight = weight.read::<T>("weight", weight.shape())?;
@@ -69,7 +69,7 @@ pub(crate) fn conv2d_weight_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(x.axes("x")?, out.axes("out")?, (steps, groups))?;
-    let threads = seqloom_kernels::crew(threads, shape.nanoseconds());
+    let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &grad_shape)?;

@@ -24,7 +24,7 @@ pub(crate) fn dropout(
         let message = format!("rate: expected a share from 0 to 1 (excluded), got {rate}");
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::crew(threads, 2 * x.len());
+    let threads = seqloom_kernels::worth_waking(threads, 2 * x.len());
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);

@@ -25,7 +25,7 @@ pub(crate) fn add_rows(
         let message = format!("ids: expected numbers from 0 to {rows} (excluded), got {id}");
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::crew(threads, grad.len() / 2);
+    let threads = seqloom_kernels::worth_waking(threads, grad.len() / 2);
     by_dtype!(grad, T => {
         let (grad, mut out) = (grad.read::<T>("grad", &[count, width])?, out.write::<T>("out", &[rows, width])?);
         let (grad, out) = (grad.as_slice()?, out.as_slice_mut()?);

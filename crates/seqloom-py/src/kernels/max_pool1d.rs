@@ -22,7 +22,7 @@ pub(crate) fn max_pool1d(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, 4 * x.len());
+    let threads = seqloom_kernels::worth_waking(threads, 4 * x.len());
     let window = Window {
         length,
         kernel,
@@ -65,7 +65,7 @@ pub(crate) fn max_pool1d_grad(
 ) -> PyResult<()> {
     let [batch, channels, width] = grad.axes("grad")?;
     let [_, _, length] = out.axes("out")?;
-    let threads = seqloom_kernels::crew(threads, out.len());
+    let threads = seqloom_kernels::worth_waking(threads, out.len());
     floats::check("indices", indices.as_untyped(), grad.shape())?;
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", grad.shape())?;

@@ -23,7 +23,7 @@ pub(crate) fn normalise_rows(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, width] = wide(&x)?;
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::worth_waking(threads, x.len());
     by_dtype!(x, T => {
         let (x, weight) = (x.read::<T>("x", &[rows, width])?, weight.read::<T>("weight", &[width])?);
         let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[width])?;
@@ -51,7 +51,7 @@ pub(crate) fn normalise_rows_grad(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, width] = wide(&x)?;
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::worth_waking(threads, x.len());
     by_dtype!(x, T => {
         let (grad, x) = (grad.read::<T>("grad", &[rows, width])?, x.read::<T>("x", &[rows, width])?);
         let weight = weight.read::<T>("weight", &[width])?;

@@ -15,11 +15,11 @@ thread_local! {
     /// once, where one that does not would sleep until the pool has woken and is done.
     ///
     /// A forked child has the pool but not the helpers, and does all the work itself.
-    static CREW: OnceCell<Option<Crew>> = const { OnceCell::new() };
+    static JOINED: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
 }
 
 /// A pool that one thread of Python belongs to.
-struct Crew {
+struct JoinedPool {
     threads: usize,
     pool: ThreadPool,
     watch: Arc<Watch>,
@@ -27,39 +27,41 @@ struct Crew {
 
 /// Calls `work` without the interpreter on `threads` threads, this one among them.
 pub(crate) fn run(py: Python<'_>, threads: usize, work: impl FnOnce() + Send) -> PyResult<()> {
-    let joined = threads > 1 && joins(threads);
-    let wanted = if joined { 1 } else { threads };
+    let is_joined = threads > 1 && joins(threads);
+    let wanted = if is_joined { 1 } else { threads };
     crate::pool::run(py, wanted, || {
-        act(joined, work);
+        act(is_joined, work);
         Ok(())
     })
 }
 
 /// Whether this thread is one of a pool of so many; its first call decides of how many.
 fn joins(threads: usize) -> bool {
-    CREW.with(|crew| {
-        let crew = crew.get_or_init(|| join(threads));
-        crew.as_ref().is_some_and(|crew| crew.threads == threads)
+    JOINED.with(|joined| {
+        let joined = joined.get_or_init(|| join(threads));
+        joined
+            .as_ref()
+            .is_some_and(|joined| joined.threads == threads)
     })
 }
 
-fn join(threads: usize) -> Option<Crew> {
+fn join(threads: usize) -> Option<JoinedPool> {
     let name = |index| format!("seqloom-kernel-{index}");
     let builder = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(name);
-    Some(Crew {
+    Some(JoinedPool {
         threads,
         pool: builder.use_current_thread().build().ok()?,
         watch: Arc::default(),
     })
 }
 
-fn act(joined: bool, work: impl FnOnce() + Send) {
-    CREW.with(|crew| match crew.get() {
-        Some(Some(crew)) if joined => {
-            crew.pool.install(work);
-            crew.watch.keep(&crew.pool);
+fn act(is_joined: bool, work: impl FnOnce() + Send) {
+    JOINED.with(|joined| match joined.get() {
+        Some(Some(pool)) if is_joined => {
+            pool.pool.install(work);
+            pool.watch.keep(&pool.pool);
         }
         _ => work(),
     });

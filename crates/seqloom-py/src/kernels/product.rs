@@ -31,7 +31,7 @@ pub(crate) fn products(
         [count, rows, columns]
     };
     let nanoseconds = count * rows * columns * depth / 40;
-    let threads = seqloom_kernels::crew(threads, nanoseconds);
+    let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
     by_dtype!(out, T => {
         let left = left.read::<T>("left", &shape(rows, left_turned))?;
         let right = right.read::<T>("right", &shape(columns, !right_turned))?;
@@ -65,7 +65,7 @@ fn multiply<T: Float + Element>(
 ) -> PyResult<bool> {
     let [rows, columns] = out.axes("out")?;
     let [_, depth] = left.axes("left")?;
-    let threads = seqloom_kernels::crew(threads, rows * columns * depth / 40);
+    let threads = seqloom_kernels::worth_waking(threads, rows * columns * depth / 40);
     let are_turned = (
         left.is_turned() == Some(true),
         right.is_turned() != Some(true),

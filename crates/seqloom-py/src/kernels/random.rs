@@ -20,7 +20,7 @@ pub(crate) fn place_bits(
     threads: usize,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
     pool::run(py, threads, || {
         random::bits(Key([key0, key1]), out, threads);
     })
@@ -35,7 +35,7 @@ pub(crate) fn uniform(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
     by_dtype!(out, T => {
         let mut out = out.write::<T>("out", out.shape())?;
         let out = out.as_slice_mut()?;
@@ -57,7 +57,7 @@ pub(crate) fn truncated_normal(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let threads = seqloom_kernels::crew(threads, 8 * out.len());
+    let threads = seqloom_kernels::worth_waking(threads, 8 * out.len());
     by_dtype!(out, T => {
         let mut out = out.write::<T>("out", out.shape())?;
         let out = out.as_slice_mut()?;
@@ -79,7 +79,7 @@ pub(crate) fn bernoulli(
 ) -> PyResult<()> {
     let mut out = out.write("out")?;
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
     pool::run(py, threads, || {
         random::bernoulli(Key([key0, key1]), probability, out, threads);
     })
@@ -97,7 +97,7 @@ pub(crate) fn randint(
     threads: usize,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::crew(threads, 5 * out.len());
+    let threads = seqloom_kernels::worth_waking(threads, 5 * out.len());
     pool::run(py, threads, || {
         random::randint(Key([key0, key1]), low, high, out, threads);
     })
@@ -113,7 +113,7 @@ pub(crate) fn shuffled(
     threads: usize,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::crew(threads, 2 * out.len());
+    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
     pool::run(py, threads, || {
         random::permutation(Key([key0, key1]), out, threads);
     })

@@ -20,7 +20,7 @@ macro_rules! by_row {
             threads: usize,
         ) -> PyResult<()> {
             let [rows, width] = x.axes("x")?;
-            let threads = seqloom_kernels::crew(threads, x.len());
+            let threads = seqloom_kernels::worth_waking(threads, x.len());
             by_dtype!(x, T => {
                 let x = x.read::<T>("x", &[rows, width])?;
                 let mut out = out.write::<T>("out", &[rows, width])?;
@@ -52,7 +52,7 @@ macro_rules! by_row_pair {
             threads: usize,
         ) -> PyResult<()> {
             let [rows, width] = grad.axes("grad")?;
-            let threads = seqloom_kernels::crew(threads, grad.len() / 2);
+            let threads = seqloom_kernels::worth_waking(threads, grad.len() / 2);
             by_dtype!(grad, T => {
                 let (grad, output) = (grad.read::<T>("grad", &[rows, width])?, output.read::<T>("output", &[rows, width])?);
                 let mut out = out.write::<T>("out", &[rows, width])?;
@@ -81,7 +81,7 @@ pub(crate) fn logsumexp(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, width] = x.axes("x")?;
-    let threads = seqloom_kernels::crew(threads, x.len());
+    let threads = seqloom_kernels::worth_waking(threads, x.len());
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", &[rows, width])?, out.write::<T>("out", &[rows])?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
@@ -102,7 +102,7 @@ pub(crate) fn cross_entropy(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, classes] = logits.axes("logits")?;
-    let threads = seqloom_kernels::crew(threads, logits.len());
+    let threads = seqloom_kernels::worth_waking(threads, logits.len());
     floats::check("labels", labels.as_untyped(), &[rows])?;
     let labels = within(labels.as_slice()?, classes)?;
     by_dtype!(logits, T => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use seqloom_core::crew::{Crew, Job};
+use seqloom_core::workers::{Job, Workers};
 use seqloom_core::{Error, Result};
 use seqloom_encode::Counts;
 use seqloom_load::gather::Rows;
@@ -105,7 +105,7 @@ impl Batch {
 #[native(frozen)]
 pub(crate) struct BatchMaker {
     ring: Py<Ring>,
-    crew: Crew<Batch>,
+    workers: Workers<Batch>,
 }
 
 #[native]
@@ -115,7 +115,7 @@ impl BatchMaker {
     fn new(ring: Py<Ring>, threads: usize) -> Self {
         Self {
             ring,
-            crew: Crew::start("seqloom-batches", threads),
+            workers: Workers::start("seqloom-batches", threads),
         }
     }
 
@@ -132,17 +132,17 @@ impl BatchMaker {
     ) -> PyResult<()> {
         let memory = raised(py, self.memory(size))?;
         let batch = Batch::new((kernel, store, rows), memory, with_names)?;
-        self.crew.push(batch);
+        self.workers.push(batch);
         Ok(())
     }
 
     /// The next of the batches that were asked for, in that order.
     fn pop(&self, py: Python<'_>) -> PyResult<Made> {
-        if !self.crew.is_here() {
+        if !self.workers.is_here() {
             let message = "an epoch that was begun before a fork cannot go on behind it";
             return raised(py, Err(Error::argument(message)));
         }
-        let found = py.detach(|| self.crew.pop(&mut ()));
+        let found = py.detach(|| self.workers.pop(&mut ()));
         let missing = || Error::argument("no batch was asked for");
         raised(py, found.ok_or_else(missing))?.hand_over(py)
     }

@@ -8,8 +8,8 @@
 )]
 
 use memchr::{memchr, memchr3};
-use pulp::{Simd, WithSimd};
-use seqloom_core::simd;
+use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 use super::Parser;
 use crate::bytes::Class;
@@ -17,27 +17,10 @@ use crate::cursor::{MAX_HEADER, has_id};
 use crate::sink::Sink;
 use seqloom_core::number::as_u64;
 
-/// A call, as the choice of an instruction set wants it.
-struct Whole<'a, S> {
-    parser: &'a mut Parser,
-    text: &'a [u8],
-    sink: &'a mut S,
-}
-
-impl<S: Sink> WithSimd for Whole<'_, S> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn with_simd<V: Simd>(self, _: V) -> usize {
-        self.parser.take_whole(self.text, self.sink)
-    }
-}
-
 impl Parser {
     /// Takes whole lines from the beginning of `text`; says how much of it.
     pub(super) fn whole_lines(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
-        let parser = self;
-        simd::dispatch(Whole { parser, text, sink })
+        take_whole(self, text, sink)
     }
 
     #[inline(always)]
@@ -116,4 +99,9 @@ impl Parser {
         self.is_open = true;
         Some(size + end)
     }
+}
+
+#[vectorized]
+fn take_whole<Into: Sink>(parser: &mut Parser, text: &[u8], sink: &mut Into) -> usize {
+    parser.take_whole(text, sink)
 }

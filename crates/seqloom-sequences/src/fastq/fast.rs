@@ -8,30 +8,14 @@
 )]
 
 use memchr::{memchr, memchr3};
-use pulp::{Simd, WithSimd};
-use seqloom_core::simd;
+use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 use super::Parser;
 use crate::bytes::{Class, is_one_line};
 use crate::cursor::{MAX_HEADER, has_id};
 use crate::sink::{Place, Sink};
 use seqloom_core::number::as_u64;
-
-/// A call, as the choice of an instruction set wants it.
-struct Whole<'a, S> {
-    parser: &'a mut Parser,
-    text: &'a [u8],
-    sink: &'a mut S,
-}
-
-impl<S: Sink> WithSimd for Whole<'_, S> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn with_simd<V: Simd>(self, _: V) -> usize {
-        self.parser.take_whole(self.text, self.sink)
-    }
-}
 
 /// A record of four lines.
 struct Found<'a> {
@@ -46,8 +30,7 @@ struct Found<'a> {
 impl Parser {
     /// Takes whole records from the beginning of `text`; says how much of it.
     pub(super) fn whole_records(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
-        let parser = self;
-        simd::dispatch(Whole { parser, text, sink })
+        take_whole(self, text, sink)
     }
 
     #[inline(always)]
@@ -161,4 +144,9 @@ fn rest_of<'a, const END: usize>(
 fn ends_line<const END: usize>(text: &[u8], at: usize) -> bool {
     let is_carried = END == 1 || text.get(at) == Some(&b'\r');
     is_carried && text.get(at + END - 1) == Some(&b'\n')
+}
+
+#[vectorized]
+fn take_whole<Into: Sink>(parser: &mut Parser, text: &[u8], sink: &mut Into) -> usize {
+    parser.take_whole(text, sink)
 }

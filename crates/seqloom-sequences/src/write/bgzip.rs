@@ -6,8 +6,8 @@ use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
 use super::Target;
-use seqloom_core::crew::{Crew, Job};
 use seqloom_core::number::as_u64;
+use seqloom_core::workers::{Job, Workers};
 
 /// The text of a block: what `bgzip` takes too, so that even text that cannot
 /// be packed stays below 64 KiB.
@@ -29,7 +29,7 @@ const END: [u8; 28] = [
 /// Packs text into blocks.
 pub(super) struct Writer {
     target: Target,
-    crew: Crew<Run>,
+    workers: Workers<Run>,
     tool: Tool,
     level: Level,
     /// How many runs keep everybody busy.
@@ -47,7 +47,7 @@ impl Writer {
         let run = Run::new(level);
         Self {
             target,
-            crew: Crew::start("seqloom-blocks", others),
+            workers: Workers::start("seqloom-blocks", others),
             tool: run.tool(),
             level,
             enough: if others == 0 { 1 } else { 2 * threads },
@@ -74,7 +74,7 @@ impl Writer {
 
     pub(super) fn finish(mut self, blocks: &mut Vec<(u64, u64)>) -> io::Result<Target> {
         self.push()?;
-        while self.crew.pending() > 0 {
+        while self.workers.pending() > 0 {
             self.pop()?;
         }
         self.target.write_all(&END)?;
@@ -85,8 +85,8 @@ impl Writer {
     /// Has the current run packed, and begins another.
     fn push(&mut self) -> io::Result<()> {
         let fresh = self.spare.pop().unwrap_or_else(|| Run::new(self.level));
-        self.crew.push(std::mem::replace(&mut self.run, fresh));
-        while self.crew.pending() >= self.enough {
+        self.workers.push(std::mem::replace(&mut self.run, fresh));
+        while self.workers.pending() >= self.enough {
             self.pop()?;
         }
         Ok(())
@@ -94,7 +94,7 @@ impl Writer {
 
     /// Writes the next run in order.
     fn pop(&mut self) -> io::Result<()> {
-        let Some(mut run) = self.crew.pop(&mut self.tool) else {
+        let Some(mut run) = self.workers.pop(&mut self.tool) else {
             return Ok(());
         };
         if !run.is_done {

@@ -1,19 +1,29 @@
-//! What the thread of one piece tells that of the next.
+//! What the thread of one part tells that of the next.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// What stands between two pieces.
+use crate::disk::Disk;
+
+/// What all threads see.
+pub(super) struct File {
+    pub(super) disk: Disk,
+    /// How much of it a part has.
+    pub(super) part_size: u64,
+    pub(super) chain: Chain,
+}
+
+/// What stands between two parts.
 #[derive(Clone)]
 pub(super) enum Joint {
     /// A block that begins at this bit of the file, and the text of its member before.
     Before(u64, Vec<u8>),
     /// The end of the file.
     AtEnd,
-    /// Nobody knows: a piece could not be inflated.
+    /// Nobody knows: a part could not be inflated.
     Lost,
 }
 
-/// The joint before one piece, that of the next in its place once it is known.
+/// The joint before one part, that of the next in its place once it is known.
 pub(super) struct Chain {
     state: Mutex<(u64, Joint)>,
     changed: Condvar,
@@ -27,7 +37,7 @@ impl Chain {
         }
     }
 
-    /// Waits for the joint before a piece. Pieces are begun in order, and each of
+    /// Waits for the joint before a part. Pieces are begun in order, and each of
     /// them says at last what stands behind it.
     pub(super) fn wait(&self, number: u64) -> Joint {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +48,7 @@ impl Chain {
         state.1.clone()
     }
 
-    /// Says what stands behind a piece, unless that was said.
+    /// Says what stands behind a part, unless that was said.
     pub(super) fn tell(&self, number: u64, joint: Joint) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.0 == number {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::text_again;
 use super::samples::{Packed, drain, from_the_beginning, large_file, read_by_threads, threads_of};
 use crate::disk::Disk;
-use crate::places::{mistake, places_of};
+use crate::places::{misfile, places_of};
 
 fn again(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
     text_again(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
@@ -66,7 +66,7 @@ proptest! {
         packed[place] ^= 1 << bit;
         file.change(&packed);
         let after = Disk::open(&file.0).unwrap().identity().unwrap();
-        mistake(&before, &after);
+        misfile(&before, &after);
         prop_assert!(again(&file.0, threads) == Some(from_the_beginning(&file.0)));
     }
 }

@@ -1,9 +1,15 @@
 //! Output channels as products of a packed filter and a sample's windows.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::rows::Rows;
-use crate::{Float, lanes::Lanes, machine, parallel};
+use crate::machine::dispatch;
+use crate::{
+    Float,
+    lanes::{Lanes, Registers},
+    machine, parallel,
+};
 
 /// A matrix of weights, `rows` by `taps`, and what is added to each row.
 #[derive(Clone, Copy)]
@@ -37,7 +43,8 @@ impl Product {
         if out.is_empty() {
             return;
         }
-        let Registers { rows, lanes } = machine::dispatch(Ask::<T>(std::marker::PhantomData));
+        let Registers { lanes, are_many } = Registers::of::<T>();
+        let rows = if are_many { MANY_ROWS } else { ROWS };
         let block = rows * (filter.taps + 1);
         T::with_scratch(filter.rows.div_ceil(rows) * block, |packed| {
             pack(&filter, rows, packed);
@@ -60,34 +67,11 @@ impl Product {
     }
 }
 
-/// Filter rows that are worked on at a time, each in two registers of so many lanes.
-struct Registers {
-    rows: usize,
-    lanes: usize,
-}
-
-struct Ask<T>(std::marker::PhantomData<T>);
-
-impl<T: Float> WithSimd for Ask<T> {
-    type Output = Registers;
-
-    fn with_simd<S: Simd>(self, _: S) -> Registers {
-        let rows = if machine::has_many_registers::<S>() {
-            TWELVE
-        } else {
-            SIX
-        };
-        Registers {
-            rows,
-            lanes: Lanes::<S, T>::COUNT,
-        }
-    }
-}
-
-/// Twelve sums, two inputs and a weight are what sixteen registers hold.
-const SIX: usize = 6;
-/// The same for thirty-two registers.
-const TWELVE: usize = 12;
+/// Filter rows that are worked on at a time: twelve sums, two inputs and a weight are what
+/// sixteen registers hold.
+const ROWS: usize = 6;
+/// The same of thirty-two registers.
+const MANY_ROWS: usize = 12;
 
 /// Lays blocks of rows out in the order of their use: the biases, then tap by tap.
 fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
@@ -130,7 +114,7 @@ impl<T: Float> Job<'_, T> {
             T::with_scratch(input.scratch(self.tile), |scratch| {
                 for place in places(size, self.tile) {
                     input.fill(sample, place, self.tile, scratch);
-                    machine::dispatch(Tile {
+                    fill_tile(Tile {
                         job: self,
                         offsets: &offsets,
                         scratch,
@@ -162,16 +146,12 @@ struct Tile<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> WithSimd for Tile<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        if machine::has_many_registers::<S>() {
-            self.blocks::<S, TWELVE>(simd);
-        } else {
-            self.blocks::<S, SIX>(simd);
-        }
+#[vectorized]
+fn fill_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
+    if machine::has_many_registers::<S>() {
+        tile.blocks::<S, MANY_ROWS>(simd);
+    } else {
+        tile.blocks::<S, ROWS>(simd);
     }
 }
 
@@ -190,19 +170,11 @@ impl<T: Float> Tile<'_, T> {
                 let left = places - place;
                 let out = &mut out[line * width + first + place..];
                 if left > lanes {
-                    store(
-                        sums::<S, T, R, 2>(simd, block, self.offsets, input),
-                        left,
-                        plane,
-                        out,
-                    );
+                    let sums = sums::<S, T, R, 2>(simd, block, self.offsets, input);
+                    store(sums, left, plane, out);
                 } else {
-                    store(
-                        sums::<S, T, R, 1>(simd, block, self.offsets, input),
-                        left,
-                        plane,
-                        out,
-                    );
+                    let sums = sums::<S, T, R, 1>(simd, block, self.offsets, input);
+                    store(sums, left, plane, out);
                 }
             }
         }
@@ -220,14 +192,22 @@ fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
     let Some((biases, taps)) = block.split_first() else {
         return [[Lanes::splat(simd, T::ZERO); V]; R];
     };
-    let mut sums = biases.map(|bias| [Lanes::splat(simd, bias); V]);
+    // Loops: closures of arrays are not always inlined, and vectors are lost then.
+    let zero = Lanes::splat(simd, T::ZERO);
+    let mut sums = [[zero; V]; R];
+    for (sums, &bias) in sums.iter_mut().zip(biases) {
+        *sums = [Lanes::splat(simd, bias); V];
+    }
     for (weights, &offset) in taps.iter().zip(offsets) {
         let (x, _) = T::split::<S>(&input[offset..][..V * Lanes::<S, T>::COUNT]);
-        let x: [Lanes<S, T>; V] = std::array::from_fn(|v| Lanes::new(simd, x[v]));
+        let mut inputs = [zero; V];
+        for (input, &x) in inputs.iter_mut().zip(x) {
+            *input = Lanes::new(simd, x);
+        }
         for (sums, &weight) in sums.iter_mut().zip(weights) {
             let weight = Lanes::splat(simd, weight);
-            for (sum, x) in sums.iter_mut().zip(x) {
-                *sum = weight.mul_add(x, *sum);
+            for (sum, input) in sums.iter_mut().zip(inputs) {
+                *sum = weight.mul_add(input, *sum);
             }
         }
     }

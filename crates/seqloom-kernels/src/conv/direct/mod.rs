@@ -13,7 +13,7 @@ mod weight_grad;
 use super::Shape;
 use crate::Float;
 use forward::{Filter, Product};
-use rows::Rows;
+use rows::{Rows, signed};
 
 /// Whether this is quicker than packing, where `products` are summed for a number.
 pub(super) fn suits(shape: &Shape, products: usize) -> bool {
@@ -64,11 +64,6 @@ impl Shape {
             dilation: self.dilation,
         }
     }
-}
-
-/// Sizes of arrays are less than half of what a `usize` holds.
-const fn signed(size: usize) -> isize {
-    size.cast_signed()
 }
 
 /// Fills `out` as `conv::forward` does.

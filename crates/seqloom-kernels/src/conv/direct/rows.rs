@@ -1,7 +1,6 @@
 //! What a row of the output sees, with zeros around it, laid out so that each tap is an
 //! offset.
 
-use super::signed;
 use crate::Float;
 
 /// How the channels of a sample are read; pairs are (height, width).
@@ -123,4 +122,9 @@ fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
             *out = value;
         }
     }
+}
+
+/// Sizes of arrays are less than half of what a `usize` holds.
+pub(super) const fn signed(size: usize) -> isize {
+    size.cast_signed()
 }

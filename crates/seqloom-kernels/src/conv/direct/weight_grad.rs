@@ -1,9 +1,15 @@
 //! The gradients of a convolution's weights and bias.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use seqloom_macros::vectorized;
 
 use super::{Shape, forward::places, rows::Rows};
-use crate::{Float, lanes::Lanes, machine, parallel};
+use crate::machine::dispatch;
+use crate::{
+    Float,
+    lanes::{Lanes, Registers},
+    parallel,
+};
 
 /// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
 ///
@@ -16,7 +22,7 @@ pub(super) fn fill<T: Float>(
     outs: (&mut [T], Option<&mut [T]>),
     threads: usize,
 ) {
-    let sizes = Sizes::new(shape, machine::dispatch(Ask::<T>(std::marker::PhantomData)));
+    let sizes = Sizes::new(shape, Registers::of::<T>().lanes);
     let parts = PARTS.clamp(1, shape.batch.max(1));
     let samples = shape.batch.div_ceil(parts);
     let job = Job {
@@ -46,16 +52,6 @@ const TAPS: usize = 6;
 const WIDE: usize = 2;
 /// Numbers of a tile of the transposed gradient: half of a first-level cache.
 const TILE: usize = 4096;
-
-struct Ask<T>(std::marker::PhantomData<T>);
-
-impl<T: Float> WithSimd for Ask<T> {
-    type Output = usize;
-
-    fn with_simd<S: Simd>(self, _: S) -> usize {
-        Lanes::<S, T>::COUNT
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Sizes {
@@ -169,7 +165,7 @@ impl<T: Float> Job<'_, T> {
             input.fill(x, [line, first], tile, rows);
             let turned = &mut turned[..tile.min(width - first) * columns];
             self.sizes.turn(grad, line * width + first, turned);
-            machine::dispatch(Tile {
+            add_tile(Tile {
                 job: self,
                 rows,
                 turned,
@@ -190,27 +186,22 @@ struct Tile<'a, T> {
     sums: &'a mut [T],
 }
 
-impl<T: Float> WithSimd for Tile<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Job { sizes, offsets, .. } = *self.job;
-        let columns = sizes.columns;
-        let (taps, bias) = self.sums.split_at_mut(sizes.sums() - columns);
-        let (offsets, _) = offsets.as_chunks::<TAPS>();
-        for (offsets, sums) in offsets.iter().zip(taps.chunks_exact_mut(TAPS * columns)) {
-            for column in (0..columns).step_by(WIDE * Lanes::<S, T>::COUNT) {
-                let inputs = offsets.map(|offset| &self.rows[offset..]);
-                let found = products(simd, inputs, &self.turned[column..], columns);
-                add(simd, found, columns, &mut sums[column..]);
-            }
+#[vectorized]
+fn add_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
+    let Job { sizes, offsets, .. } = *tile.job;
+    let columns = sizes.columns;
+    let (taps, bias) = tile.sums.split_at_mut(sizes.sums() - columns);
+    let (offsets, _) = offsets.as_chunks::<TAPS>();
+    for (offsets, sums) in offsets.iter().zip(taps.chunks_exact_mut(TAPS * columns)) {
+        for column in (0..columns).step_by(WIDE * Lanes::<S, T>::COUNT) {
+            let inputs = offsets.map(|offset| &tile.rows[offset..]);
+            let found = products(simd, inputs, &tile.turned[column..], columns);
+            add(simd, found, columns, &mut sums[column..]);
         }
-        for row in self.turned.chunks_exact(columns) {
-            bias.iter_mut()
-                .zip(row)
-                .for_each(|(bias, &value)| *bias += value);
-        }
+    }
+    for row in tile.turned.chunks_exact(columns) {
+        let pairs = bias.iter_mut().zip(row);
+        pairs.for_each(|(bias, &value)| *bias += value);
     }
 }
 
@@ -227,7 +218,7 @@ fn products<S: Simd, T: Float>(
     let mut sums = [[Lanes::splat(simd, T::ZERO); WIDE]; TAPS];
     for (place, grads) in turned.chunks(columns).enumerate() {
         let (grads, _) = T::split::<S>(&grads[..WIDE * Lanes::<S, T>::COUNT]);
-        let grads: [Lanes<S, T>; WIDE] = std::array::from_fn(|wide| Lanes::new(simd, grads[wide]));
+        let grads = [Lanes::new(simd, grads[0]), Lanes::new(simd, grads[1])];
         for (sums, input) in sums.iter_mut().zip(inputs) {
             let x = Lanes::splat(simd, input[place]);
             for (sum, grad) in sums.iter_mut().zip(grads) {

@@ -1,14 +1,10 @@
 //! Threads that do jobs; the jobs come back in order.
-//!
-//! They are threads of their own, never tasks of a pool: whoever waits for a
-//! job may be such a task itself, and a pool of one would wait for itself.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::threads::{Shared, Threads};
 
 /// Work that needs nothing but itself and a tool.
 pub trait Job: Send + 'static {
@@ -27,12 +23,7 @@ pub trait Job: Send + 'static {
 
 /// The threads, as whoever gives them jobs sees them. They end when this is dropped.
 #[derive(Debug)]
-pub struct Crew<J: Job> {
-    board: Arc<Board<J>>,
-    threads: Vec<JoinHandle<()>>,
-    /// The process that has the threads; a forked one has not.
-    owner: u32,
-}
+pub struct Workers<J: Job>(Threads<Board<J>>);
 
 /// What all of them see.
 #[derive(Debug)]
@@ -55,65 +46,62 @@ struct State<J> {
     idle_owners: usize,
 }
 
-impl<J: Job> Crew<J> {
+impl<J> Default for State<J> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            finished: VecDeque::new(),
+            first: 0,
+            closed: false,
+            idle_threads: 0,
+            idle_owners: 0,
+        }
+    }
+}
+
+impl<J: Job> Workers<J> {
     /// Starts up to `count` threads of this name; fewer where no more can be had.
-    pub fn start(name: &'static str, count: usize) -> Self {
-        let board = Arc::new(Board {
-            state: Mutex::new(State {
-                waiting: VecDeque::new(),
-                finished: VecDeque::new(),
-                first: 0,
-                closed: false,
-                idle_threads: 0,
-                idle_owners: 0,
-            }),
+    pub fn start(name: &str, count: usize) -> Self {
+        let board = Board {
+            state: Mutex::default(),
             for_owner: Condvar::new(),
             for_threads: Condvar::new(),
-        });
-        let start = |_| {
-            let board = Arc::clone(&board);
-            let builder = Builder::new().name(name.to_owned());
-            builder.spawn(move || board.work()).ok()
         };
-        Self {
-            threads: (0..count).map_while(start).collect(),
-            board,
-            owner: process::id(),
-        }
+        Self(Threads::start(name, count, board, Board::work))
     }
 
     /// Whether this process is the one that has the threads.
     pub fn is_here(&self) -> bool {
-        process::id() == self.owner
+        self.0.is_here()
     }
 
     /// Whether there are no threads but the owner's.
     pub fn is_alone(&self) -> bool {
-        self.threads.is_empty()
+        self.0.is_empty()
     }
 
     /// How many jobs were given and not taken back.
     pub fn pending(&self) -> usize {
-        self.board.lock().finished.len()
+        self.0.shared().lock().finished.len()
     }
 
     /// Gives a job to whoever is free.
     pub fn push(&self, job: J) {
-        let mut state = self.board.lock();
+        let mut state = self.0.shared().lock();
         let number = state.end();
         state.finished.push_back(None);
         state.waiting.push_back((number, job));
         let is_heard = state.idle_threads > 0;
         drop(state);
         if is_heard {
-            self.board.for_threads.notify_one();
+            self.0.shared().for_threads.notify_one();
         }
     }
 
     /// Takes the next job in order; nothing where none is pending. Instead of
     /// waiting for a thread, does a job that none has begun.
     pub fn pop(&self, tool: &mut J::Tool) -> Option<J> {
-        let mut state = self.board.lock();
+        let mut state = self.0.shared().lock();
         loop {
             if state.finished.front()?.is_some() {
                 state.first += 1;
@@ -122,30 +110,21 @@ impl<J: Job> Crew<J> {
             if let Some((number, mut job)) = state.waiting.pop_front() {
                 drop(state);
                 work(&mut job, tool);
-                state = self.board.lock();
+                state = self.0.shared().lock();
                 state.finish(number, job);
                 continue;
             }
             state.idle_owners += 1;
-            state = wait(&self.board.for_owner, state);
+            state = wait(&self.0.shared().for_owner, state);
             state.idle_owners -= 1;
         }
     }
 }
 
-impl<J: Job> Drop for Crew<J> {
-    fn drop(&mut self) {
-        let threads = mem::take(&mut self.threads);
-        if !self.is_here() {
-            // They do not exist here, and their locks may be held for ever.
-            mem::forget((threads, Arc::clone(&self.board)));
-            return;
-        }
-        self.board.lock().closed = true;
-        self.board.for_threads.notify_all();
-        for thread in threads {
-            let _ = thread.join();
-        }
+impl<J: Job> Shared for Board<J> {
+    fn close(&self) {
+        self.lock().closed = true;
+        self.for_threads.notify_all();
     }
 }
 

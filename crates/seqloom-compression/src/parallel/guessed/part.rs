@@ -1,19 +1,19 @@
-//! A piece of a packed file, and the text of the blocks that begin in it.
+//! A part of a packed file, and the text of the blocks that begin in it.
 
 use std::sync::Arc;
 
-use seqloom_core::crew::Job;
+use seqloom_core::workers::Job;
 
-use super::File;
-use super::chain::Joint;
-use crate::Trouble;
+use super::chain::{File, Joint};
 use crate::disk::room;
 use crate::inflate::{Inflater, MemberEnd, PADDING, Stop, Stopped, find, resolve, tail};
+use crate::parallel::members::{Members, Sum};
 use crate::parallel::reader::Part;
-use crate::seekable::{Members, Sum, changed};
+use crate::seekable::changed;
+use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
-/// How much is read at once of what stands behind a piece.
+/// How much is read at once of what stands behind a part.
 const BEHIND: usize = 128 << 10;
 /// How much of that is read at most: longer blocks are unusual.
 const MOST_BEHIND: usize = 8 << 20;
@@ -21,26 +21,26 @@ const MOST_BEHIND: usize = 8 << 20;
 const ROOM: usize = 2 << 20;
 const MOST_ROOM: usize = 16 << 20;
 
-/// A piece and its text.
-pub(in crate::parallel) struct Piece {
-    of: Arc<File>,
+/// A part and its text.
+pub(in crate::parallel) struct GuessedPart {
+    file: Arc<File>,
     number: u64,
-    /// The piece, some of what stands behind it, and padding.
+    /// The part, some of what stands behind it, and padding.
     packed: Vec<u8>,
     text: Vec<u8>,
     /// How much of the text was used.
     used: usize,
-    /// Whether the block was not found that the piece before had stopped at.
+    /// Whether the block was not found that the part before had stopped at.
     pub(super) is_miss: bool,
     /// What its members came to, nothing where no block begins in it; or why the
     /// file must be unpacked in another way.
     pub(super) outcome: Result<Option<Members>, Trouble>,
 }
 
-impl Piece {
-    pub(super) fn new(of: &Arc<File>) -> Self {
+impl GuessedPart {
+    pub(super) fn new(file: &Arc<File>) -> Self {
         Self {
-            of: Arc::clone(of),
+            file: Arc::clone(file),
             number: 0,
             packed: Vec::new(),
             text: Vec::new(),
@@ -50,7 +50,7 @@ impl Piece {
         }
     }
 
-    /// Makes it this piece, of which nothing is unpacked yet.
+    /// Makes it this part, of which nothing is unpacked yet.
     pub(super) fn set(&mut self, number: u64) {
         (self.number, self.used, self.is_miss) = (number, 0, false);
         self.text.clear();
@@ -60,12 +60,12 @@ impl Piece {
         self.packed.clear();
         self.read(self.size() + BEHIND)?;
         let guess = self.guess(inflater)?;
-        let joint = self.of.chain.wait(self.number);
+        let joint = self.file.chain.wait(self.number);
         let (bit, window) = match joint {
             Joint::Before(bit, window) if self.place(bit) < self.size() * 8 => (bit, window),
-            Joint::Lost => return Err(odd()),
+            Joint::Lost => return Err(unusual()),
             other => {
-                self.of.chain.tell(self.number, other);
+                self.file.chain.tell(self.number, other);
                 return Ok(None);
             }
         };
@@ -75,17 +75,17 @@ impl Piece {
             _ => {
                 self.is_miss = self.number > 0;
                 inflater.begin_behind(&window, ROOM);
-                self.inflate(inflater, bit)?.ok_or_else(odd)?
+                self.inflate(inflater, bit)?.ok_or_else(unusual)?
             }
         };
         self.tell(inflater, stopped, &window);
         if !resolve(inflater.text(), &window, &mut self.text) {
-            return Err(odd());
+            return Err(unusual());
         }
         members(&self.text, inflater.ends(), stopped).map(Some)
     }
 
-    /// Looks for a block and inflates from there. The first piece's is known.
+    /// Looks for a block and inflates from there. The first part's is known.
     fn guess(&mut self, inflater: &mut Inflater) -> Result<Option<(usize, Stopped)>, Trouble> {
         let all = 0..self.size() * 8;
         let found = (self.number > 0).then(|| find(&self.packed, all)).flatten();
@@ -97,7 +97,7 @@ impl Piece {
         Ok(stopped.map(|stopped| (start, stopped)))
     }
 
-    /// Inflates from a block up to one of the next piece, if that can be done.
+    /// Inflates from a block up to one of the next part, if that can be done.
     fn inflate(
         &mut self,
         inflater: &mut Inflater,
@@ -107,7 +107,7 @@ impl Piece {
         let stop = self.size() * 8;
         loop {
             let room = inflater.room();
-            match inflater.inflate(&self.packed, &mut bit, stop, self.is_last()) {
+            match inflater.inflate(&self.packed, &mut bit, stop, self.reaches_end()) {
                 Ok(stopped) => return Ok(Some(stopped)),
                 Err(Stop::Full) if room < MOST_ROOM => inflater.grow(2 * room),
                 Err(Stop::Cut) if self.may_read() => self.read(self.held() + BEHIND)?,
@@ -116,7 +116,7 @@ impl Piece {
         }
     }
 
-    /// Tells the next piece where this one stopped.
+    /// Tells the next part where this one stopped.
     fn tell(&self, inflater: &Inflater, stopped: Stopped, window: &[u8]) {
         let joint = match stopped {
             Stopped::AtEnd => Joint::AtEnd,
@@ -127,53 +127,53 @@ impl Piece {
                 Joint::Before(self.start() * 8 + as_u64(bit), window)
             }
         };
-        self.of.chain.tell(self.number, joint);
+        self.file.chain.tell(self.number, joint);
     }
 
     /// Where in the file it begins.
     fn start(&self) -> u64 {
-        self.number * self.of.piece
+        self.number * self.file.part_size
     }
 
     /// How many bytes of the file it has.
     fn size(&self) -> usize {
-        let left = self.of.disk.size().saturating_sub(self.start());
-        usize::try_from(left.min(self.of.piece)).unwrap_or(usize::MAX)
+        let left = self.file.disk.size().saturating_sub(self.start());
+        usize::try_from(left.min(self.file.part_size)).unwrap_or(usize::MAX)
     }
 
-    /// A bit of the file as one of the piece.
+    /// A bit of the file as one of the part.
     fn place(&self, bit: u64) -> usize {
         usize::try_from(bit.saturating_sub(self.start() * 8)).unwrap_or(usize::MAX)
     }
 
-    /// How many bytes of the file this piece holds, from its own start on.
+    /// How many bytes of the file this part holds, from its own start on.
     fn held(&self) -> usize {
         self.packed.len().saturating_sub(PADDING)
     }
 
     /// Whether the bytes that were read reach the end of the file.
-    fn is_last(&self) -> bool {
-        self.start() + as_u64(self.held()) >= self.of.disk.size()
+    fn reaches_end(&self) -> bool {
+        self.start() + as_u64(self.held()) >= self.file.disk.size()
     }
 
     fn may_read(&self) -> bool {
-        !self.is_last() && self.held() < self.size() + MOST_BEHIND
+        !self.reaches_end() && self.held() < self.size() + MOST_BEHIND
     }
 
     /// Reads on until it has so many bytes, or the file ends.
     fn read(&mut self, size: usize) -> Result<(), Trouble> {
         let held = self.held();
-        let left = self.of.disk.size().saturating_sub(self.start());
+        let left = self.file.disk.size().saturating_sub(self.start());
         let size = usize::try_from(left).unwrap_or(usize::MAX).min(size);
         self.packed.truncate(held);
         room(&mut self.packed, size.saturating_add(PADDING))?;
         let at = self.start() + as_u64(held);
-        self.of.disk.read(at, &mut self.packed[held..size])?;
+        self.file.disk.read(at, &mut self.packed[held..size])?;
         Ok(())
     }
 }
 
-fn odd() -> Trouble {
+fn unusual() -> Trouble {
     changed("it cannot be unpacked so")
 }
 
@@ -187,7 +187,7 @@ fn members(text: &[u8], ends: &[MemberEnd], stopped: Stopped) -> Result<Members,
     };
     for pair in ends.windows(2) {
         if Sum::of(&text[pair[0].at..pair[1].at]).end() != pair[1].tail {
-            return Err(odd());
+            return Err(unusual());
         }
     }
     if let (Some(last), Stopped::Before(_)) = (ends.last(), stopped) {
@@ -196,7 +196,7 @@ fn members(text: &[u8], ends: &[MemberEnd], stopped: Stopped) -> Result<Members,
     Ok(members)
 }
 
-impl Part for Piece {
+impl Part for GuessedPart {
     fn waiting(&self) -> &[u8] {
         &self.text[self.used..]
     }
@@ -206,7 +206,7 @@ impl Part for Piece {
     }
 }
 
-impl Job for Piece {
+impl Job for GuessedPart {
     type Tool = Inflater;
 
     fn tool(&self) -> Inflater {
@@ -221,8 +221,8 @@ impl Job for Piece {
     }
 
     fn fail(&mut self) {
-        self.of.chain.tell(self.number, Joint::Lost);
-        self.outcome = Err(odd());
+        self.file.chain.tell(self.number, Joint::Lost);
+        self.outcome = Err(unusual());
         self.text.clear();
     }
 }

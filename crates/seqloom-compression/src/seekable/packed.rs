@@ -1,0 +1,72 @@
+//! Bytes of the packed file, and what is said where they are not those that were indexed.
+
+use std::ops::Range;
+
+use seqloom_core::error::Fault;
+use seqloom_core::number::as_u64;
+
+use crate::disk::{Disk, room};
+use crate::text::Trouble;
+
+/// The file is not the one that was indexed.
+pub fn changed(how: &str) -> Trouble {
+    Trouble::Damage(Fault::whole(format!(
+        "the file is not what its index says ({how}): it has changed since, or the index belongs \
+         to another file; make a new one (seqloom index --overwrite)"
+    )))
+}
+
+pub(super) fn shorter(error: std::io::Error) -> Trouble {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => changed("it is shorter"),
+        _ => Trouble::Io(error),
+    }
+}
+
+/// Reads a range of the file itself into `out`, replacing what it held.
+pub(crate) fn packed_bytes(
+    disk: &Disk,
+    range: Range<u64>,
+    out: &mut Vec<u8>,
+) -> Result<(), Trouble> {
+    out.clear();
+    if range.start > range.end || range.end > disk.size() {
+        return Err(changed("it is shorter"));
+    }
+    room(
+        out,
+        usize::try_from(range.end - range.start).unwrap_or(usize::MAX),
+    )?;
+    disk.read(range.start, out).map_err(shorter)
+}
+
+/// How much text all blocks hold, at most.
+pub(super) const MOST_TEXT: u64 = 1 << 62;
+
+/// Whether places rise, and stay below the ends.
+pub fn check_places(
+    places: impl Iterator<Item = (u64, u64)>,
+    ends: (u64, u64),
+) -> Result<(), Fault> {
+    let mut last = None;
+    for (at, text) in places {
+        let rises = last.is_none_or(|(before, said)| at > before && text >= said);
+        if !rises || at >= ends.0 || text > ends.1 {
+            return Err(Fault::whole(format!(
+                "places in the compressed file do not rise, or lead beyond its end (byte {at})"
+            )));
+        }
+        last = Some((at, text));
+    }
+    Ok(())
+}
+
+/// A place in bits as one in bytes, and the rest.
+pub(crate) fn split_bits(bit: u64) -> (u64, u32) {
+    (bit / 8, u32::try_from(bit % 8).unwrap_or(0))
+}
+
+/// The size of a slice as a number of 64 bits.
+pub fn size_of(bytes: &[u8]) -> u64 {
+    as_u64(bytes.len())
+}
