@@ -48,7 +48,7 @@ def test_a_folder_where_the_index_would_be_is_an_error(call, tmp_path):
     (tmp_path / "a.fa.sli").mkdir()
     said = call("index", tmp_path / "a.fa")
     assert (said.code, said.out) == (2, "")
-    assert "a.fa.sli: is a folder; expected the name of a file" in said.err
+    assert "a.fa.sli: is a folder; expected the path of a file" in said.err
 
 
 def test_standard_input_has_no_index(call):
