@@ -153,7 +153,7 @@ def test_a_second_model_is_refused_and_left_as_it_is(step, optimizer):
     run(step, one, optimizer)
     run(step, new_model(seed=2), sl.optim.AdamW())  # the program is another optimiser's too
     before = other.layers[0].weight.numpy()
-    with pytest.raises(ArgumentError, match="belongs to one model"):
+    with pytest.raises(ArgumentError, match="one optimiser for each model"):
         run(step, other, optimizer)
     np.testing.assert_array_equal(other.layers[0].weight.numpy(), before)
     assert optimizer.step_count == 3
@@ -172,7 +172,7 @@ def test_a_model_that_shares_a_part_with_another_is_refused(step):
 def test_a_model_is_refused_after_the_one_before_is_gone(step):
     optimizer = sl.optim.AdamW()
     run(step, new_model(), optimizer)
-    with pytest.raises(ArgumentError, match="belongs to one model"):
+    with pytest.raises(ArgumentError, match="one optimiser for each model"):
         run(step, new_model(seed=1), optimizer)
 
 
