@@ -88,7 +88,7 @@ def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.
     rows = list(zip(*(column.tolist() for column in columns[-width:]), strict=True))
     unknown = ids.difference(rows)
     if unknown:
-        shown = ", ".join(" ".join(each) for each in sorted(unknown)[:3])
+        shown = ", ".join(" ".join(pair) for pair in sorted(unknown)[:3])
         notes.append(f"note: {len(unknown):,} ids of {file} are not in the set: {shown}")
     return np.fromiter((row in ids for row in rows), bool, len(rows))
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 
 from seqloom.cli._machine import open_console
-from seqloom.cli._meter import metered
+from seqloom.cli._meter import open_with_meter
 from seqloom.cli._options import PLACE, Count, Files, Flag, Threads
 from seqloom.cli._places import places_of
 from seqloom.cli._selection import Encoding, KeepOptions, Selection
@@ -84,7 +84,7 @@ def convert(
         places.check_free()
     selection = Selection(keep, read.quality)
     options = {"interleaved": places.holds_pairs, "num_threads": threads, **asdict(read)}
-    with metered(places.source, open_console(stderr=True), **options) as reader:
+    with open_with_meter(places.source, open_console(stderr=True), **options) as reader:
         write_sequences(
             places.target,
             selection.of(reader),

@@ -56,15 +56,15 @@ def evaluate(
     from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
-    told: Any = {"options": labels, "sequences": sequences}
-    told |= {"intervals": intervals, "genotypes": genotypes}
-    kind = check_options(files, **told)
+    reading: Any = {"options": labels, "sequences": sequences}
+    reading |= {"intervals": intervals, "genotypes": genotypes}
+    kind = check_options(files, **reading)
     check_labels(labels, files, sequences=sequences, kind=kind)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     announce(console, machine)
     trained = load(model, **machine.to_keywords())
     check_model(model, trained, kind)
-    data = read_like(console, trained, files, **told)
+    data = read_like(console, trained, files, **reading)
     console.print(str(data))
     show_letters(console, data)
     show_left_out(console, data)

@@ -10,7 +10,7 @@ from pathlib import Path
 from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from seqloom._text import printable
-from seqloom.cli._start import STOPPED
+from seqloom.cli._signals import STOPPED
 from seqloom.errors import SeqloomError
 
 BAD_INPUT = 2

@@ -48,7 +48,7 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Makes what JSON knows of nested values."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {str(name): _plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, list):
-        return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return None if isinstance(value, float) and not isfinite(value) else value

@@ -5,12 +5,7 @@ from seqloom.tensor import Tensor
 
 
 class Logistic(Module):
-    """One number for each letter at each place and class, and nothing else.
-
-    Args:
-        inputs: Numbers a record: the encoder's width times the places.
-        outputs: The classes.
-    """
+    """One number for each letter at each place and class, and nothing else."""
 
     head: Linear
 

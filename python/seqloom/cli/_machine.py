@@ -16,15 +16,7 @@ def version() -> str:
 
 
 class PlainConsole(Console):
-    """Prints texts and tables; nothing in an id or a file's name is obeyed.
-
-    Args:
-        options: As rich's ``Console`` takes them.
-
-    Examples:
-        >>> PlainConsole(markup=False).print("[red]\x1b[31m")
-        [red]\\x1b[31m
-    """
+    """Prints texts and tables; nothing in an id or a file's name is obeyed."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Turns a text, or a cell of a table, into what rich prints: one line."""

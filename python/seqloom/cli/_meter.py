@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def metered(
+def open_with_meter(
     source: str | tuple[str, str], console: Console, **options: Any
 ) -> Generator[SequenceReader | PairedReader]:
     """Opens one file or two and, on a terminal, shows how much was read."""
     sources = (source,) if isinstance(source, str) else source
-    if not (console.is_terminal and all(Path(each).is_file() for each in sources)):
+    if not (console.is_terminal and all(Path(path).is_file() for path in sources)):
         with _open(sources, options) as reader:
             yield reader
         return
     with ExitStack() as stack:
         bar = stack.enter_context(_make_bar(console))
-        total = sum(Path(each).stat().st_size for each in sources)
+        total = sum(Path(path).stat().st_size for path in sources)
         task = bar.add_task("", total=total)
-        files = [stack.enter_context(Meter(each, bar, task)) for each in sources]
+        files = [stack.enter_context(Meter(path, bar, task)) for path in sources]
         yield stack.enter_context(_open(files, options))
         for file in files:
             file.check_unchanged()
@@ -55,18 +55,14 @@ def _open(
 
     origin: Any = sources[0] if len(sources) == 1 else tuple(sources)
     if len(sources) > 1:
-        options = {name: each for name, each in options.items() if name != "interleaved"}
+        options = {
+            name: option for name, option in options.items() if name != "interleaved"
+        }
     return cast("SequenceReader | PairedReader", open_sequences(origin, **options))
 
 
 class Meter(FileIO):
-    """Reads a file and moves a bar.
-
-    Args:
-        path: The file.
-        bar: What is moved.
-        task: Which of the bar's tasks it is.
-    """
+    """Reads a file and moves a bar."""
 
     def __init__(self, path: str, bar: Progress, task: TaskID) -> None:
         super().__init__(path)

@@ -35,28 +35,30 @@ def _perceptron(config: Any, options: NetworkOptions) -> "Config":
     """Changes the layers behind genotypes."""
     if options.kernel_size is not None:
         raise ArgumentError("--kernel-size is of convolutions, but FILES are genotypes")
-    return replace(config, **_given(hidden=options.width or None, dropout=options.dropout))
+    return replace(
+        config, **_drop_unset(hidden=options.width or None, dropout=options.dropout)
+    )
 
 
 def _convolutions(config: Any, options: NetworkOptions) -> "Config":
     """Changes the convolutions; each new one is as the last of those that were chosen."""
     widths = options.width or config.widths
-    kernels = options.kernel_size or _stretched(config.kernel_sizes, len(widths))
-    pools = _stretched(config.pools, len(widths))
+    kernels = options.kernel_size or _repeat_last(config.kernel_sizes, len(widths))
+    pools = _repeat_last(config.pools, len(widths))
     return replace(
         config,
         widths=widths,
         kernel_size=kernels if options.width or options.kernel_size else config.kernel_size,
         pools=pools,
-        **_given(dropout=options.dropout),
+        **_drop_unset(dropout=options.dropout),
     )
 
 
-def _stretched(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Gives as many sizes as are wanted; those that lack are as the last one."""
     return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 
 
-def _given(**settings: Any) -> dict[str, Any]:
+def _drop_unset(**settings: Any) -> dict[str, Any]:
     """Leaves out what is left to the data."""
     return {name: value for name, value in settings.items() if value is not None}

@@ -27,17 +27,7 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Holds the accuracies on the test windows.
-
-    Args:
-        accuracy: The network's.
-        interval: Its 95 % interval.
-        linear: Logistic regression's.
-        unshared: The network's, on windows that stand in the test part alone.
-        tests: How many test windows there are.
-        shared: How many of them stand among the training windows too.
-        seconds: How long the network trained.
-    """
+    """Holds the accuracies on the test windows."""
 
     accuracy: float
     interval: tuple[float, float]
@@ -72,12 +62,12 @@ class Outcome:
 
 def compare(run: "Run", linear: "Run", splice: "Splice") -> Outcome:
     """Compares the network with the linear model, and with itself on unseen windows."""
-    right = _is_right(_tested(run))
+    right = _is_right(_test_part(run))
     hits, tests = int(right.sum()), right.size
     return Outcome(
         accuracy=hits / tests,
         interval=wilson_interval(hits, tests),
-        linear=float(_is_right(_tested(linear)).mean()),
+        linear=float(_is_right(_test_part(linear)).mean()),
         unshared=float(right[~splice.is_shared].mean()),
         tests=tests,
         shared=int(splice.is_shared.sum()),
@@ -103,7 +93,7 @@ def is_demo(folder: Path) -> bool:
     return (folder / RESULTS).exists()
 
 
-def _tested(run: "Run") -> "Part":
+def _test_part(run: "Run") -> "Part":
     """Gives the test part, which the demo always has."""
     return cast("Part", run.test)
 

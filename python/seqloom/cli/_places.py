@@ -13,13 +13,7 @@ _HOW = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Holds one file or two to read, and one or two to write, checked.
-
-    Args:
-        sources: What is read.
-        targets: What is written.
-        interleaved: Whether one file, read or written, holds both reads of each pair.
-    """
+    """Holds one file or two to read, and one or two to write, checked."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]

@@ -78,14 +78,14 @@ def predict(
     console = open_console(stderr=out == STREAM, quiet=shown.quiet)
     announce(console, machine)
     paths = _paths_of(files)
-    told: Any = {"sequences": sequences, "intervals": intervals}
-    kind = check_reading(paths, covariates, **told)
+    options: Any = {"sequences": sequences, "intervals": intervals}
+    kind = check_reading(paths, covariates, **options)
     besides = [*covariates.covariates, *intervals.intervals]
     _check_out(out, [*files_read(paths), *besides], overwrite=overwrite)
     trained = load(model, **machine.to_keywords())
     check_model(model, trained, kind)
-    told |= {"kind": kind, "id_column": id_column, "covariates": covariates}
-    data = _opened(console, paths, trained.encoder, **told)
+    options |= {"kind": kind, "id_column": id_column, "covariates": covariates}
+    data = _open_data(console, paths, trained.encoder, **options)
     if hasattr(data, "report"):
         show_letters(console, data)
         show_left_out(console, data)
@@ -104,7 +104,7 @@ def _paths_of(files: list[str]) -> list[Path]:
     return [Path(file) for file in files]
 
 
-def _opened(
+def _open_data(
     console: Console,
     files: list[Path],
     encoder: Any,

@@ -46,12 +46,12 @@ def read_parts(
     parts: PartOptions,
     *,
     network: NetworkOptions,
-    **told: Any,
+    **options: Any,
 ) -> "tuple[Whole, Opened | None, Whole | None]":
     """Reads what teaches, what chooses and what judges, as far as files say which."""
-    whole = _read_training(console, files, network=network, **told)
+    whole = _read_training(console, files, network=network, **options)
     valid, test = (
-        _read_part(console, whole, others, files=files, **told)
+        _read_part(console, whole, others, files=files, **options)
         for others in (parts.valid, parts.test)
     )
     if not parts.test_chromosomes:
@@ -133,14 +133,14 @@ def _read_part(
     *,
     files: Sequence[Path],
     intervals: MovingOptions,
-    **told: Any,
+    **options: Any,
 ) -> "Opened | None":
     """Reads the files of another part, if there are any; of intervals, in one genome."""
     if not others:
         return None
     if intervals.intervals:
         intervals, others = replace(intervals, intervals=tuple(others), jitter=0), files
-    return read_like(console, whole, others, intervals=intervals, **told)
+    return read_like(console, whole, others, intervals=intervals, **options)
 
 
 def _open_whole(

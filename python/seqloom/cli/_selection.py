@@ -51,12 +51,7 @@ def _check(keep: KeepOptions) -> None:
 
 
 class Selection:
-    """Keeps some records and counts why others go.
-
-    Args:
-        keep: Which records are kept.
-        encoding: How qualities are written.
-    """
+    """Keeps some records and counts why others go."""
 
     def __init__(self, keep: KeepOptions, encoding: Encoding) -> None:
         _check(keep)
@@ -75,7 +70,7 @@ class Selection:
             kept = self._judge(mates)
             self.kept += int(kept.sum())
             rows = kept.nonzero()[0]
-            chosen = mates if kept.all() else [each.take(rows) for each in mates]
+            chosen = mates if kept.all() else [mate.take(rows) for mate in mates]
             yield (chosen[0], chosen[1]) if len(chosen) > 1 else chosen[0]
 
     def _check_qualities(self, reader: SequenceReader | PairedReader) -> None:
@@ -90,14 +85,14 @@ class Selection:
         kept = np.ones(len(mates[0]), np.bool_)
         lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
-            short = [each < keep.min_length for each in lengths]
+            short = [length < keep.min_length for length in lengths]
             self._drop(kept, short, why="too short")
         if keep.max_length is not None:
-            long = [each > keep.max_length for each in lengths]
+            long = [length > keep.max_length for length in lengths]
             self._drop(kept, long, why="too long")
         if keep.min_mean_quality is not None:
             means = [mate.mean_quality(self._encoding) for mate in mates]
-            low = [each < keep.min_mean_quality for each in means]
+            low = [mean < keep.min_mean_quality for mean in means]
             self._drop(kept, low, why="of low quality")
         return kept
 

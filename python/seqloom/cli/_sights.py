@@ -27,7 +27,7 @@ def draw_lengths(summary: Summary, *, is_plain: bool) -> Table | None:
     """Draws how the lengths are spread, a bar a bin; nothing where all are the same."""
     if summary.shortest == summary.longest:
         return None
-    rows = [(_span(each.start, each.stop), each.records) for each in summary.histogram]
+    rows = [(_span(group.start, group.stop), group.records) for group in summary.histogram]
     return _bars("length", rows, is_plain=is_plain)
 
 
@@ -36,15 +36,15 @@ def draw_means(summary: Summary, *, is_plain: bool) -> Table | None:
     if summary.quality is None:
         return None
     fives: dict[int, int] = {}
-    for each in summary.quality.by_read:
-        fives[each.score // 5 * 5] = fives.get(each.score // 5 * 5, 0) + each.records
+    for row in summary.quality.by_read:
+        fives[row.score // 5 * 5] = fives.get(row.score // 5 * 5, 0) + row.records
     rows = [(f"{score} to {score + 4}", n) for score, n in fives.items()]
     return _bars("mean quality", rows, is_plain=is_plain)
 
 
 def draw_positions(summary: Summary, *, is_plain: bool) -> Iterator[Text]:
     """Draws qualities and bases by position, a column a position or a few of them."""
-    means = [each.mean_quality or 0.0 for each in summary.positions]
+    means = [position.mean_quality or 0.0 for position in summary.positions]
     if summary.quality is not None and means:
         yield Text("\nmean quality by position", style="bold")
         yield from _qualities(squeeze(means), is_plain=is_plain)
@@ -77,8 +77,8 @@ def _shares(summary: Summary, bases: str, *, is_plain: bool) -> Iterator[Text]:
 def _share(summary: Summary, base: str) -> list[float]:
     """Gives a base's share at each position."""
     return [
-        each.letters.get(base, 0) / max(sum(each.letters.values()), 1)
-        for each in summary.positions
+        position.letters.get(base, 0) / max(sum(position.letters.values()), 1)
+        for position in summary.positions
     ]
 
 

@@ -6,19 +6,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+# What a shell gives for Ctrl-C.
+STOPPED = 130
 # What batch systems send before they kill, and what a closed terminal sends.
 _NAMES = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 
 
 @contextmanager
 def heeding() -> Generator[list[int]]:
-    """Lets each of these signals stop what runs in the block, as Ctrl-C would.
-
-    A signal that is ignored already (under nohup, SIGHUP) stays ignored.
-
-    Yields:
-        The signals that came, in order.
-    """
+    """Lets each of these signals stop what runs in the block, as Ctrl-C would."""
+    # A signal that is ignored already (under nohup, SIGHUP) stays ignored.
     came: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -26,7 +23,7 @@ def heeding() -> Generator[list[int]]:
         came.append(number)
         raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")
 
-    before = {number: signal.signal(number, stop) for number in _unheeded()}
+    before = {number: signal.signal(number, stop) for number in _list_fatal_signals()}
     try:
         yield came
     finally:
@@ -39,9 +36,9 @@ def exit_code(number: int) -> int:
     return 128 + number
 
 
-def _unheeded() -> list[signal.Signals]:
+def _list_fatal_signals() -> list[signal.Signals]:
     """Lists the signals that would end the process at once; only the main thread may."""
     if threading.current_thread() is not threading.main_thread():
         return []
     found = (getattr(signal, name, None) for name in _NAMES)
-    return [each for each in found if each and signal.getsignal(each) == signal.SIG_DFL]
+    return [n for n in found if n and signal.getsignal(n) == signal.SIG_DFL]

@@ -3,9 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from seqloom.cli._signals import exit_code, heeding
-
-STOPPED = 130
+from seqloom.cli._signals import STOPPED, exit_code, heeding
 
 
 def main(tokens: Sequence[str] | None = None) -> None:

@@ -110,7 +110,7 @@ def train(
     announce(console, machine)
     _say_where_it_begins(console, folder)
     whole, valid, test = read_parts(console, files, parts, network=network, **told)
-    show_left_out(console, whole, *_given(valid, test))
+    show_left_out(console, whole, *_drop_absent(valid, test))
     warn_of_files(warnings, intervals.intervals or files, parts)
     warn_of_classes(warnings, whole)
     runs: list[Run] = []
@@ -119,7 +119,7 @@ def train(
         warn_of_overlaps(warnings, part, test)
         settings = learning.to_keywords() | machine.to_keywords()
         settings |= {"weight_decay": network.weight_decay}
-        config = network_for(network, part.train, *_given(part.valid, test))
+        config = network_for(network, part.train, *_drop_absent(part.valid, test))
         runs.append(_fit(console, part, folder, config=config, test=test, **settings))
     for run in runs:
         warn_of_skill(warnings, run)
@@ -175,6 +175,6 @@ def _fit(
         )
 
 
-def _given(*parts: Data | None) -> list[Data]:
+def _drop_absent(*parts: Data | None) -> list[Data]:
     """Leaves out the parts that there are none of."""
     return [part for part in parts if part is not None]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
     """Says which files are to teach and to choose or to judge."""
     for option, others in (("--valid", parts.valid), ("--test", parts.test)):
-        for other in _shared(files, others):
+        for other in _find_same_files(files, others):
             console.print(
                 f"warning: {option} {other} is a training file too; "
                 "what it says of the model is too good"
@@ -72,6 +72,6 @@ def warn_of_skill(console: Console, run: "Run") -> None:
             console.print(f"warning: {sentence}")
 
 
-def _shared(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:
+def _find_same_files(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:
     """Finds the others that are one of the files."""
     yield from (other for other in others if any(other.samefile(file) for file in files))

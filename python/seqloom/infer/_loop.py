@@ -29,27 +29,16 @@ _LOOKS = 16
 def run_model(
     model: Module, examples: Examples, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Gives the model's outputs for every record, in order.
-
-    Each batch has the same number of records, because the matrix library rounds another
-    number of rows in another way: the last one is filled up with its last record. Batches
-    are of records of similar length, so that little is padded.
-
-    Args:
-        model: A network with ``logits``; it is left in evaluation mode.
-        examples: Encoded records.
-        batch_size: The records of one batch.
-        on_batch: Called after each batch with the records done and in all.
-
-    Returns:
-        An array ``(records, outputs)``.
-    """
+    """Gives the model's outputs for every record, in order."""
+    # Each batch has the same number of records, because the matrix library rounds another
+    # number of rows in another way: the last one is filled up with its last record. Batches
+    # are of records of similar length, so that little is padded.
     check_lengths(model, examples)
     model.eval()
     parts: list[NDArray[np.float32]] = []
     # Equal lengths keep their order, so that the same records make the same batches.
     order = np.argsort(places_of(examples), kind="stable")
-    for places, real in _fixed_batches(len(examples), batch_size):
+    for places, real in _batches_of_one_size(len(examples), batch_size):
         batch = examples.batch(order[places])
         parts.append(_outputs(model, batch, examples.encoder)[:real])
         if on_batch is not None:
@@ -96,14 +85,14 @@ def inputs_of(
     backend, mask = model.backend, batch.get("mask")
     # Tokens are names: a number with a fraction would have no row in an embedding.
     dtype = "int32" if is_of_tokens(encoder) else "float32"
-    inputs = _shared(backend, as_plain(batch["inputs"]), dtype)
+    inputs = _tensor_of_batch(backend, as_plain(batch["inputs"]), dtype)
     if "covariates" in batch:
-        covariates = _shared(backend, batch["covariates"], "float32")
+        covariates = _tensor_of_batch(backend, batch["covariates"], "float32")
         inputs = apply("concat", [inputs, covariates], axis=1)
-    return inputs, None if mask is None else _shared(backend, mask)
+    return inputs, None if mask is None else _tensor_of_batch(backend, mask)
 
 
-def _shared(backend: Backend, values: Any, dtype: str | None = None) -> Tensor:
+def _tensor_of_batch(backend: Backend, values: Any, dtype: str | None = None) -> Tensor:
     """A tensor in the memory of a batch, which is never written while somebody holds it."""
     return Tensor(backend.asarray(values, dtype=dtype), backend)
 
@@ -117,18 +106,7 @@ def evaluation_batch_size(examples: Examples) -> int:
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
-    """Refuses records that the model cannot read, naming the first sequence.
-
-    Args:
-        model: The network.
-        examples: Encoded records.
-
-    Raises:
-        ArgumentError: The model is for another encoder's records.
-        FormatError: There are no records, or a sequence is empty.
-        ShapeError: The model is for one length, and a sequence has another; or it is for
-            other numbers of variants and covariates.
-    """
+    """Refuses records that the model cannot read, naming the first sequence."""
     lengths = examples.lengths
     if not len(lengths):
         raise FormatError(f"there are no {noun_of(examples)} to work on")
@@ -170,7 +148,7 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
         )
 
 
-def _fixed_batches(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+def _batches_of_one_size(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Gives each batch's positions, always as many, and how many of them are real."""
     for start in range(0, total, size):
         indices = np.minimum(np.arange(start, start + size), total - 1)

@@ -28,37 +28,21 @@ _LETTERS_OF = ("sequence", "seq")
 
 
 @contextmanager
-def opened(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
-    """Opens files with the model's encoder, or checks that a dataset has it.
-
-    Args:
-        trained: The model.
-        data: A dataset, files, or an open file; that is read to its end.
-
-    Yields:
-        Records that the model reads.
-    """
+def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
+    """Opens files with the model's encoder, or checks that a dataset has it."""
     if hasattr(data, "batch") and hasattr(data, "encoder"):
-        yield _checked(trained, data)
+        yield _check_dataset(trained, data)
     elif hasattr(data, "read"):
         with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
             yield examples
     else:
         with replace_remedies(_DATASET):
-            examples = _opened(trained.encoder, data)
+            examples = _open_for_encoder(trained.encoder, data)
         yield examples
 
 
-def labelled(trained: Trained, data: Examples | Readable) -> Examples:
-    """Opens a table of sequences and labels, or checks that a dataset has the encoder.
-
-    Args:
-        trained: The model.
-        data: A dataset, the path of a table, or sequences and labels from memory.
-
-    Returns:
-        Records that the model reads, with labels.
-    """
+def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
+    """Opens a table of sequences and labels, or checks that a dataset has the encoder."""
     if isinstance(trained.encoder, GenotypeEncoder) or not _is_of_sequences(data):
         check_examples("data", data)
         return cast("Examples", seen_by(trained.encoder, data))
@@ -89,7 +73,7 @@ def check_encoder(trained: Trained, data: Examples) -> None:
         )
 
 
-def _checked(trained: Trained, data: object) -> Examples:
+def _check_dataset(trained: Trained, data: object) -> Examples:
     """Shows a dataset through the model's encoder."""
     check_examples("data", data)
     examples = cast("Examples", seen_by(trained.encoder, data))
@@ -97,7 +81,7 @@ def _checked(trained: Trained, data: object) -> Examples:
     return examples
 
 
-def _opened(encoder: Any, data: object) -> Examples:
+def _open_for_encoder(encoder: Any, data: object) -> Examples:
     """Opens files, or sequences from memory, as the model's encoder reads them."""
     if isinstance(data, bytes):
         data = os.fsdecode(data)
@@ -135,7 +119,7 @@ def _paths_of(data: object) -> list[Any]:
     if isinstance(data, (str, os.PathLike)):
         return [data]
     found = list(cast("Any", data)) if hasattr(data, "__iter__") else [None]
-    if not all(isinstance(each, (str, os.PathLike)) for each in found):
+    if not all(isinstance(item, (str, os.PathLike)) for item in found):
         raise ArgumentError(
             f"data must be a .bed, or a dataset with the model's encoder, got {quote(data)}"
         )
@@ -171,7 +155,7 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
             yield examples
         except SeqloomError as error:
             # A reader knows the file by the name that it gave to open().
-            words = (str(each).replace(str(held), name) for each in error.args)
+            words = (str(word).replace(str(held), name) for word in error.args)
             error.args = tuple(words)
             if hasattr(error, "path"):
                 error.path = name  # pyright: ignore[reportAttributeAccessIssue]

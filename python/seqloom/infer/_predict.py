@@ -7,12 +7,18 @@ import numpy as np
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import LabelError
 from seqloom.infer._loop import run_model, warn_of_moving
-from seqloom.infer._open import FilePath, Readable, check_encoder, labelled, opened
-from seqloom.infer._progress import OnBatch, Watching, told
+from seqloom.infer._open import (
+    FilePath,
+    Readable,
+    check_encoder,
+    open_examples,
+    open_labelled,
+)
+from seqloom.infer._progress import OnBatch, Watching, report_batches
 from seqloom.infer._scores import Scores
 from seqloom.models import Classify, Examples, Trained
 from seqloom.models._examples import noun_of
-from seqloom.models._trained import trained_of
+from seqloom.models._trained import find_trained
 
 
 class Held(Protocol):
@@ -71,11 +77,11 @@ def predict(
         ['0', '1']
     """
     threads = count_threads(num_threads)
-    trained = trained_of(model, num_threads=threads)
+    trained = find_trained(model, num_threads=threads)
     with (
         limit_blas(threads),
-        told(progress) as tell,
-        opened(trained, data) as examples,
+        report_batches(progress) as tell,
+        open_examples(trained, data) as examples,
     ):
         warn_of_moving("data", examples, stacklevel=2)
         return score(trained, examples, progress=tell)
@@ -120,11 +126,11 @@ def evaluate(
         2
     """
     threads = count_threads(num_threads)
-    trained = trained_of(model, num_threads=threads)
-    examples = labelled(trained, data)
+    trained = find_trained(model, num_threads=threads)
+    examples = open_labelled(trained, data)
     check_labels(trained, examples)
     warn_of_moving("data", examples, stacklevel=2)
-    with limit_blas(threads), told(progress) as tell:
+    with limit_blas(threads), report_batches(progress) as tell:
         return measure(trained, examples, score(trained, examples, progress=tell))
 
 
@@ -142,17 +148,7 @@ def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float
 
 
 def check_labels(trained: Trained, data: Examples) -> None:
-    """Refuses a dataset that has no labels, or others than the model's.
-
-    Args:
-        trained: The model.
-        data: The dataset.
-
-    Raises:
-        ConfigError: Its encoder is another.
-        LabelError: It has no labels, or those of another task or other classes, or one
-            that is no number.
-    """
+    """Refuses a dataset that has no labels, or others than the model's."""
     check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; give it labels=")

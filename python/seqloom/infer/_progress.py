@@ -13,18 +13,8 @@ Watching: TypeAlias = OnBatch | bool | None
 
 
 @contextmanager
-def told(progress: Watching) -> Generator[OnBatch | None]:
-    """Gives what is called after each batch, as `predict` and `evaluate` take it.
-
-    Args:
-        progress: A function; True for a bar; False or None for nothing.
-
-    Yields:
-        The function, or None.
-
-    Raises:
-        ArgumentError: It is nothing of the kind.
-    """
+def report_batches(progress: Watching) -> Generator[OnBatch | None]:
+    """Gives what is called after each batch, as `predict` and `evaluate` take it."""
     if progress is True:
         # Imported here, because rich takes longer to load than most files to score.
         from rich.console import Console

@@ -16,20 +16,13 @@ _NEWEST = 0.01
 
 
 class Aligned(Module):
-    """A linear model of the letters at each position, and hidden features beside it.
+    """A linear model of the letters at each position, and hidden features beside it."""
 
-    Where most letters are those of one sequence, a letter that differs is rare. So the mean
-    record is taken off first, and all weights of a position share one scale in the
-    optimiser: with decay this shrinks what few records show, as ridge regression does.
-    The hidden features see letters through an embedding that all positions share. They
-    begin at zero.
-
-    Args:
-        channels: Numbers a letter.
-        places: Letters a record.
-        hidden: The hidden features.
-        outputs: Numbers a record.
-    """
+    # Where most letters are those of one sequence, a letter that differs is rare. So the
+    # mean record is taken off first, and all weights of a position share one scale in the
+    # optimiser: with decay this shrinks what few records show, as ridge regression does.
+    # The hidden features see letters through an embedding that all positions share. They
+    # begin at zero.
 
     one_scale: ClassVar[tuple[str, ...]] = ("*linear", "*dense.weight")
     mean: "Mean"
@@ -60,11 +53,7 @@ class Aligned(Module):
 
 
 class Mean(Module):
-    """Takes off the mean record of what training has shown.
-
-    Args:
-        features: Numbers a record.
-    """
+    """Takes off the mean record of what training has shown."""
 
     total: Buffer
     seen: Buffer

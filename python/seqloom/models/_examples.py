@@ -68,15 +68,7 @@ class Examples(Protocol):
 
 
 def check_examples(name: str, value: object) -> None:
-    """Refuses what is no dataset, and says how to make one of it.
-
-    Args:
-        name: What the error calls it.
-        value: What was given.
-
-    Raises:
-        ArgumentError: It lacks what `Examples` asks for.
-    """
+    """Refuses what is no dataset, and says how to make one of it."""
     if not (hasattr(value, "batch") and hasattr(value, "lengths")):
         raise ArgumentError(
             f"{name} must be a dataset, got {quote(value)}; {_how_to_make(value)}"

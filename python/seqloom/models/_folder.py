@@ -31,18 +31,7 @@ _FILES = (
 
 
 def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
-    """Makes the folder ready for a run; what must not be lost is never touched.
-
-    Args:
-        path: The folder.
-        resume: A run in it may go on.
-        overwrite: A run in it may be replaced. Only a run's own files are removed.
-
-    Raises:
-        ArgumentError: Both are asked for.
-        FileError: It cannot be made.
-        RunFolderError: It holds something else, or a run that may not be touched.
-    """
+    """Makes the folder ready for a run; what must not be lost is never touched."""
     if resume and overwrite:
         raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
     if path.is_dir() and any(path.iterdir()):
@@ -82,7 +71,7 @@ def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
         raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
     if resume:
         _check_goes_on(path)
-        for left in _unfinished(path):
+        for left in _list_temporary_files(path):
             left.unlink()
     elif overwrite:
         _remove(path)
@@ -106,17 +95,17 @@ def _remove(path: Path) -> None:
     """Removes a run's own files and no others."""
     for name in _FILES:
         (path / name).unlink(missing_ok=True)
-    for left in _unfinished(path):
+    for left in _list_temporary_files(path):
         left.unlink()
 
 
 def _is_bare(path: Path) -> bool:
     """Says whether a run was killed here before it wrote its settings."""
-    begun = {path / _CHECKPOINTS, path / ENCODER, *_unfinished(path)}
+    begun = {path / _CHECKPOINTS, path / ENCODER, *_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
 
-def _unfinished(path: Path) -> Iterator[Path]:
+def _list_temporary_files(path: Path) -> Iterator[Path]:
     """Finds what a killed writer of a run's file left under a temporary name."""
     for file in (path / name for name in _FILES):
         yield from file.parent.glob(f".{file.name}.????????.part")

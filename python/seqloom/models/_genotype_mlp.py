@@ -156,7 +156,7 @@ class GenotypeMLP(Module):
     def __init__(self, config: GenotypeMLPConfig) -> None:
         self.config = config
         self.linear = Mix(config, config.outputs, is_zero=True)
-        self.hidden = _hidden(config) if config.hidden else None
+        self.hidden = _make_hidden_layers(config) if config.hidden else None
 
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
@@ -223,7 +223,7 @@ class Last(Module):
         return F.linear(x, self.weight.value)
 
 
-def _hidden(config: GenotypeMLPConfig) -> Sequential:
+def _make_hidden_layers(config: GenotypeMLPConfig) -> Sequential:
     """Makes the hidden layers."""
     layers: list[Mix | Linear] = [Mix(config, config.hidden[0])]
     sizes = zip(config.hidden[:-1], config.hidden[1:], strict=True)

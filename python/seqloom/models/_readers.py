@@ -5,12 +5,7 @@ from seqloom.tensor import Tensor, apply
 
 
 class TokenReader(Module):
-    """Gives each token a row of numbers that is learned.
-
-    Args:
-        vocabulary: How many different tokens there are.
-        channels: The numbers of a row.
-    """
+    """Gives each token a row of numbers that is learned."""
 
     embedding: Embedding
 
@@ -28,11 +23,7 @@ class TokenReader(Module):
 
 
 class NumberReader(Module):
-    """Brings amounts, such as qualities or counts, to mean 0 and deviation 1.
-
-    Args:
-        channels: 1, or the amounts of a record that has no places.
-    """
+    """Brings amounts, such as qualities or counts, to mean 0 and deviation 1."""
 
     norm: BatchNorm1d
 
@@ -45,19 +36,10 @@ class NumberReader(Module):
         """Brings ``(batch, number)`` to ``(batch, channel, place)``, zero in padding."""
         is_one = self.norm.weight.shape == (1,)
         x = apply("expand_dims", x, axis=1 if is_one else 2)
-        return normalised(self.norm, x, mask)
+        return normalise(self.norm, x, mask)
 
 
-def normalised(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Batch norm; by the running averages where a batch is one value for each channel.
-
-    Args:
-        norm: The layer.
-        x: ``(n, c, l)``; a last batch may be one record of one place.
-        mask: ``(n, l)``.
-
-    Returns:
-        The normalised values.
-    """
+def normalise(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
+    """Batch norm; by the running averages where a batch is one value for each channel."""
     is_one = x.shape[0] * x.shape[2] == 1
     return norm.by_averages(x, mask) if is_one else norm(x, mask=mask)

@@ -12,24 +12,7 @@ _WIDEST = 32
 
 
 def reading_of(encoder: Any) -> dict[str, Any]:
-    """Gives the settings by which a `SequenceCNN` reads what an encoder makes.
-
-    Args:
-        encoder: A dataset's.
-
-    Returns:
-        ``inputs``, ``channels`` and ``vocabulary`` of a `SequenceCNNConfig`.
-
-    Raises:
-        ArgumentError: No such network reads it.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> reading_of(sl.encode.Tokens("esm2"))
-        {'inputs': 'tokens', 'channels': 32, 'vocabulary': 33}
-        >>> reading_of(sl.encode.Quality())
-        {'inputs': 'numbers', 'channels': 1, 'vocabulary': None}
-    """
+    """Gives the settings by which a `SequenceCNN` reads what an encoder makes."""
     if isinstance(encoder, GenotypeEncoder):
         raise ArgumentError("the dataset has genotypes; take GenotypeMLPConfig for them")
     if counts_words(encoder):
@@ -71,8 +54,8 @@ def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
     found = reading_of(encoder)
     if (inputs, vocabulary) != (found["inputs"], found["vocabulary"]):
         raise ArgumentError(
-            f"this network reads {_spelled(inputs, vocabulary)}, but {encoder} gives "
-            f"{_spelled(found['inputs'], found['vocabulary'])}; "
+            f"this network reads {_name_inputs(inputs, vocabulary)}, but {encoder} gives "
+            f"{_name_inputs(found['inputs'], found['vocabulary'])}; "
             "SequenceCNNConfig.for_data(train) makes one that fits"
         )
 
@@ -86,7 +69,7 @@ def check_genotypes(encoder: Any) -> None:
         )
 
 
-def _spelled(inputs: str, vocabulary: int | None) -> str:
+def _name_inputs(inputs: str, vocabulary: int | None) -> str:
     """Names a form of records."""
     return inputs if vocabulary is None else f"{inputs} of {vocabulary:,} kinds"
 

@@ -10,7 +10,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._aligned import Aligned
 from seqloom.models._examples import Examples, check_examples, places_of
-from seqloom.models._readers import NumberReader, TokenReader, normalised
+from seqloom.models._readers import NumberReader, TokenReader, normalise
 from seqloom.models._reads import check_reading, reading_of
 from seqloom.models._windows import for_counts, for_windows
 from seqloom.nn import (
@@ -239,7 +239,7 @@ class SequenceCNN(Module):
     def __init__(self, config: SequenceCNNConfig) -> None:
         self.config = config
         self.reader = _reader(config)
-        self.aligned = _aligned(config)
+        self.aligned = _make_aligned(config)
         befores = (config.channels, *config.widths)[: len(config.widths)]
         pools = config.pools or (1,) * len(config.widths)
         sizes = zip(befores, config.widths, config.kernel_sizes, pools, strict=True)
@@ -297,11 +297,11 @@ class SequenceCNN(Module):
         if self.reader is not None:
             x = self.reader(x, mask)
         if self.aligned is None:
-            return self._convolved(x, mask, key=key)
+            return self._convolve(x, mask, key=key)
         out = self.aligned(x, key=key)
-        return out if self.head is None else out + self._convolved(x, mask, key=key)
+        return out if self.head is None else out + self._convolve(x, mask, key=key)
 
-    def _convolved(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
+    def _convolve(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
         """Gives what the convolutions see of ``(batch, channel, place)``."""
         for block in self.blocks:
             x = block(x, mask)  # (batch, channel, place)
@@ -330,7 +330,7 @@ class Block(Module):
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Gives the features ``(batch, channel, place)``, zero where the mask is."""
-        x = F.gelu(normalised(self.norm, self.conv(x), mask))
+        x = F.gelu(normalise(self.norm, self.conv(x), mask))
         return x if self.pool is None else self.pool(x)
 
 
@@ -341,7 +341,7 @@ def _reader(config: SequenceCNNConfig) -> TokenReader | NumberReader | None:
     return None if config.inputs == "channels" else NumberReader(config.channels)
 
 
-def _aligned(config: SequenceCNNConfig) -> Aligned | None:
+def _make_aligned(config: SequenceCNNConfig) -> Aligned | None:
     """Makes the path for variants of one sequence."""
     if not config.aligned or config.length is None:
         return None

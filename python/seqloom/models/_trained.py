@@ -138,19 +138,8 @@ def load(
     )
 
 
-def trained_of(model: object, *, num_threads: int | None = None) -> Trained:
-    """Takes a trained model, a run that holds one, or loads a run folder.
-
-    Args:
-        model: One of the three.
-        num_threads: The threads that a model from a folder may use.
-
-    Returns:
-        The trained model.
-
-    Raises:
-        ArgumentError: It is nothing of the kind.
-    """
+def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
+    """Takes a trained model, a run that holds one, or loads a run folder."""
     held = getattr(model, "trained", model)
     if isinstance(held, Trained):
         return held

@@ -54,12 +54,15 @@ def curve_table(curves: Sequence[Curve]) -> Table:
 
 def scatter_table(scatters: Sequence[Scatter]) -> Table:
     """Puts regression outputs into a few numbers each, where they cannot be drawn."""
-    rows = [(s.name, np.size(s.true), _spread(s), _correlation(s)) for s in scatters]
+    rows = [
+        (s.name, np.size(s.true), _root_mean_squared_error(s), _correlation(s))
+        for s in scatters
+    ]
     names = ("output", "records", "typical error", "correlation")
     return Table("True against predicted", names, rows)
 
 
-def _spread(scatter: Scatter) -> float:
+def _root_mean_squared_error(scatter: Scatter) -> float:
     """Computes the root of the mean squared error."""
     gap = np.asarray(scatter.true, float) - np.asarray(scatter.predicted, float)
     return float(np.sqrt(np.mean(gap**2))) if gap.size else math.nan

@@ -8,24 +8,7 @@ _ENOUGH = 10
 
 
 def no_better(task: Task, name: str, part: Part) -> str | None:
-    """Says so where a model has learned nothing that holds for a part.
-
-    Args:
-        task: What its outputs mean.
-        name: What the part is called.
-        part: How it does.
-
-    Returns:
-        A sentence, or None where the model is better, or the part too small to say.
-
-    Examples:
-        >>> import numpy as np
-        >>> import seqloom as sl
-        >>> scores = sl.infer.Scores([str(i) for i in range(10)], ["gc"], np.ones((10, 1)))
-        >>> part = sl.train.Part(scores, np.ones(10), {"n": 10, "r2": -0.06})
-        >>> no_better(Regress(("gc",)), "test", part)[:50]
-        'the model is no better than the mean on the test p'
-    """
+    """Says so where a model has learned nothing that holds for a part."""
     metrics = part.metrics
     if metrics["n"] < _ENOUGH:
         return None

@@ -17,15 +17,7 @@ _VERSION = 1
 
 @dataclass(slots=True)
 class State:
-    """What changes from epoch to epoch.
-
-    Attributes:
-        model: The network, with the newest weights.
-        optimizer: Its optimiser, which also counts the steps of the schedule.
-        history: The finished epochs' numbers.
-        best_epoch: The epoch whose weights are to be kept, from 1; 0 before the first.
-        best: Those weights.
-    """
+    """What changes from epoch to epoch."""
 
     model: Module
     optimizer: Optimizer
@@ -40,13 +32,7 @@ class State:
 
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Writes the state whole or not at all.
-
-    Args:
-        path: The file.
-        state: Where the run stands.
-        identity: What the run is of: data and settings.
-    """
+    """Writes the state whole or not at all."""
     parts = state.model.to_record().with_prefix("model.")
     parts |= state.optimizer.to_record().with_prefix("optimizer.")
     if state.best_epoch != state.epoch:
@@ -57,17 +43,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 
 
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Brings a state to where `save_checkpoint` wrote it.
-
-    Args:
-        path: The file.
-        state: A state of the same network and optimiser; it is changed.
-        identity: What this run is of.
-
-    Raises:
-        RecordError: The file is not a checkpoint, or one of a newer version.
-        RunFolderError: It is of other data or settings; the first that differs is named.
-    """
+    """Brings a state to where `save_checkpoint` wrote it."""
     record = load(path)
     facts = record.metadata
     known = {"identity", "history", "best_epoch"} <= facts.keys()
@@ -108,7 +84,7 @@ def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:
     if name.endswith("data") and value is not None and saved.get(name) is not None:
         return f"other {name}"
     inner = _first_difference(saved.get(name), value)
-    return f"{name} {inner or f'{_shown(saved.get(name))}, not {_shown(value)}'}"
+    return f"{name} {inner or f'{_shorten(saved.get(name))}, not {_shorten(value)}'}"
 
 
 def _first_difference(saved: Any, now: Any) -> str:
@@ -120,7 +96,7 @@ def _first_difference(saved: Any, now: Any) -> str:
     return _difference(names[0], was, wanted.get(names[0])) if names else ""
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     """Shortens a value for a message."""
     text = str(value)
     return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line

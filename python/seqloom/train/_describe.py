@@ -15,22 +15,7 @@ ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
 
 
 def describe(train: Examples, *, task: str, class_weight: ClassWeight) -> Task:
-    """Finds the task of a training part, and refuses labels that cannot teach it.
-
-    Args:
-        train: The training part.
-        task: Its name, or ``"auto"`` for what the labels are.
-        class_weight: As `fit` takes it.
-
-    Returns:
-        The task, with what it needs of the training part.
-
-    Raises:
-        ArgumentError: The task is unknown, or class weights are given where there are no
-            classes.
-        LabelError: There are no labels, they are of another task, all are the same, or
-            one is no number.
-    """
+    """Finds the task of a training part, and refuses labels that cannot teach it."""
     name = _name_of(train, task)
     check_values(train)
     if class_weight is not None and name != Classify.name:
@@ -79,7 +64,7 @@ def _weights(
     if class_weight is None:
         return None
     if isinstance(class_weight, str):
-        return _balanced(counts, class_weight)
+        return _balance_classes(counts, class_weight)
     if isinstance(class_weight, Mapping):
         class_weight = _in_order(train.classes, class_weight)
     values = tuple(_each(class_weight))
@@ -105,7 +90,7 @@ def _each(class_weight: Sequence[float]) -> Iterator[float]:
     yield from (as_number("each of class_weight", weight) for weight in class_weight)
 
 
-def _balanced(counts: NDArray[np.int64], class_weight: str) -> tuple[float, ...]:
+def _balance_classes(counts: NDArray[np.int64], class_weight: str) -> tuple[float, ...]:
     """Weighs the classes so that each counts the same in sum."""
     if class_weight != "balanced":
         raise ArgumentError(

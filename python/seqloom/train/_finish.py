@@ -20,15 +20,7 @@ from seqloom.train._run import Part, Run, judge, write_scores
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run whose last epoch is over.
-
-    Attributes:
-        trained: The network with its task.
-        parts: The data.
-        state: Where training ended.
-        settings: The settings, for the report.
-        draws: Whether the report is written.
-    """
+    """A run whose last epoch is over."""
 
     trained: Trained
     parts: Parts
@@ -98,7 +90,9 @@ class Ended:
         """Adds the network and the data to the settings."""
         model = self.trained.model
         parameters = f"{model.number_of_parameters:,} parameters"
-        sizes = {f"{name} records": f"{len(part):,}" for name, part in self.parts.named()}
+        sizes = {
+            f"{name} records": f"{len(part):,}" for name, part in self.parts.list_named()
+        }
         seconds = sum(row["seconds"] for row in self.state.history)
         return {
             "model": f"{type(model).__name__}, {parameters}",

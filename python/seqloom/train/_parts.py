@@ -17,12 +17,12 @@ class Parts:
     valid: Examples | None
     test: Examples | None
 
-    def named(self) -> Iterator[tuple[str, Examples]]:
+    def list_named(self) -> Iterator[tuple[str, Examples]]:
         """Gives the parts that are there."""
         pairs = {"training": self.train, "validation": self.valid, "test": self.test}
         yield from ((name, part) for name, part in pairs.items() if part is not None)
 
-    def fitted(self) -> "Parts":
+    def fit_encoder(self) -> "Parts":
         """Lets an encoder that learns do so: from the training part, for all parts."""
         encoder: Any = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:

@@ -26,26 +26,9 @@ def prepare(
     class_weight: ClassWeight,
     backend: Backend,
 ) -> tuple[Trained, Parts]:
-    """Makes the network and checks that the data fit it.
-
-    Args:
-        model: Settings of a network, or a network.
-        parts: The data.
-        settings: The numbers of the run.
-        task: The task's name or ``"auto"``.
-        class_weight: As `fit` takes it.
-        backend: What computes.
-
-    Returns:
-        The network, not yet trained, with its encoder and its task, and the parts, which an
-        encoder that learns has now seen.
-
-    Raises:
-        ArgumentError: The training part has no encoder, the network does not fit, or an
-            early stop is asked for without a validation part.
-    """
+    """Makes the network and checks that the data fit it."""
     check_examples("the training part", parts.train)
-    for name, part in parts.named():
+    for name, part in parts.list_named():
         check_examples(f"the {name} part", part)
     if settings.early_stop is not None and parts.valid is None:
         raise ArgumentError(
@@ -61,15 +44,15 @@ def prepare(
         raise ArgumentError(
             'the training part leaves missing genotypes as they are; give impute="mean"'
         )
-    for name, part in parts.named():
+    for name, part in parts.list_named():
         _check_filled(name, part)
     described = describe(parts.train, task=task, class_weight=class_weight)
     network = _network(model, settings, backend)
     _check_outputs(network, described)
-    parts = parts.fitted()
+    parts = parts.fit_encoder()
     size = evaluation_batch_size(parts.train)
     trained = Trained(network, parts.train.encoder, described, size)
-    for name, part in parts.named():
+    for name, part in parts.list_named():
         _check_part(trained, name, part)
         if name != "training":
             warn_of_moving(f"the {name} part", part, stacklevel=4)  # where fit was called

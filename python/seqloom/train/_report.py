@@ -58,21 +58,7 @@ def make_report(
     facts: dict[str, str],
     notes: tuple[str, ...],
 ) -> Report:
-    """Makes the report of a run.
-
-    Args:
-        title: Its heading.
-        lead: What was learned from what.
-        task: What the outputs mean.
-        parts: The parts that were judged by name, the most telling first.
-        history: The numbers of each epoch.
-        best_epoch: The epoch that was chosen; None where nothing was.
-        facts: What another person needs to run it again.
-        notes: What the reader must not miss.
-
-    Returns:
-        Plain values; `seqloom.report.write_report` draws them.
-    """
+    """Makes the report of a run."""
     return Report(
         title=title,
         lead=lead,
@@ -92,7 +78,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
     # Parts of one dataset share its report, which counts once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
-        for _, part in parts.named()
+        for _, part in parts.list_named()
         if (report := getattr(part, "report", None)) is not None
     }
     noun = noun_of(parts.train)

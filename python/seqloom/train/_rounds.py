@@ -12,33 +12,16 @@ _HELPED = 0.99
 
 
 def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[int]:
-    """Says after which epochs the learning rate has fallen to nothing.
-
-    Args:
-        epochs: How many were asked for; None: rounds, while the validation loss falls.
-        history: The finished epochs' numbers. Nothing else decides, so that a run that
-            goes on from its checkpoint makes the same rounds.
-
-    Returns:
-        The last epoch of each round, from 1; the last one may not be reached yet.
-
-    Examples:
-        >>> ends_of_rounds(30, [])
-        [30]
-        >>> ends_of_rounds(None, [{"valid_loss": 1 / (epoch + 1)} for epoch in range(20)])
-        [20, 60]
-        >>> ends_of_rounds(None, [{"valid_loss": 1.0} for epoch in range(20)])
-        [20]
-    """
+    """Says after which epochs the learning rate has fallen to nothing."""
     if epochs is not None:
         return [epochs]
     ends = [FIRST]
-    while len(history) >= ends[-1] and len(ends) < _ROUNDS and _helped(history, ends):
+    while len(history) >= ends[-1] and len(ends) < _ROUNDS and _is_improving(history, ends):
         ends.append(ends[-1] + FIRST * 2 ** len(ends))
     return ends
 
 
-def _helped(history: list[dict[str, Any]], ends: list[int]) -> bool:
+def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
     """Says whether the validation loss fell in the last round, and may fall further."""
     if "valid_loss" not in history[0]:
         return False

@@ -141,12 +141,7 @@ def aim_of(trained: Trained) -> str:
 
 
 def write_scores(folder: Path, run: Run) -> None:
-    """Writes the scores of the parts that a model was judged on.
-
-    Args:
-        folder: Where ``scores-valid.tsv`` and ``scores-test.tsv`` go.
-        run: The finished run.
-    """
+    """Writes the scores of the parts that a model was judged on."""
     for name, part in (("valid", run.valid), ("test", run.test)):
         if part is not None:
             part.scores.to_tsv(folder / f"scores-{name}.tsv")

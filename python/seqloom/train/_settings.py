@@ -12,11 +12,7 @@ _DECAY = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What `fit` was asked for, as plain values.
-
-    Raises:
-        ArgumentError: A number makes no sense.
-    """
+    """What `fit` was asked for, as plain values."""
 
     epochs: int | None
     batch_size: int

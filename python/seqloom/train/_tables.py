@@ -13,16 +13,7 @@ _WORST = 10
 
 
 def make_tables(task: Task, name: str, part: Part) -> Iterator[Table]:
-    """Lists what a task's metrics hide.
-
-    Args:
-        task: What the outputs mean.
-        name: What the part is called.
-        part: Records with scores and labels.
-
-    Yields:
-        The worst mistakes of a classifier, if it made any; how each of several labels does.
-    """
+    """Lists what a task's metrics hide."""
     if isinstance(task, Classify):
         yield from _worst_mistakes(name, part)
     elif isinstance(task, Multilabel):

@@ -31,18 +31,7 @@ _WARMUP = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trainer:
-    """Trains a network to the end of its run.
-
-    Attributes:
-        trained: The network with its task.
-        train: What it learns from.
-        valid: What its epochs are compared on, if anything.
-        loss: What is made small.
-        settings: The numbers of the run.
-        identity: What the run is of, kept in its checkpoints.
-        folder: The run folder, if there is one.
-        progress: Who watches.
-    """
+    """Trains a network to the end of its run."""
 
     trained: Trained
     train: Examples
@@ -214,7 +203,7 @@ def _check_finite(model: Module, row: dict[str, Any], folder: Path | None) -> No
     """Refuses to save a network that has run away."""
     weights = model.to_record().values()
     if row.get("valid_loss", 0.0) is None or not all(
-        np.isfinite(each).all() for each in weights
+        np.isfinite(array).all() for array in weights
     ):
         raise GradientError(
             f"epoch {row['epoch']}: the network's numbers are no longer finite; "

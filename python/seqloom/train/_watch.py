@@ -19,7 +19,8 @@ from seqloom.infer._score_bar import Speed
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from seqloom.train import Plan, Run, Step
+    from seqloom.train._progress import Plan, Step
+    from seqloom.train._run import Run
 
 COLUMNS = {
     "epoch": ("epoch", 5),
@@ -39,11 +40,7 @@ def open_console() -> Console:
 
 
 class Watch:
-    """Follows `seqloom.train.fit`; as a context, so that the bar is always taken down.
-
-    Args:
-        console: Where to write.
-    """
+    """Follows `seqloom.train.fit`; as a context, so that the bar is always taken down."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -14,18 +14,7 @@ _METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end")
 
 @contextmanager
 def watching(progress: Progress | bool | None) -> Generator[Progress]:  # noqa: FBT001 - as `fit` takes it
-    """Gives what hears of a run, as `fit` takes it.
-
-    Args:
-        progress: True for lines and a bar; False for nothing; None for lines where a person
-            watches; or an object with some of the methods of `Progress`.
-
-    Yields:
-        What has all of the methods.
-
-    Raises:
-        ArgumentError: It is nothing of the kind.
-    """
+    """Gives what hears of a run, as `fit` takes it."""
     if progress is True or (progress is None and is_watched()):
         # Imported here, because rich takes time to load and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
@@ -35,7 +24,7 @@ def watching(progress: Progress | bool | None) -> Generator[Progress]:  # noqa: 
     elif progress is None or progress is False:
         yield Silent()
     else:
-        yield _completed(progress)
+        yield _add_missing_methods(progress)
 
 
 def is_watched() -> bool:
@@ -49,7 +38,7 @@ def is_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def _completed(progress: object) -> Any:
+def _add_missing_methods(progress: object) -> Any:
     """Gives an object all of the methods; those it lacks do nothing."""
     own = {name: getattr(progress, name) for name in _METHODS if hasattr(progress, name)}
     if not own:
