@@ -6,7 +6,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from seqloom.cli._meter import metered
+from seqloom.cli._meter import open_with_meter
 from seqloom.errors import FileError
 from seqloom.io import inspect, open_sequences
 
@@ -144,7 +144,7 @@ def test_a_selection_that_keeps_nothing_is_said_last(reads, call):
 def watched(change=None):
     """Reads a file behind a bar, changes it, and gives what a terminal showed."""
     shown = io.StringIO()
-    with metered("reads.fq", Console(file=shown, force_terminal=True)) as reader:
+    with open_with_meter("reads.fq", Console(file=shown, force_terminal=True)) as reader:
         assert len(list(reader)) == 40
         if change is not None:
             change()

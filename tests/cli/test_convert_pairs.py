@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from seqloom.cli import main
-from seqloom.cli._meter import metered
+from seqloom.cli._meter import open_with_meter
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
 
@@ -170,7 +170,7 @@ def test_a_selection_that_keeps_no_pair_is_said_last(call):
 def watched(change=None):
     """Reads two files behind a bar, changes one, and gives what a terminal showed."""
     shown = io.StringIO()
-    with metered(("1.fq", "2.fq"), Console(file=shown, force_terminal=True)) as reader:
+    with open_with_meter(("1.fq", "2.fq"), Console(file=shown, force_terminal=True)) as reader:
         assert len(list(reader)) == 4
         if change is not None:
             change()
