@@ -213,3 +213,15 @@ def test_a_config_makes_the_round_trip_through_json():
 def test_settings_that_do_not_fit_are_named(text, message):
     with pytest.raises(ConfigError, match=message):
         sl.nn.Config.from_json(text)
+
+
+def test_a_parameter_of_an_earlier_version_is_restored():
+    layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+    weight = layer.weight
+    state = dict(vars(weight))
+    state["lent"] = state.pop("is_shared")
+    restored = type(weight).__new__(type(weight))
+    restored.__setstate__(state)
+    assert not restored.is_shared
+    assert not hasattr(restored, "lent")
+    assert restored.numpy().tolist() == weight.numpy().tolist()

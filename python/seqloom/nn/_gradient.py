@@ -156,7 +156,7 @@ class _Tracking:
         owners = {memory_of(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
             if memory_of(param.storage(), None)[0] in owners:
-                param.lend()
+                param.share()
 
     def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
         """Returns the gradients by the id of each parameter, and by each argument."""

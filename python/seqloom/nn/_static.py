@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.nn._stored import Buffer, Param, Stored
-from seqloom.tensor._leaves import frozen
+from seqloom.tensor._leaves import freeze
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,13 +67,13 @@ def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
 def _describe_array(value: NDArray[Any], _leaves: list[Leaf]) -> object:
     """Describes an array by its contents, which may change between two calls."""
     if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
-        return frozen(value)
+        return freeze(value)
     return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
 
 
 def _describe_other(value: object, _leaves: list[Leaf]) -> object:
     """Describes a function or plain data."""
-    return frozen(value)
+    return freeze(value)
 
 
 _DESCRIBE: dict[type, Describe] = {

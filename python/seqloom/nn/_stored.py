@@ -52,7 +52,7 @@ class Stored(Leaf):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Gives a copy its own id, because gradients are kept by the id."""
-        vars(self).update(state)
+        super().__setstate__(state)
         self.id = next(_ids)
 
     def bind(self, path: str, backend: Backend, key: Key) -> None:
@@ -67,7 +67,7 @@ class Stored(Leaf):
     @property
     def value(self) -> Tensor:
         """The values as a tensor, which does not change when the parameter does."""
-        return Tensor(self.lend(), self.bound_backend)
+        return Tensor(self.share(), self.bound_backend)
 
     @property
     def bound_backend(self) -> Backend:
@@ -185,7 +185,7 @@ class Stored(Leaf):
         """Returns a copy with the same values."""
         twin = copy.copy(self)
         if self.array is not None:
-            twin.array, twin.lent = self.lend(), True
+            twin.array, twin.is_shared = self.share(), True
         return twin
 
     def __repr__(self) -> str:
@@ -232,7 +232,7 @@ class Param(Stored):
         known = tracked.get()
         if known is not None and self.id in known:
             return known[self.id]
-        return Tensor(self.lend(), self.bound_backend)
+        return Tensor(self.share(), self.bound_backend)
 
 
 class Buffer(Stored):

@@ -13,7 +13,7 @@ from seqloom.optim._counts import Counts
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
-from seqloom.tensor._leaves import hashable
+from seqloom.tensor._leaves import make_hashable
 
 if TYPE_CHECKING:
     from seqloom.nn import Module
@@ -140,7 +140,7 @@ class Optimizer(ABC):
             name: self._shape_of(name, param.path, param.shape) for name in self.states
         }
         state = self._states.of(param, shapes, backend)
-        return Move(param.path, param.own(), grad, state)
+        return Move(param.path, param.make_writable(), grad, state)
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
@@ -212,7 +212,7 @@ class Optimizer(ABC):
         static, leaves = self._states.leaves()
         shared, counters = self._counts.leaves()
         settings = [value for name, value in vars(self).items() if name not in _STATE]
-        return (type(self), hashable(settings), static, shared), [*counters, *leaves]
+        return (type(self), make_hashable(settings), static, shared), [*counters, *leaves]
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the shape of one state of a parameter; a rule may need a smaller one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.tensor._leaves import Leaf, moved, new_leaf, serve
+from seqloom.tensor._leaves import Leaf, assign_owners, copy_to, new_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,13 +41,13 @@ class States:
         if found != current:
             self._leaves[param.path] = current
             self._flat = None
-            serve([(leaf, param) for leaf in current.values()])
-        return {name: leaf.own() for name, leaf in current.items()}
+            assign_owners([(leaf, param) for leaf in current.values()])
+        return {name: leaf.make_writable() for name, leaf in current.items()}
 
     def claim(self, params: list[Param]) -> None:
         """Refuses another model's parameters, before anything is changed."""
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
-        serve([(leaf, param) for state, param in pairs for leaf in state.values()])
+        assign_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
     def put(self, path: str, arrays: dict[str, Array]) -> None:
         """Sets the new arrays of one parameter."""
@@ -106,7 +106,7 @@ def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
     """Returns a leaf on the backend and of the dtype of its parameter."""
     if leaf.backend is backend and backend.dtype(leaf.array) == dtype:
         return leaf
-    copy = new_leaf(backend, lambda plain: moved(leaf, plain, dtype))
+    copy = new_leaf(backend, lambda plain: copy_to(leaf, plain, dtype))
     copy.owner = leaf.owner
     return copy
 

@@ -44,39 +44,44 @@ class Leaf:
         self.array: Array = array  # None until its first use makes it
         self.backend: Backend | None = backend  # None if it came from a record
         self.version = 0  # how often it was written
-        self.lent = False  # whether a reader keeps the array: a writer copies it first
+        self.is_shared = False  # whether a reader keeps the array: a writer copies it first
 
     def storage(self) -> Array:
         """Returns the array, for a reader that finishes before the next write."""
         return self.array
 
-    def lend(self) -> Array:
+    def share(self) -> Array:
         """Returns the array, for a reader that keeps it: a writer copies it first."""
-        self.lent = True
+        self.is_shared = True
         return self.storage()
 
     def on(self, backend: Backend) -> Array:
         """Moves the array to a backend if it is on another one, and returns it."""
         if self.backend is not backend:
-            self.array, self.backend = moved(self, backend), backend
+            self.array, self.backend = copy_to(self, backend), backend
         return self.storage()
 
-    def own(self) -> Array:
+    def make_writable(self) -> Array:
         """Returns the array, for a writer: nobody else reads it."""
         array = self.storage()
-        if self.lent and self.backend is not None:
+        if self.is_shared and self.backend is not None:
             self.array = array = self.backend.multiply(array, 1)
-            self.lent = False
+            self.is_shared = False
         return array
 
     def put(self, array: Array) -> None:
         """Replaces the array by a new one, which nobody else may write to."""
-        self.array, self.lent = array, False
+        self.array, self.is_shared = array, False
         self.version += 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves out the owner: a copy is the state of copies of the parameters."""
         return {key: value for key, value in vars(self).items() if key != "owner"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restores a pickle; in those of earlier versions `is_shared` was `lent`."""
+        vars(self).update(state)
+        vars(self).setdefault("is_shared", vars(self).pop("lent", False))
 
 
 class Counter(Leaf):
@@ -97,7 +102,7 @@ class Counter(Leaf):
         self.array, self.backend = value, None
         self.version += 1
 
-    def settled(self) -> int:
+    def committed_number(self) -> int:
         """Returns the number outside of a captured step: new state begins with it."""
         own = vars(self)
         backend: Backend | None = own["backend"]
@@ -132,7 +137,7 @@ def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
     return admit(Leaf(make(target), target))
 
 
-def serve(pairs: list[tuple[Leaf, Any]]) -> None:
+def assign_owners(pairs: list[tuple[Leaf, Any]]) -> None:
     """Notes the parameter of each state; refuses parameters of a second model."""
     # A parameter that replaced another one in the same model takes over its state.
     owners = [(leaf, leaf.owner and leaf.owner(), param) for leaf, param in pairs]
@@ -157,7 +162,7 @@ def new_counter(backend: Backend, number: int) -> Counter:
     return counter if admit is None else admit(counter)
 
 
-def moved(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
+def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copies a leaf's array to a plain backend, or to another element type."""
     own = vars(leaf)  # its state outside of any captured step
     source: Backend | None = own["backend"]
@@ -166,15 +171,15 @@ def moved(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     return backend.asarray(array.astype(dtype or array.dtype), copy=True)
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """Makes a hashable form of nested values: equal forms mean the same program."""
     # A value without a hash is equal to itself only.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
-        return (dict, *((key, frozen(part)) for key, part in items))
+        return (dict, *((key, freeze(part)) for key, part in items))
     if isinstance(value, (list, tuple, set)):
         parts = cast("list[Any]", value)
-        return (type(parts), *map(frozen, parts))
+        return (type(parts), *map(freeze, parts))
     try:
         hash(value)
     except TypeError:
@@ -183,17 +188,17 @@ def frozen(value: Any) -> Any:
     return (type(value), value)
 
 
-def hashable(values: list[Any]) -> Any:
+def make_hashable(values: list[Any]) -> Any:
     """Returns values as a tuple if that has a hash, else in a form that has one."""
     plain = tuple(values)
     try:
         hash(plain)
     except TypeError:
-        return frozen(values)
+        return freeze(values)
     return plain
 
 
-def itself(value: Any) -> Any:
+def identity_of(value: Any) -> Any:
     """Makes a value that is equal for this one object only, and keeps it alive."""
     return _Itself(value)
 

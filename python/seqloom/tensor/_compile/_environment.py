@@ -24,7 +24,7 @@ from seqloom.tensor._compile._reads import (
     is_of_library,
     require_unwritten,
 )
-from seqloom.tensor._leaves import frozen, itself
+from seqloom.tensor._leaves import freeze, identity_of
 
 # To compare an array at each call takes time; a larger one is better an argument.
 _MOST_BYTES = 1 << 20
@@ -118,14 +118,14 @@ def _freeze(value: Any, read: Read, depth: int = 0) -> object:
     elif is_container and len(value) <= _MOST_PARTS:
         frozen_value = _freeze_parts(value, read, depth + 1)
     elif isinstance(value, MethodType):
-        frozen_value = (itself(value.__func__), itself(value.__self__))
+        frozen_value = (identity_of(value.__func__), identity_of(value.__self__))
     elif isinstance(value, (float, complex, np.generic)):
         frozen_value = (kind, repr(cast("object", value)))  # NaN equals itself
     elif kind in PLAIN:
-        frozen_value = frozen(value)
+        frozen_value = freeze(value)
     else:
         version = getattr(value, "_version", None)  # torch's arrays count their writes
-        frozen_value = (itself(value), version if type(version) is int else None)
+        frozen_value = (identity_of(value), version if type(version) is int else None)
     return frozen_value
 
 
@@ -133,7 +133,7 @@ def _freeze_parts(value: Any, read: Read, depth: int) -> object:
     """Freezes the parts of a container."""
     if isinstance(value, dict):
         items = cast("dict[object, object]", value).items()
-        return (dict, *((frozen(key), _freeze(part, read, depth)) for key, part in items))
+        return (dict, *((freeze(key), _freeze(part, read, depth)) for key, part in items))
     kind = cast("object", type(value))
     return (kind, *(_freeze(part, read, depth) for part in value))
 
@@ -143,7 +143,7 @@ def _freeze_array(value: np.ndarray[Any, Any], read: Read) -> object:
     if value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
         return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
     if not read.needed:
-        return itself(value)
+        return identity_of(value)
     raise CaptureError(
         f"the compiled step reads the array {read} of {value.nbytes / 1e6:.0f} MB from "
         "outside of it, and the array may change between two calls; pass it as an argument "

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from seqloom._key import Key
 from seqloom.tensor._compile._failure import explain_failure
-from seqloom.tensor._leaves import serve
+from seqloom.tensor._leaves import assign_owners
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class Program:
         for state, param in self._owned:
             owner = leaves[state].owner
             if owner is None or owner() is not leaves[param]:
-                serve([(leaves[one], leaves[other]) for one, other in self._owned])
+                assign_owners([(leaves[one], leaves[other]) for one, other in self._owned])
         for leaf in leaves:
-            if leaf.lent or leaf.array is None or leaf.backend is not backend:
+            if leaf.is_shared or leaf.array is None or leaf.backend is not backend:
                 self._prepare(leaves, backend)
                 break
         arrays = [leaf.array for leaf in leaves]
@@ -106,8 +106,8 @@ class Program:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)
         for index in self._written:
-            if leaves[index].lent:
-                leaves[index].own()
+            if leaves[index].is_shared:
+                leaves[index].make_writable()
 
 
 def to_array(value: Any, backend: Backend) -> Array:

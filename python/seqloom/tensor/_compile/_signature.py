@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._symbol import SymbolKey
-from seqloom.tensor._leaves import HasLeaves, Leaf, frozen
+from seqloom.tensor._leaves import HasLeaves, Leaf, freeze
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Signature:
     def take_other(self, value: Any) -> object:
         """Takes a function, or a value that cannot change."""
         if callable(value) or _is_immutable(value):
-            return frozen(value)
+            return freeze(value)
         raise ArgumentError(
             f"an argument of the compiled step is a {type(value).__name__}; pass tensors, "
             "arrays, numbers, strings, keys, modules, optimisers, or dicts, lists and "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seqloom.tensor._graph import Graph, Operation, Value, map_values
-from seqloom.tensor._leaves import frozen
+from seqloom.tensor._leaves import freeze
 
 # Functions that change nothing if shape and dtype stay the same.
 _IDLE = frozenset(
@@ -71,7 +71,7 @@ def _identify(operation: Operation) -> object:
     if operation.name == "scan":
         return id(operation)
     args = map_values(operation.args, lambda value: ("%", value.number))
-    return operation.name, frozen(args), frozen(operation.options)
+    return operation.name, freeze(args), freeze(operation.options)
 
 
 def _remove_unused(graph: Graph) -> Graph:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The capture that runs on this thread.
 capturing: ContextVar[Backend | None] = ContextVar("capturing", default=None)
 
-_SUBSTITUTED = ("array", "backend", "lent", "version")
+_SUBSTITUTED = ("array", "backend", "is_shared", "version")
 _SUBSTITUTES = "_substitutes"  # by capture: values of the attributes above
 _CLASS = "_class_between_captures"
 
@@ -58,7 +58,12 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
     """Shows a capture another array in a leaf, until the returned function is called."""
     hidden = (*_SUBSTITUTED, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
-    values = {"array": array, "backend": capture, "lent": False, "version": leaf.version}
+    values = {
+        "array": array,
+        "backend": capture,
+        "is_shared": False,
+        "version": leaf.version,
+    }
     with _ClassLock.lock:
         if _SUBSTITUTES not in vars(leaf):
             vars(leaf)[_SUBSTITUTES] = {}

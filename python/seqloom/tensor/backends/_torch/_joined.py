@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seqloom.tensor._graph import Graph, Operation
-from seqloom.tensor._leaves import frozen
+from seqloom.tensor._leaves import freeze
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -52,8 +52,8 @@ def _of_one(by_input: Operation, other: Operation) -> bool:
     if other.name not in _WEIGHT or other.name[:6] != by_input.name[:6]:
         return False
     (grad, weight, x_shape), (x, same, shape) = by_input.args, other.args
-    one = (grad.number, tuple(x_shape), weight.shape, frozen(by_input.options))
-    return one == (same.number, x.shape, tuple(shape), frozen(other.options))
+    one = (grad.number, tuple(x_shape), weight.shape, freeze(by_input.options))
+    return one == (same.number, x.shape, tuple(shape), freeze(other.options))
 
 
 def _call(
