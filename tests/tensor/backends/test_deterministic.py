@@ -32,7 +32,7 @@ def test_it_is_an_object_of_its_own():
 @pytest.mark.parametrize("name", ["torch", "jax"])
 def test_a_backend_that_cannot_promise_it_says_so(name):
     pytest.importorskip(name)
-    with pytest.raises(BackendError, match=f"{name} cannot promise"):
+    with pytest.raises(BackendError, match=f"{name} cannot compute deterministically"):
         backend(name, deterministic=True)
 
 

@@ -7,98 +7,90 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from seqloom.tensor._defaults._lookup import Lookups
 from seqloom.tensor._defaults._window import Windows, pairs
 
 if TYPE_CHECKING:
-    from seqloom.tensor._defaults._standard import Array
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 Size = int | Sequence[int]
 
 
-class Convolutions(Lookups):
-    """Cross-correlation in one dimension and two, both its derivatives, and its turn.
+def conv1d(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Array:
+    """Cross-correlation along the last axis."""
+    windows = Windows.of(weight.shape[2:], stride, padding, dilation)
+    return _convolve(b, x, weight, bias, windows, groups)
 
-    ``x`` is ``(n, c, …)``, ``weight`` ``(o, c / groups, …)``, the result ``(n, o, …)``.
-    Sizes are a number, or one for each axis; padding is of zeros, on both sides.
 
-    Examples:
-        >>> from seqloom.tensor import backend
-        >>> B = backend("numpy")
-        >>> x, weight = B.asarray([[[1.0, 2.0, 3.0]]]), B.asarray([[[1.0, 1.0]]])
-        >>> B.conv1d(x, weight).tolist()
-        [[[3.0, 5.0]]]
-    """
+def conv2d(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Array:
+    """Cross-correlation along the last two axes."""
+    windows = Windows.of(weight.shape[2:], stride, padding, dilation)
+    return _convolve(b, x, weight, bias, windows, groups)
 
-    def conv1d(
-        self,
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        *,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-    ) -> Array:
-        """Cross-correlation along the last axis."""
-        windows = Windows.of(weight.shape[2:], stride, padding, dilation)
-        return _convolve(self, x, weight, bias, windows, groups)
 
-    def conv2d(
-        self,
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        *,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-    ) -> Array:
-        """Cross-correlation along the last two axes."""
-        windows = Windows.of(weight.shape[2:], stride, padding, dilation)
-        return _convolve(self, x, weight, bias, windows, groups)
+def conv1d_input_grad(
+    b: Functions, grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
+) -> Array:
+    """The derivative of ``conv1d`` by its input, which had `shape`."""
+    return _input_grad(b, grad, weight, shape, **geometry)
 
-    def conv1d_input_grad(
-        self, grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
-    ) -> Array:
-        """The derivative of ``conv1d`` by its input, which had `shape`."""
-        return _input_grad(self, grad, weight, shape, **geometry)
 
-    def conv2d_input_grad(
-        self, grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
-    ) -> Array:
-        """The derivative of ``conv2d`` by its input, which had `shape`."""
-        return _input_grad(self, grad, weight, shape, **geometry)
+def conv2d_input_grad(
+    b: Functions, grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
+) -> Array:
+    """The derivative of ``conv2d`` by its input, which had `shape`."""
+    return _input_grad(b, grad, weight, shape, **geometry)
 
-    def conv1d_weight_grad(
-        self, x: Array, grad: Array, shape: Sequence[int], **geometry: Any
-    ) -> tuple[Array, Array]:
-        """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
-        return _weight_grad(self, x, grad, shape, **geometry)
 
-    def conv2d_weight_grad(
-        self, x: Array, grad: Array, shape: Sequence[int], **geometry: Any
-    ) -> tuple[Array, Array]:
-        """The derivatives of ``conv2d`` by its weight, of `shape`, and by its bias."""
-        return _weight_grad(self, x, grad, shape, **geometry)
+def conv1d_weight_grad(
+    b: Functions, x: Array, grad: Array, shape: Sequence[int], **geometry: Any
+) -> tuple[Array, Array]:
+    """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
+    return _weight_grad(b, x, grad, shape, **geometry)
 
-    def conv_transpose1d(
-        self, x: Array, weight: Array, bias: Array | None = None, **geometry: Any
-    ) -> Array:
-        """Torch's ``conv_transpose1d``: weight ``(c, o / groups, k)``."""
-        return _transposed(self, self.conv1d_input_grad, x, weight, bias, **geometry)
 
-    def conv_transpose2d(
-        self, x: Array, weight: Array, bias: Array | None = None, **geometry: Any
-    ) -> Array:
-        """Torch's ``conv_transpose2d``: weight ``(c, o / groups, kh, kw)``."""
-        return _transposed(self, self.conv2d_input_grad, x, weight, bias, **geometry)
+def conv2d_weight_grad(
+    b: Functions, x: Array, grad: Array, shape: Sequence[int], **geometry: Any
+) -> tuple[Array, Array]:
+    """The derivatives of ``conv2d`` by its weight, of `shape`, and by its bias."""
+    return _weight_grad(b, x, grad, shape, **geometry)
+
+
+def conv_transpose1d(
+    b: Functions, x: Array, weight: Array, bias: Array | None = None, **geometry: Any
+) -> Array:
+    """Torch's ``conv_transpose1d``: weight ``(c, o / groups, k)``."""
+    return _transposed(b, b.conv1d_input_grad, x, weight, bias, **geometry)
+
+
+def conv_transpose2d(
+    b: Functions, x: Array, weight: Array, bias: Array | None = None, **geometry: Any
+) -> Array:
+    """Torch's ``conv_transpose2d``: weight ``(c, o / groups, kh, kw)``."""
+    return _transposed(b, b.conv2d_input_grad, x, weight, bias, **geometry)
 
 
 def _convolve(
-    b: Lookups,
+    b: Functions,
     x: Array,
     weight: Array,
     bias: Array | None,
@@ -118,7 +110,7 @@ def _convolve(
 
 
 def _input_grad(
-    b: Lookups,
+    b: Functions,
     grad: Array,
     weight: Array,
     shape: Sequence[int],
@@ -141,7 +133,7 @@ def _input_grad(
 
 
 def _weight_grad(
-    b: Lookups,
+    b: Functions,
     x: Array,
     grad: Array,
     shape: Sequence[int],
@@ -162,20 +154,20 @@ def _weight_grad(
     return weight, b.sum(grad, axis=(0, *range(2, len(shape))))
 
 
-def _grouped(b: Lookups, x: Array, axis: int, groups: int) -> Array:
+def _grouped(b: Functions, x: Array, axis: int, groups: int) -> Array:
     """An axis of channels as two: groups, and the channels of one."""
     channels = x.shape[axis] // groups
     return b.reshape(x, (*x.shape[:axis], groups, channels, *x.shape[axis + 1 :]))
 
 
-def _rows(b: Lookups, x: Array, groups: int) -> Array:
+def _rows(b: Functions, x: Array, groups: int) -> Array:
     """``(n, c, …)`` as ``(n, groups, c / groups, places)``."""
     x = _grouped(b, x, 1, groups)
     return b.reshape(x, (*x.shape[:3], math.prod(x.shape[3:])))
 
 
 def _transposed(
-    b: Lookups,
+    b: Functions,
     input_grad: Any,
     x: Array,
     weight: Array,
@@ -203,6 +195,6 @@ def _transposed(
     return out if bias is None else b.add(out, _channels(b, bias, len(extra)))
 
 
-def _channels(b: Lookups, bias: Array, count: int) -> Array:
+def _channels(b: Functions, bias: Array, count: int) -> Array:
     """A bias shaped to meet channels."""
     return b.reshape(bias, (-1, *(1,) * count))

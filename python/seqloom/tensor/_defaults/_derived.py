@@ -2,109 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._defaults._erf import erf, erfc
-from seqloom.tensor._defaults._standard import Array, Standard
+if TYPE_CHECKING:
+    from seqloom.tensor._defaults._standard import Array, Functions
+
 
 _FAR = 20.0  # from here on exp(-x) is nothing beside exp(x)
 
 
-class Derived(Standard):
-    """What the standard has too, but a backend need not.
+def stop_gradient(b: Functions, x: Array) -> Array:  # noqa: ARG001 - a method
+    """The same values, of which no gradient is taken."""
+    return x
 
-    Examples:
-        >>> from seqloom.tensor import backend
-        >>> B = backend("numpy")
-        >>> B.rsqrt(B.asarray([4.0])).tolist()
-        [0.5]
-    """
 
-    def stop_gradient(self, x: Array) -> Array:
-        """The same values, of which no gradient is taken."""
-        return x
+def accumulate(b: Functions, total: Array, more: Array) -> Array:
+    """``total + more``; total's owner allows writing into it."""
+    return b.add(total, more)
 
-    def accumulate(self, total: Array, more: Array) -> Array:
-        """``total + more``; total's owner allows writing into it."""
-        return self.add(total, more)
 
-    def rsqrt(self, x: Array) -> Array:
-        """``1 / sqrt(x)``."""
-        return self.reciprocal(self.sqrt(x))
+def rsqrt(b: Functions, x: Array) -> Array:
+    """``1 / sqrt(x)``."""
+    return b.reciprocal(b.sqrt(x))
 
-    def erf(self, x: Array) -> Array:
-        """The error function."""
-        return erf(self, x)
 
-    def erfc(self, x: Array) -> Array:
-        """``1 - erf(x)``, with all its digits where that is small."""
-        return erfc(self, x)
+def positive(b: Functions, x: Array) -> Array:
+    """The same values."""
+    return b.multiply(x, 1)
 
-    def positive(self, x: Array) -> Array:
-        """The same values."""
-        return self.multiply(x, 1)
 
-    def isinf(self, x: Array) -> Array:
-        """Whether a value is an infinity."""
-        return self.logical_not(self.logical_or(self.isfinite(x), self.isnan(x)))
+def isinf(b: Functions, x: Array) -> Array:
+    """Whether a value is an infinity."""
+    return b.logical_not(b.logical_or(b.isfinite(x), b.isnan(x)))
 
-    def logical_xor(self, x: Array, y: Array) -> Array:
-        """Whether just one of two is true."""
-        return self.not_equal(x, y)
 
-    def tan(self, x: Array) -> Array:
-        """The tangent."""
-        return self.divide(self.sin(x), self.cos(x))
+def logical_xor(b: Functions, x: Array, y: Array) -> Array:
+    """Whether just one of two is true."""
+    return b.not_equal(x, y)
 
-    def sinh(self, x: Array) -> Array:
-        """The hyperbolic sine, exact around 0."""
-        size = self.abs(x)
-        near = self.expm1(self.minimum(size, _FAR))
-        half = self.add(near, self.divide(near, self.add(near, 1.0)))
-        root = self.exp(self.multiply(size, 0.5))  # which overflows last
-        far = self.multiply(self.multiply(root, 0.5), root)
-        found = self.where(self.greater(size, _FAR), far, self.multiply(half, 0.5))
-        return self.multiply(self.sign(x), found)
 
-    def cosh(self, x: Array) -> Array:
-        """The hyperbolic cosine."""
-        root = self.exp(self.multiply(self.abs(x), 0.5))
-        small = self.square(self.reciprocal(root))
-        return self.add(
-            self.multiply(self.multiply(root, 0.5), root), self.multiply(small, 0.5)
-        )
+def tan(b: Functions, x: Array) -> Array:
+    """The tangent."""
+    return b.divide(b.sin(x), b.cos(x))
 
-    def std(
-        self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-    ) -> Array:
-        """The standard deviation over axes."""
-        variance = self.var(x, axis=axis, correction=correction, keepdims=keepdims)
-        return self.sqrt(variance)
 
-    def moveaxis(self, x: Array, source: Any, destination: Any) -> Array:
-        """One axis, or several, at other places."""
-        count = len(x.shape)
-        sources, places = (_within(axes, count) for axes in (source, destination))
-        order = [axis for axis in range(count) if axis not in sources]
-        for place, axis in sorted(zip(places, sources, strict=True)):
-            order.insert(place, axis)
-        return self.permute_dims(x, tuple(order))
+def sinh(b: Functions, x: Array) -> Array:
+    """The hyperbolic sine, exact around 0."""
+    size = b.abs(x)
+    near = b.expm1(b.minimum(size, _FAR))
+    half = b.add(near, b.divide(near, b.add(near, 1.0)))
+    root = b.exp(b.multiply(size, 0.5))  # which overflows last
+    far = b.multiply(b.multiply(root, 0.5), root)
+    found = b.where(b.greater(size, _FAR), far, b.multiply(half, 0.5))
+    return b.multiply(b.sign(x), found)
 
-    def tril(self, x: Array, *, k: int = 0) -> Array:
-        """Zeros above the k-th diagonal of each matrix."""
-        return self.where(self._below(x, k), x, 0)
 
-    def triu(self, x: Array, *, k: int = 0) -> Array:
-        """Zeros below the k-th diagonal of each matrix."""
-        return self.where(self._below(x, k - 1), 0, x)
+def cosh(b: Functions, x: Array) -> Array:
+    """The hyperbolic cosine."""
+    root = b.exp(b.multiply(b.abs(x), 0.5))
+    small = b.square(b.reciprocal(root))
+    return b.add(b.multiply(b.multiply(root, 0.5), root), b.multiply(small, 0.5))
 
-    def _below(self, x: Array, k: int) -> Array:
-        """Which places of a matrix lie on its k-th diagonal or below."""
-        rows, columns = x.shape[-2:]
-        return self.greater_equal(
-            self.expand_dims(self.arange(k, rows + k), axis=1),
-            self.expand_dims(self.arange(columns), axis=0),
-        )
+
+def std(
+    b: Functions,
+    x: Array,
+    *,
+    axis: Any = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The standard deviation over axes."""
+    variance = b.var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return b.sqrt(variance)
+
+
+def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
+    """One axis, or several, at other places."""
+    count = len(x.shape)
+    sources, places = (_within(axes, count) for axes in (source, destination))
+    order = [axis for axis in range(count) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return b.permute_dims(x, tuple(order))
+
+
+def tril(b: Functions, x: Array, *, k: int = 0) -> Array:
+    """Zeros above the k-th diagonal of each matrix."""
+    return b.where(_below(b, x, k), x, 0)
+
+
+def triu(b: Functions, x: Array, *, k: int = 0) -> Array:
+    """Zeros below the k-th diagonal of each matrix."""
+    return b.where(_below(b, x, k - 1), 0, x)
+
+
+def _below(b: Functions, x: Array, k: int) -> Array:
+    """Which places of a matrix lie on its k-th diagonal or below."""
+    rows, columns = x.shape[-2:]
+    return b.greater_equal(
+        b.expand_dims(b.arange(k, rows + k), axis=1),
+        b.expand_dims(b.arange(columns), axis=0),
+    )
 
 
 def _within(axes: Any, count: int) -> list[int]:

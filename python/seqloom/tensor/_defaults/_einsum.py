@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from seqloom.tensor._defaults._standard import Array, Standard
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 Term = tuple[Any, str]
 _LETTERS = frozenset(string.ascii_letters)
 
 
-def einsum(b: Standard, equation: str, operands: Sequence[Array]) -> Array:
+def einsum(b: Functions, equation: str, *operands: Array) -> Array:
     """Contracts the operands one by one, from the left."""
     labels, out = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
     terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
@@ -73,7 +73,7 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
         )
 
 
-def _diagonal(b: Standard, term: Term) -> Term:
+def _diagonal(b: Functions, term: Term) -> Term:
     """One axis for each label: of a repeated one, the diagonal."""
     x, labels = term
     for label in labels:
@@ -91,7 +91,7 @@ def _diagonal(b: Standard, term: Term) -> Term:
     return x, labels
 
 
-def _summed(b: Standard, term: Term, needed: Iterable[str]) -> Term:
+def _summed(b: Functions, term: Term, needed: Iterable[str]) -> Term:
     """Without the labels that nobody needs any more."""
     x, labels = term
     axes = tuple(i for i, label in enumerate(labels) if label not in needed)
@@ -101,7 +101,7 @@ def _summed(b: Standard, term: Term, needed: Iterable[str]) -> Term:
     )
 
 
-def _contract(b: Standard, left: Term, right: Term, needed: set[str]) -> Term:
+def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
     """The product of two operands, as one product of matrices."""
     left = _summed(b, left, needed | set(right[1]))
     right = _summed(b, right, needed | set(left[1]))
@@ -119,7 +119,7 @@ def _contract(b: Standard, left: Term, right: Term, needed: set[str]) -> Term:
 
 
 def _matrix(
-    b: Standard, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
+    b: Functions, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
 ) -> Array:
     """The operand with its axes in three groups; axes of length 1 are repeated."""
     x, labels = term

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seqloom.tensor._defaults._standard import Array, Standard
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 _CENTRE = 3.75
 _NEAR = 1.0
@@ -44,20 +44,20 @@ _SERIES = (
 )
 
 
-def erf(b: Standard, x: Array) -> Array:
+def erf(b: Functions, x: Array) -> Array:
     """The error function of each value."""
     far = b.multiply(b.sign(x), b.subtract(1.0, _tail(b, b.abs(x))))
     return b.where(b.less(b.abs(x), _NEAR), _series(b, x), far)
 
 
-def erfc(b: Standard, x: Array) -> Array:
+def erfc(b: Functions, x: Array) -> Array:
     """``1 - erf(x)``: the tail itself for large x, two less the tail for negative ones."""
     tail = _tail(b, b.abs(x))
     far = b.where(b.less(x, 0), b.subtract(2.0, tail), tail)
     return b.where(b.less(b.abs(x), 0.5), b.subtract(1.0, _series(b, x)), far)
 
 
-def _series(b: Standard, x: Array) -> Array:
+def _series(b: Functions, x: Array) -> Array:
     """Taylor's series, of values up to 1."""
     x = b.clip(x, -_NEAR, _NEAR)
     square = b.square(x)
@@ -68,7 +68,7 @@ def _series(b: Standard, x: Array) -> Array:
     return b.multiply(b.multiply(total, x), 2.0 / math.sqrt(math.pi))
 
 
-def _tail(b: Standard, x: Array) -> Array:
+def _tail(b: Functions, x: Array) -> Array:
     """Erfc of values from 0 up: the Chebyshev series by Clenshaw's recurrence."""
     t = b.subtract(1.0, b.divide(2.0 * _CENTRE, b.add(x, _CENTRE)))
     older = newer = b.multiply(t, 0.0)

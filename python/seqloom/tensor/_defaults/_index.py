@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._defaults._standard import Array, Standard
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 
-def indexed(b: Standard, x: Array, key: Any) -> Array:
+def indexed(b: Functions, x: Array, key: Any) -> Array:
     """First the numbers and slices, then the arrays."""
     parts = parts_of(b, key, x.shape)
     arrays = [part for part in parts if not is_basic(part)]
@@ -32,7 +32,7 @@ def is_basic(part: Any) -> bool:
     return part is None or isinstance(part, (int, slice))
 
 
-def parts_of(b: Standard, key: Any, shape: Sequence[int]) -> list[Any]:
+def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
     """The key with one part for each axis: an ellipsis written out, the end filled."""
     given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
     parts = [each for part in given for each in _places(b, part)]
@@ -44,7 +44,7 @@ def parts_of(b: Standard, key: Any, shape: Sequence[int]) -> list[Any]:
     return parts + rest
 
 
-def _places(b: Standard, part: Any) -> Sequence[Any]:
+def _places(b: Functions, part: Any) -> Sequence[Any]:
     """A part of a key; an array of truths as the places that are true."""
     if is_basic(part) or part is ...:
         return (part,)
@@ -61,7 +61,7 @@ def _stand_together(parts: list[Any]) -> bool:
 
 
 def _gathered(
-    b: Standard, x: Array, arrays: list[Array], axes: list[int], *, together: bool
+    b: Functions, x: Array, arrays: list[Array], axes: list[int], *, together: bool
 ) -> Array:
     """Arrays of indices along some axes, whole slices along the others."""
     others = [axis for axis in range(len(x.shape)) if axis not in axes]
@@ -77,7 +77,7 @@ def _gathered(
     return _moved(b, found, len(shape), axes[0]) if together else found
 
 
-def _moved(b: Standard, x: Array, count: int, place: int) -> Array:
+def _moved(b: Functions, x: Array, count: int, place: int) -> Array:
     """The first axes, as many as `count`, behind `place` others."""
     order = [*range(count, count + place), *range(count)]
     return b.permute_dims(x, (*order, *range(count + place, len(x.shape))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seqloom.tensor._defaults._standard import Array, Standard
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 # fmt: off
 _NARROW = (
@@ -44,7 +44,7 @@ _WIDE = (
 # fmt: on
 
 
-def erf_inv(b: Standard, x: Array, *, narrow: bool) -> Array:
+def erf_inv(b: Functions, x: Array, *, narrow: bool) -> Array:
     """The inverse of erf, by the polynomials of one precision."""
     w = b.negative(b.log1p(b.negative(b.square(x))))
     if narrow:
@@ -59,7 +59,7 @@ def erf_inv(b: Standard, x: Array, *, narrow: bool) -> Array:
     return b.multiply(b.where(b.less(w, 6.25), near, far), x)
 
 
-def _polynomial(b: Standard, coefficients: tuple[float, ...], x: Array) -> Array:
+def _polynomial(b: Functions, coefficients: tuple[float, ...], x: Array) -> Array:
     """By Horner's rule, the highest power first."""
     first, *rest = coefficients
     total = b.add(b.multiply(x, 0.0), first)

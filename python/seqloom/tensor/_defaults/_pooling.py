@@ -5,112 +5,107 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from seqloom.tensor._defaults._lookup import Lookups
 from seqloom.tensor._defaults._window import Windows, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._defaults._convolution import Size
-    from seqloom.tensor._defaults._standard import Array
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 
-class Pooling(Lookups):
-    """The largest value of each window, or the mean.
-
-    A place is counted along the row, in two dimensions along the flattened plane. Padding
-    never wins, and counts as zeros for a mean. Of equal values the first one wins.
-    Options are torch's: ``ceil_mode`` for a last window that reaches beyond the padding;
-    for a mean ``count_include_pad`` and ``divisor_override``.
-
-    Examples:
-        >>> from seqloom.tensor import backend
-        >>> B = backend("numpy")
-        >>> B.max_pool1d(B.asarray([[[1.0, 5.0, 2.0]]]), kernel=2, stride=1)[0].tolist()
-        [[[5.0, 5.0]]]
-    """
-
-    def max_pool1d(
-        self,
-        x: Array,
-        *,
-        kernel: Size,
-        stride: Size,
-        padding: Size = 0,
-        dilation: Size = 1,
-        ceil_mode: bool = False,
-    ) -> tuple[Array, Array]:
-        """The largest of each window of ``(n, c, l)``, and its place in the row."""
-        sizes = pairs(kernel, 1), stride, padding, dilation
-        return _max_pool(self, x, Windows.of(*sizes, ceil=ceil_mode))
-
-    def max_pool2d(
-        self,
-        x: Array,
-        *,
-        kernel: Size,
-        stride: Size,
-        padding: Size = 0,
-        dilation: Size = 1,
-        ceil_mode: bool = False,
-    ) -> tuple[Array, Array]:
-        """The largest of each window of ``(n, c, h, w)``, and its place in the plane."""
-        sizes = pairs(kernel, 2), stride, padding, dilation
-        return _max_pool(self, x, Windows.of(*sizes, ceil=ceil_mode))
-
-    def max_pool1d_grad(self, grad: Array, places: Array, shape: Sequence[int]) -> Array:
-        """The derivative of ``max_pool1d`` by its input, which had `shape`."""
-        zeros = self.zeros(tuple(shape), dtype=self.dtype(grad))
-        return self.scatter_add(zeros, places, grad, axis=-1)
-
-    def max_pool2d_grad(self, grad: Array, places: Array, shape: Sequence[int]) -> Array:
-        """The derivative of ``max_pool2d`` by its input, which had `shape`."""
-        plane = (*shape[:2], math.prod(shape[2:]))
-        flat = _plane(self, grad), _plane(self, places)
-        return self.reshape(self.max_pool1d_grad(*flat, plane), tuple(shape))
-
-    def avg_pool1d(
-        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
-    ) -> Array:
-        """The mean of each window of ``(n, c, l)``."""
-        return _mean_pool(self, x, (pairs(kernel, 1), stride, padding), **options)
-
-    def avg_pool2d(
-        self, x: Array, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
-    ) -> Array:
-        """The mean of each window of ``(n, c, h, w)``."""
-        return _mean_pool(self, x, (pairs(kernel, 2), stride, padding), **options)
-
-    def avg_pool1d_grad(
-        self,
-        grad: Array,
-        shape: Sequence[int],
-        *,
-        kernel: Size,
-        stride: Size,
-        padding: Size = 0,
-        **options: Any,
-    ) -> Array:
-        """The derivative of ``avg_pool1d`` by its input, which had `shape`."""
-        sizes = pairs(kernel, 1), stride, padding
-        return _mean_pool_grad(self, grad, shape, sizes, **options)
-
-    def avg_pool2d_grad(
-        self,
-        grad: Array,
-        shape: Sequence[int],
-        *,
-        kernel: Size,
-        stride: Size,
-        padding: Size = 0,
-        **options: Any,
-    ) -> Array:
-        """The derivative of ``avg_pool2d`` by its input, which had `shape`."""
-        sizes = pairs(kernel, 2), stride, padding
-        return _mean_pool_grad(self, grad, shape, sizes, **options)
+def max_pool1d(
+    b: Functions,
+    x: Array,
+    *,
+    kernel: Size,
+    stride: Size,
+    padding: Size = 0,
+    dilation: Size = 1,
+    ceil_mode: bool = False,
+) -> tuple[Array, Array]:
+    """The largest of each window of ``(n, c, l)``, and its place in the row."""
+    sizes = pairs(kernel, 1), stride, padding, dilation
+    return _max_pool(b, x, Windows.of(*sizes, ceil=ceil_mode))
 
 
-def _max_pool(b: Lookups, x: Array, windows: Windows) -> tuple[Array, Array]:
+def max_pool2d(
+    b: Functions,
+    x: Array,
+    *,
+    kernel: Size,
+    stride: Size,
+    padding: Size = 0,
+    dilation: Size = 1,
+    ceil_mode: bool = False,
+) -> tuple[Array, Array]:
+    """The largest of each window of ``(n, c, h, w)``, and its place in the plane."""
+    sizes = pairs(kernel, 2), stride, padding, dilation
+    return _max_pool(b, x, Windows.of(*sizes, ceil=ceil_mode))
+
+
+def max_pool1d_grad(
+    b: Functions, grad: Array, places: Array, shape: Sequence[int]
+) -> Array:
+    """The derivative of ``max_pool1d`` by its input, which had `shape`."""
+    zeros = b.zeros(tuple(shape), dtype=b.dtype(grad))
+    return b.scatter_add(zeros, places, grad, axis=-1)
+
+
+def max_pool2d_grad(
+    b: Functions, grad: Array, places: Array, shape: Sequence[int]
+) -> Array:
+    """The derivative of ``max_pool2d`` by its input, which had `shape`."""
+    plane = (*shape[:2], math.prod(shape[2:]))
+    flat = _plane(b, grad), _plane(b, places)
+    return b.reshape(b.max_pool1d_grad(*flat, plane), tuple(shape))
+
+
+def avg_pool1d(
+    b: Functions, x: Array, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
+) -> Array:
+    """The mean of each window of ``(n, c, l)``."""
+    return _mean_pool(b, x, (pairs(kernel, 1), stride, padding), **options)
+
+
+def avg_pool2d(
+    b: Functions, x: Array, *, kernel: Size, stride: Size, padding: Size = 0, **options: Any
+) -> Array:
+    """The mean of each window of ``(n, c, h, w)``."""
+    return _mean_pool(b, x, (pairs(kernel, 2), stride, padding), **options)
+
+
+def avg_pool1d_grad(
+    b: Functions,
+    grad: Array,
+    shape: Sequence[int],
+    *,
+    kernel: Size,
+    stride: Size,
+    padding: Size = 0,
+    **options: Any,
+) -> Array:
+    """The derivative of ``avg_pool1d`` by its input, which had `shape`."""
+    sizes = pairs(kernel, 1), stride, padding
+    return _mean_pool_grad(b, grad, shape, sizes, **options)
+
+
+def avg_pool2d_grad(
+    b: Functions,
+    grad: Array,
+    shape: Sequence[int],
+    *,
+    kernel: Size,
+    stride: Size,
+    padding: Size = 0,
+    **options: Any,
+) -> Array:
+    """The derivative of ``avg_pool2d`` by its input, which had `shape`."""
+    sizes = pairs(kernel, 2), stride, padding
+    return _mean_pool_grad(b, grad, shape, sizes, **options)
+
+
+def _max_pool(b: Functions, x: Array, windows: Windows) -> tuple[Array, Array]:
     """The places of the largest values, and the values that stand there."""
     plain = b.stop_gradient(x)
     taps = [seen for _, seen in windows.taps(b, plain, _lowest(b, x))]
@@ -120,7 +115,7 @@ def _max_pool(b: Lookups, x: Array, windows: Windows) -> tuple[Array, Array]:
     return b.reshape(b.take_along_axis(*flat, axis=-1), which.shape), places
 
 
-def _inside(b: Lookups, which: Array, windows: Windows, x: Array) -> Array:
+def _inside(b: Functions, which: Array, windows: Windows, x: Array) -> Array:
     """The winners of the windows, with the first real place where padding ties with it."""
     if not (any(windows.padding) or windows.ceil):
         return which
@@ -132,19 +127,19 @@ def _inside(b: Lookups, which: Array, windows: Windows, x: Array) -> Array:
     return b.where(b.greater(won, 0), which, b.argmax(seen, axis=-1))
 
 
-def _lowest(b: Lookups, x: Array) -> float:
+def _lowest(b: Functions, x: Array) -> float:
     """What no number of the array is below."""
     if b.isdtype(b.dtype(x), "integral"):
         return int(b.iinfo(x.dtype).min)
     return -math.inf
 
 
-def _plane(b: Lookups, x: Array) -> Array:
+def _plane(b: Functions, x: Array) -> Array:
     """``(n, c, …)`` with its places in one row."""
     return b.reshape(x, (*x.shape[:2], math.prod(x.shape[2:])))
 
 
-def _places(b: Lookups, which: Array, windows: Windows, shape: Sequence[int]) -> Array:
+def _places(b: Functions, which: Array, windows: Windows, shape: Sequence[int]) -> Array:
     """Where in the flattened plane the winning place of each window's kernel stands."""
     total: Any = 0
     span, step = math.prod(windows.kernel), math.prod(shape[2:])
@@ -161,7 +156,7 @@ def _places(b: Lookups, which: Array, windows: Windows, shape: Sequence[int]) ->
 
 
 def _mean_pool(
-    b: Lookups,
+    b: Functions,
     x: Array,
     sizes: tuple[Any, Any, Any],
     *,
@@ -181,14 +176,14 @@ def _mean_pool(
     return _shared(b, total, shares)
 
 
-def _shared(b: Lookups, total: Array, shares: Any) -> Array:
+def _shared(b: Functions, total: Array, shares: Any) -> Array:
     """Sums multiplied by a number, or by one for each window."""
     several = not isinstance(shares, float)
     return b.multiply(total, b.asarray(shares, dtype=total.dtype) if several else shares)
 
 
 def _mean_pool_grad(
-    b: Lookups,
+    b: Functions,
     grad: Array,
     shape: Sequence[int],
     sizes: tuple[Any, Any, Any],

@@ -8,84 +8,76 @@ from typing import TYPE_CHECKING, Any
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import ArgumentError
-from seqloom.tensor._defaults._shape import Shapes, along
+from seqloom.tensor._defaults._shape import along
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._defaults._standard import Array
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 
-class Series(Shapes):
-    """Running products and sums of exponentials; differences of neighbours.
+def cumulative_prod(
+    b: Functions,
+    x: Array,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Array:
+    """Products up to each place."""
+    if axis is None and len(x.shape) > 1:
+        raise ArgumentError("cumulative_prod needs an axis where there are several")
+    x = x if x.shape else b.reshape(x, (1,))
+    place = normalize_axis_index(axis or 0, len(x.shape))
+    x = b.astype(x, _of_products(b, x) if dtype is None else dtype)
+    found = _running(b, b.multiply, x, place, 1)
+    if not include_initial:
+        return found
+    return b.pad(found, [(int(at == place), 0) for at in range(len(x.shape))], value=1)
 
-    Examples:
-        >>> from seqloom.tensor import backend
-        >>> B = backend("numpy")
-        >>> B.cumulative_prod(B.asarray([2, 3, 4])).tolist()
-        [2, 6, 24]
-    """
 
-    def cumulative_prod(
-        self,
-        x: Array,
-        *,
-        axis: int | None = None,
-        dtype: Any = None,
-        include_initial: bool = False,
-    ) -> Array:
-        """Products up to each place."""
-        if axis is None and len(x.shape) > 1:
-            raise ArgumentError("cumulative_prod needs an axis where there are several")
-        x = x if x.shape else self.reshape(x, (1,))
-        place = normalize_axis_index(axis or 0, len(x.shape))
-        x = self.astype(x, self._of_products(x) if dtype is None else dtype)
-        found = self._running(self.multiply, x, place, 1)
-        if not include_initial:
-            return found
-        return self.pad(
-            found, [(int(at == place), 0) for at in range(len(x.shape))], value=1
+def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
+    """The logarithms of the sums of exponentials up to each place."""
+    place = normalize_axis_index(axis, len(x.shape))
+    return _running(b, b.logaddexp, x, place, -math.inf)
+
+
+def diff(
+    b: Functions,
+    x: Array,
+    prepend: Array | None = None,
+    append: Array | None = None,
+    *,
+    axis: int = -1,
+    n: int = 1,
+) -> Array:
+    """Each value less the one before it, n times."""
+    if n < 0:
+        raise ArgumentError(f"diff: n must be at least 0, got {n}")
+    place = normalize_axis_index(axis, len(x.shape))
+    parts = [each for each in (prepend, x, append) if each is not None]
+    x = b.concat(parts, axis=place) if n and len(parts) > 1 else x
+    for _ in range(min(n, x.shape[place])):
+        x = b.subtract(
+            b.index(x, along(place, slice(1, None))),
+            b.index(x, along(place, slice(None, -1))),
         )
+    return x
 
-    def logcumsumexp(self, x: Array, *, axis: int) -> Array:
-        """The logarithms of the sums of exponentials up to each place."""
-        place = normalize_axis_index(axis, len(x.shape))
-        return self._running(self.logaddexp, x, place, -math.inf)
 
-    def diff(
-        self,
-        x: Array,
-        prepend: Array | None = None,
-        append: Array | None = None,
-        *,
-        axis: int = -1,
-        n: int = 1,
-    ) -> Array:
-        """Each value less the one before it, n times."""
-        if n < 0:
-            raise ArgumentError(f"diff: n must be at least 0, got {n}")
-        place = normalize_axis_index(axis, len(x.shape))
-        parts = [each for each in (prepend, x, append) if each is not None]
-        x = self.concat(parts, axis=place) if n and len(parts) > 1 else x
-        for _ in range(min(n, x.shape[place])):
-            x = self.subtract(
-                self.index(x, along(place, slice(1, None))),
-                self.index(x, along(place, slice(None, -1))),
-            )
-        return x
+def _running(
+    b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
+) -> Array:
+    """All values up to each place joined, by doubling: no division, so 0 is right."""
+    length, reach = x.shape[axis], 1
+    while reach < length:
+        widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
+        before = b.index(x, along(axis, slice(0, length - reach)))
+        x = join(x, b.pad(before, widths, value=empty))
+        reach *= 2
+    return x
 
-    def _running(
-        self, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
-    ) -> Array:
-        """All values up to each place joined, by doubling: no division, so 0 is right."""
-        length, reach = x.shape[axis], 1
-        while reach < length:
-            widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
-            before = self.index(x, along(axis, slice(0, length - reach)))
-            x = join(x, self.pad(before, widths, value=empty))
-            reach *= 2
-        return x
 
-    def _of_products(self, x: Array) -> Any:
-        """The type that products of such numbers have."""
-        return self.dtype(self.prod(self.ones((1,), dtype=self.dtype(x))))
+def _of_products(b: Functions, x: Array) -> Any:
+    """The type that products of such numbers have."""
+    return b.dtype(b.prod(b.ones((1,), dtype=b.dtype(x))))

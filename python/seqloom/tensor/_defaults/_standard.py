@@ -10,6 +10,8 @@ from seqloom.tensor._defaults._index import indexed
 
 # An array of whichever library the backend is over: opaque to everything above it.
 Array = Any
+# A backend, to the bodies of its operations: every operation by its name.
+Functions = Any
 
 
 class Standard:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from seqloom.tensor._defaults._standard import Array, Standard
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _GROUPS = 5
 
 
-def threefry(b: Standard, key: Array, high: Array, low: Array) -> tuple[Array, Array]:
+def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, Array]:
     """The two words of each counter."""
     first, second = b.index(key, slice(0, 1)), b.index(key, slice(1, 2))
     third = b.bitwise_xor(b.bitwise_xor(first, second), _PARITY)
@@ -27,7 +27,7 @@ def threefry(b: Standard, key: Array, high: Array, low: Array) -> tuple[Array, A
     return high, low
 
 
-def _rotated(b: Standard, x: Array, places: int) -> Array:
+def _rotated(b: Functions, x: Array, places: int) -> Array:
     """The bits of each word turned to the left."""
     upper = b.bitwise_left_shift(x, places)
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - places))

@@ -12,8 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from seqloom.tensor._defaults._shape import Shapes
-    from seqloom.tensor._defaults._standard import Array
+    from seqloom.tensor._defaults._standard import Array, Functions
 
 Tap = tuple[int, ...]
 
@@ -62,7 +61,7 @@ class Windows:
         )
 
     def taps(
-        self, b: Shapes, x: Array, value: float, *, counts: Sequence[int] = ()
+        self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
         """Each place of the kernel, and what it sees in all windows (or the first ones)."""
         lengths = x.shape[-len(self.kernel) :]
@@ -81,7 +80,7 @@ class Windows:
             yield tap, b.index(x, (..., *spans))
 
     def gathered(
-        self, b: Shapes, share: Callable[[Tap], Array], shape: Sequence[int]
+        self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
         """The reverse of `taps`: the shares of all places, added where they looked."""
         total = None

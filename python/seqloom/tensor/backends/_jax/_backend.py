@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
 from seqloom.errors import BackendError
-from seqloom.tensor.backends._jax._convolution import Convolutions
-from seqloom.tensor.backends._jax._lookup import Lookups
-from seqloom.tensor.backends._jax._loop import Loops
-from seqloom.tensor.backends._jax._neural import Neural
-from seqloom.tensor.backends._jax._program import Programs
-from seqloom.tensor.backends._jax._random import Randomness
-from seqloom.tensor.backends._jax._standard import Standard
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._jax import (
+    _convolution,
+    _lookup,
+    _loop,
+    _neural,
+    _program,
+    _random,
+    _standard,
+)
+from seqloom.tensor.backends._table import functions_of
 
-if TYPE_CHECKING:
-    from seqloom.tensor._backend import Backend
+_FUNCTIONS = functions_of(
+    _convolution,
+    _lookup,
+    _loop,
+    _neural,
+    _program,
+    _random,
+    _standard,
+)
 
 
-class JaxBackend(Convolutions, Lookups, Loops, Neural, Programs, Randomness, Standard):
+class JaxBackend(Backend, functions=_FUNCTIONS):
     """JAX's arrays. What is asked for is computed later; `sync` waits.
 
     Types of 64 bits exist only where ``jax_enable_x64`` is switched on. Without it, whole

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults import seen
 
 if TYPE_CHECKING:
@@ -19,44 +18,43 @@ if TYPE_CHECKING:
 Array = Any
 
 
-class Convolutions(Backend):
-    """Cross-correlation in one dimension and two, and both its derivatives."""
+def conv1d(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Array:
+    """Cross-correlation along the last axis or two."""
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    out = _product(x, weight, **sizes, groups=groups)
+    if bias is None:
+        return out
+    return out + jnp.reshape(bias, (-1, *(1 for _ in x.shape[2:])))
 
-    def conv1d(
-        self,
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        *,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-    ) -> Array:
-        """Cross-correlation along the last axis or two."""
-        sizes = {"stride": stride, "padding": padding, "dilation": dilation}
-        out = _product(x, weight, **sizes, groups=groups)
-        if bias is None:
-            return out
-        return out + jnp.reshape(bias, (-1, *(1 for _ in x.shape[2:])))
 
-    def conv1d_input_grad(
-        self, grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
-    ) -> Array:
-        """The derivative of a convolution by its input, which had `shape`."""
-        return _transposed(lambda x: _product(x, weight, **geometry), grad, shape)
+def conv1d_input_grad(
+    grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
+) -> Array:
+    """The derivative of a convolution by its input, which had `shape`."""
+    return _transposed(lambda x: _product(x, weight, **geometry), grad, shape)
 
-    def conv1d_weight_grad(
-        self, x: Array, grad: Array, shape: Sequence[int], **geometry: Any
-    ) -> tuple[Array, Array]:
-        """The derivatives of a convolution by its weight, of `shape`, and by its bias."""
-        x = seen(x, grad, shape, **geometry)
-        weight = _transposed(lambda weight: _product(x, weight, **geometry), grad, shape)
-        return weight, jnp.sum(grad, axis=(0, *range(2, grad.ndim)))
 
-    conv2d = conv1d
-    conv2d_input_grad = conv1d_input_grad
-    conv2d_weight_grad = conv1d_weight_grad
+def conv1d_weight_grad(
+    x: Array, grad: Array, shape: Sequence[int], **geometry: Any
+) -> tuple[Array, Array]:
+    """The derivatives of a convolution by its weight, of `shape`, and by its bias."""
+    x = seen(x, grad, shape, **geometry)
+    weight = _transposed(lambda weight: _product(x, weight, **geometry), grad, shape)
+    return weight, jnp.sum(grad, axis=(0, *range(2, grad.ndim)))
+
+
+conv2d = conv1d
+conv2d_input_grad = conv1d_input_grad
+conv2d_weight_grad = conv1d_weight_grad
 
 
 def _product(

@@ -20,78 +20,82 @@ Array = Any
 Arrays = list[Any]
 
 
-class Loops(Backend):
-    """Scan, the recurrent layers, and updates of parameters."""
+def scan(
+    b: Backend,
+    body: Callable[[Arrays, Arrays], tuple[Arrays, Arrays]],
+    init: Sequence[Array],
+    xs: Sequence[Array],
+    *,
+    length: int,
+    reverse: bool = False,
+) -> tuple[Arrays, Arrays]:
+    """A loop of XLA's while jax traces, else one of Python's."""
+    # A body is a new function at each call: jax would compile it each time.
+    if not any(isinstance(each, Tracer) for each in (*init, *xs)):
+        return Backend.scan(b, body, init, xs, length=length, reverse=reverse)
+    carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
+    return carry, ys
 
-    def scan(
-        self,
-        body: Callable[[Arrays, Arrays], tuple[Arrays, Arrays]],
-        init: Sequence[Array],
-        xs: Sequence[Array],
-        *,
-        length: int,
-        reverse: bool = False,
-    ) -> tuple[Arrays, Arrays]:
-        """A loop of XLA's while jax traces, else one of Python's."""
-        # A body is a new function at each call: jax would compile it each time.
-        if not any(isinstance(each, Tracer) for each in (*init, *xs)):
-            return super().scan(body, init, xs, length=length, reverse=reverse)
-        carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
-        return carry, ys
 
-    def gru(self, *args: Any, **biases: Any) -> Any:
-        """One layer of gated units."""
-        return _program(self, "gru")(*args, **biases)
+def gru(b: Backend, *args: Any, **biases: Any) -> Any:
+    """One layer of gated units."""
+    return _program(b, "gru")(*args, **biases)
 
-    def lstm(self, *args: Any, **biases: Any) -> Any:
-        """One layer of long short-term memory."""
-        return _program(self, "lstm")(*args, **biases)
 
-    def attention_varlen(
-        self, q: Array, k: Array, v: Array, cu_seqlens: Array, **options: Any
-    ) -> tuple[Array, Array]:
-        """Attention within each of several sequences that lie end to end."""
-        require_bounds(cu_seqlens, q.shape[0], options["max_seqlen"])
-        program = _program(self, "attention_varlen", **options)
-        return program(q, k, v, cu_seqlens)
+def lstm(b: Backend, *args: Any, **biases: Any) -> Any:
+    """One layer of long short-term memory."""
+    return _program(b, "lstm")(*args, **biases)
 
-    def attention_varlen_grad(self, *arrays: Array, **options: Any) -> Any:
-        """The derivatives of ``attention_varlen`` by q, k and v."""
-        return _program(self, "attention_varlen_grad", **options)(*arrays)
 
-    def adamw(
-        self,
-        params: Arrays,
-        grads: Arrays,
-        first: Arrays,
-        second: Arrays,
-        lr: Any,
-        step: Any,
-        *,
-        decays: Sequence[float],
-        **options: Any,
-    ) -> tuple[Arrays, Arrays, Arrays]:
-        """AdamW; the arrays are new ones."""
-        update = _program(self, "adamw", decays=tuple(decays), **options)
-        return update(params, grads, first, second, _after(grads, lr), step)
+def attention_varlen(
+    b: Backend, q: Array, k: Array, v: Array, cu_seqlens: Array, **options: Any
+) -> tuple[Array, Array]:
+    """Attention within each of several sequences that lie end to end."""
+    require_bounds(cu_seqlens, q.shape[0], options["max_seqlen"])
+    program = _program(b, "attention_varlen", **options)
+    return program(q, k, v, cu_seqlens)
 
-    def sgd(
-        self,
-        params: Arrays,
-        grads: Arrays,
-        momenta: Arrays,
-        lr: Any,
-        *,
-        decays: Sequence[float],
-        **options: Any,
-    ) -> tuple[Arrays, Arrays]:
-        """Gradient descent with momentum; the arrays are new ones."""
-        update = _program(self, "sgd", decays=tuple(decays), **options)
-        return update(params, grads, momenta, _after(grads, lr))
 
-    def clip_by_global_norm(self, grads: Arrays, max_norm: Any) -> tuple[Arrays, Array]:
-        """Scales all gradients down so that their common norm is at most `max_norm`."""
-        return _program(self, "clip_by_global_norm")(grads, max_norm)
+def attention_varlen_grad(b: Backend, *arrays: Array, **options: Any) -> Any:
+    """The derivatives of ``attention_varlen`` by q, k and v."""
+    return _program(b, "attention_varlen_grad", **options)(*arrays)
+
+
+def adamw(
+    b: Backend,
+    params: Arrays,
+    grads: Arrays,
+    first: Arrays,
+    second: Arrays,
+    lr: Any,
+    step: Any,
+    *,
+    decays: Sequence[float],
+    **options: Any,
+) -> tuple[Arrays, Arrays, Arrays]:
+    """AdamW; the arrays are new ones."""
+    update = _program(b, "adamw", decays=tuple(decays), **options)
+    return update(params, grads, first, second, _after(grads, lr), step)
+
+
+def sgd(
+    b: Backend,
+    params: Arrays,
+    grads: Arrays,
+    momenta: Arrays,
+    lr: Any,
+    *,
+    decays: Sequence[float],
+    **options: Any,
+) -> tuple[Arrays, Arrays]:
+    """Gradient descent with momentum; the arrays are new ones."""
+    update = _program(b, "sgd", decays=tuple(decays), **options)
+    return update(params, grads, momenta, _after(grads, lr))
+
+
+def clip_by_global_norm(b: Backend, grads: Arrays, max_norm: Any) -> tuple[Arrays, Array]:
+    """Scales all gradients down so that their common norm is at most `max_norm`."""
+    return _program(b, "clip_by_global_norm")(grads, max_norm)
 
 
 @cache

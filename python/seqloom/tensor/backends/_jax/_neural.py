@@ -12,137 +12,150 @@ from jax.core import Tracer
 
 from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._defaults._attention import scores_of
 from seqloom.tensor.backends._jax._places import require_places
 
 Array = Any
 _DENSITY = 1 / math.sqrt(2 * math.pi)
 
 
-class Neural(Backend):
-    """What XLA or jax.nn has a better form of than the default body."""
+def relu(x: Array) -> Array:
+    """``max(x, 0)``."""
+    return jnp.maximum(x, 0)
 
-    def relu(self, x: Array) -> Array:
-        """``max(x, 0)``."""
-        return jnp.maximum(x, 0)
 
-    def relu_grad(self, grad: Array, out: Array) -> Array:
-        """The derivative of ``relu`` from its output."""
-        return jnp.where(out <= 0, 0, grad)
+def relu_grad(grad: Array, out: Array) -> Array:
+    """The derivative of ``relu`` from its output."""
+    return jnp.where(out <= 0, 0, grad)
 
-    def sigmoid(self, x: Array) -> Array:
-        """``1 / (1 + exp(-x))``."""
-        return lax.logistic(x)
 
-    def gelu(self, x: Array) -> Array:
-        """``x * Phi(x)``."""
-        return x * _normal_share(x)
+def sigmoid(x: Array) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    return lax.logistic(x)
 
-    def gelu_grad(self, grad: Array, x: Array) -> Array:
-        """The derivative of ``gelu`` from its input."""
-        density = jnp.exp(x * x * -0.5) * _DENSITY
-        return grad * (_normal_share(x) + x * density)
 
-    def erf(self, x: Array) -> Array:
-        """The error function."""
-        return lax.erf(x)
+def gelu(x: Array) -> Array:
+    """``x * Phi(x)``."""
+    return x * _normal_share(x)
 
-    def erfc(self, x: Array) -> Array:
-        """``1 - erf(x)``."""
-        return lax.erfc(x)
 
-    def rsqrt(self, x: Array) -> Array:
-        """``1 / sqrt(x)``."""
-        return lax.rsqrt(x)
+def gelu_grad(grad: Array, x: Array) -> Array:
+    """The derivative of ``gelu`` from its input."""
+    density = jnp.exp(x * x * -0.5) * _DENSITY
+    return grad * (_normal_share(x) + x * density)
 
-    def softmax(self, x: Array, *, axis: int = -1) -> Array:
-        """Exponentials along an axis, divided by their sum."""
-        if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
-            return super().softmax(_scores(x), axis=axis)
-        return jax.nn.softmax(x, axis)
 
-    def log_softmax(self, x: Array, *, axis: int = -1) -> Array:
-        """The logarithm of ``softmax``."""
-        if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
-            return super().log_softmax(_scores(x), axis=axis)
-        return jax.nn.log_softmax(x, axis)
+def erf(x: Array) -> Array:
+    """The error function."""
+    return lax.erf(x)
 
-    def logsumexp(self, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
-        """The logarithm of the sum of exponentials over axes."""
-        return jax.nn.logsumexp(x, axis, keepdims=keepdims)
 
-    def stop_gradient(self, x: Array) -> Array:
-        """The same values, of which no gradient is taken."""
-        return lax.stop_gradient(x)
+def erfc(x: Array) -> Array:
+    """``1 - erf(x)``."""
+    return lax.erfc(x)
 
-    def layer_norm_grad(
-        self, grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
-    ) -> tuple[Array, Array, Array]:
-        """The derivatives of ``layer_norm`` by its input, weight and bias."""
-        rstd = rstd[..., None]
-        scaled = (x - mean[..., None]) * rstd
-        inward = grad if weight is None else grad * weight
-        slope = jnp.mean(inward * scaled, -1, keepdims=True)
-        by_x = (inward - jnp.mean(inward, -1, keepdims=True) - scaled * slope) * rstd
-        rows = tuple(range(x.ndim - 1))
-        return by_x, jnp.sum(grad * scaled, rows), jnp.sum(grad, rows)
 
-    def rms_norm_grad(
-        self, grad: Array, x: Array, weight: Array | None, rstd: Array
-    ) -> tuple[Array, Array]:
-        """The derivatives of ``rms_norm`` by its input and weight."""
-        scaled = x * rstd[..., None]
-        inward = grad if weight is None else grad * weight
-        slope = jnp.mean(inward * scaled, -1, keepdims=True)
-        rows = tuple(range(x.ndim - 1))
-        by_x = (inward - scaled * slope) * rstd[..., None]
-        return by_x, jnp.sum(grad * scaled, rows)
+def rsqrt(x: Array) -> Array:
+    """``1 / sqrt(x)``."""
+    return lax.rsqrt(x)
 
-    def cross_entropy(
-        self, logits: Array, labels: Array, weights: Array | None = None
-    ) -> tuple[Array, Array]:
-        """The weighted loss of each row, and its derivative; NaN where none can look."""
-        require_places("cross_entropy", logits, labels)
-        if isinstance(labels, Tracer):  # below 0 jax would count from the end
-            labels = jnp.where(labels < 0, logits.shape[-1], labels)
-        return super().cross_entropy(logits, labels, weights)
 
-    def cross_entropy_grad(
-        self,
-        grad: Array,
-        logits: Array,
-        labels: Array,
-        weights: Array | None,
-        fused: Array,
-    ) -> Array:
-        """The derivative of ``cross_entropy`` by the logits."""
-        del logits, labels, weights
-        return fused * grad[..., None]
+def softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
+    """Exponentials along an axis, divided by their sum."""
+    if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
+        return Backend.softmax(b, _scores(x), axis=axis)
+    return jax.nn.softmax(x, axis)
 
-    def attention_grad(
-        self,
-        grad: Array,
-        q: Array,
-        k: Array,
-        v: Array,
-        mask: Array | None,
-        key: Any,
-        out: Array,
-        lse: Array,
-        *,
-        scale: float | None = None,
-        causal: bool = False,
-        dropout: float = 0.0,
-    ) -> tuple[Array, Array, Array]:
-        """The derivatives of ``attention`` by q, k and v, from the log-sum-exp."""
-        scores = self._scores(q, k, mask, scale, causal=causal)
-        weights = jnp.exp(scores - jnp.where(jnp.isfinite(lse), lse, 0.0)[..., None])
-        drop = bool(dropout) and key is not None
-        kept = self.dropout(weights, key, dropout) if drop else weights
-        by_weights = grad @ v.mT
-        by_weights = self.dropout(by_weights, key, dropout) if drop else by_weights
-        by_scores = weights * (by_weights - jnp.sum(grad * out, -1, keepdims=True))
-        by_scores = by_scores * ((q.shape[-1] or 1) ** -0.5 if scale is None else scale)
-        return by_scores @ k, by_scores.mT @ q, kept.mT @ grad
+
+def log_softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
+    """The logarithm of ``softmax``."""
+    if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
+        return Backend.log_softmax(b, _scores(x), axis=axis)
+    return jax.nn.log_softmax(x, axis)
+
+
+def logsumexp(x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """The logarithm of the sum of exponentials over axes."""
+    return jax.nn.logsumexp(x, axis, keepdims=keepdims)
+
+
+def stop_gradient(x: Array) -> Array:
+    """The same values, of which no gradient is taken."""
+    return lax.stop_gradient(x)
+
+
+def layer_norm_grad(
+    grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
+) -> tuple[Array, Array, Array]:
+    """The derivatives of ``layer_norm`` by its input, weight and bias."""
+    rstd = rstd[..., None]
+    scaled = (x - mean[..., None]) * rstd
+    inward = grad if weight is None else grad * weight
+    slope = jnp.mean(inward * scaled, -1, keepdims=True)
+    by_x = (inward - jnp.mean(inward, -1, keepdims=True) - scaled * slope) * rstd
+    rows = tuple(range(x.ndim - 1))
+    return by_x, jnp.sum(grad * scaled, rows), jnp.sum(grad, rows)
+
+
+def rms_norm_grad(
+    grad: Array, x: Array, weight: Array | None, rstd: Array
+) -> tuple[Array, Array]:
+    """The derivatives of ``rms_norm`` by its input and weight."""
+    scaled = x * rstd[..., None]
+    inward = grad if weight is None else grad * weight
+    slope = jnp.mean(inward * scaled, -1, keepdims=True)
+    rows = tuple(range(x.ndim - 1))
+    by_x = (inward - scaled * slope) * rstd[..., None]
+    return by_x, jnp.sum(grad * scaled, rows)
+
+
+def cross_entropy(
+    b: Backend, logits: Array, labels: Array, weights: Array | None = None
+) -> tuple[Array, Array]:
+    """The weighted loss of each row, and its derivative; NaN where none can look."""
+    require_places("cross_entropy", logits, labels)
+    if isinstance(labels, Tracer):  # below 0 jax would count from the end
+        labels = jnp.where(labels < 0, logits.shape[-1], labels)
+    return Backend.cross_entropy(b, logits, labels, weights)
+
+
+def cross_entropy_grad(
+    grad: Array,
+    logits: Array,
+    labels: Array,
+    weights: Array | None,
+    fused: Array,
+) -> Array:
+    """The derivative of ``cross_entropy`` by the logits."""
+    del logits, labels, weights
+    return fused * grad[..., None]
+
+
+def attention_grad(
+    b: Backend,
+    grad: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    key: Any,
+    out: Array,
+    lse: Array,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> tuple[Array, Array, Array]:
+    """The derivatives of ``attention`` by q, k and v, from the log-sum-exp."""
+    scores = scores_of(b, q, k, mask, scale, causal=causal)
+    weights = jnp.exp(scores - jnp.where(jnp.isfinite(lse), lse, 0.0)[..., None])
+    drop = bool(dropout) and key is not None
+    kept = b.dropout(weights, key, dropout) if drop else weights
+    by_weights = grad @ v.mT
+    by_weights = b.dropout(by_weights, key, dropout) if drop else by_weights
+    by_scores = weights * (by_weights - jnp.sum(grad * out, -1, keepdims=True))
+    by_scores = by_scores * ((q.shape[-1] or 1) ** -0.5 if scale is None else scale)
+    return by_scores @ k, by_scores.mT @ q, kept.mT @ grad
 
 
 def _scores(x: Array) -> Array:

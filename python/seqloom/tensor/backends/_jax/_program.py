@@ -12,32 +12,21 @@ from seqloom.tensor.backends._jax._given_places import GivenPlaces
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._backend import Array
+    from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._compile import Graph
 
 
-class Programs:
-    """What runs a captured step."""
+def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """One flat function of jax's, compiled; new state takes the memory of the old."""
+    # Indices and labels that follow from the inputs are looked at before it runs.
+    function: Callable[..., Any] = jax.jit(
+        lower_graph(graph, b),
+        donate_argnums=tuple(graph.donated),
+    )
+    places = GivenPlaces(graph)
 
-    def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """One flat function of jax's, compiled; new state takes the memory of the old.
+    def run(arrays: Sequence[Array]) -> Sequence[Array]:
+        places.require(arrays)
+        return function(*arrays)
 
-        Indices and labels that follow from the inputs are looked at before it runs.
-
-        Args:
-            graph: The step.
-
-        Returns:
-            A function from the arrays of its inputs to those of its outputs.
-        """
-        function: Callable[..., Any] = jax.jit(
-            lower_graph(graph, self),  # pyright: ignore[reportArgumentType]
-            donate_argnums=tuple(graph.donated),
-        )
-        places = GivenPlaces(graph)
-
-        def run(arrays: Sequence[Array]) -> Sequence[Array]:
-            places.require(arrays)
-            return function(*arrays)
-
-        return run
+    return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from seqloom.tensor._element_types import is_out_of_range, require_in_range, to_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
 
 Array = Any
 _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
@@ -48,147 +49,182 @@ _COMPARISONS = {
 # fmt: on
 
 
-class Standard(Backend):
-    """jax.numpy under the standard's names, and arrays on the backend's device."""
+class _OnDevice(Protocol):
+    """The backend of jax, as functions that make arrays know it."""
 
     place: Any  # a jax device, or None for jax's own choice
+    float_dtype: str
+    zeros: Callable[..., Array]
+    var: Callable[..., Array]
 
-    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """An array of the data; Python's floats become `float_dtype`."""
-        if not isinstance(data, jax.Array):
-            data = _numbers(data, dtype, self.float_dtype)
-            # jax's own copy may be made later, when the owner has written the memory.
-            data, copy = (np.array(data), None) if copy else (data, copy)
-        kind = checked(data.dtype if dtype is None else dtype)
-        return jnp.array(data, kind, copy=bool(copy), device=self.place)
 
-    def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Array:
-        """Zeros: jax has no memory that is not written."""
-        return self.zeros(shape, dtype)
+def asarray(
+    b: _OnDevice, data: Any, dtype: Any = None, *, copy: bool | None = None
+) -> Array:
+    """An array of the data; Python's floats become `float_dtype`."""
+    if not isinstance(data, jax.Array):
+        data = _numbers(data, dtype, b.float_dtype)
+        # jax's own copy may be made later, when the owner has written the memory.
+        data, copy = (np.array(data), None) if copy else (data, copy)
+    kind = checked(data.dtype if dtype is None else dtype)
+    return jnp.array(data, kind, copy=bool(copy), device=b.place)
 
-    def zeros(self, shape: Sequence[int] | int, dtype: Any = None) -> Array:
-        """Zeros."""
-        return jnp.zeros(shape, self._kind(dtype), device=self.place)
 
-    def ones(self, shape: Sequence[int] | int, dtype: Any = None) -> Array:
-        """Ones."""
-        return jnp.ones(shape, self._kind(dtype), device=self.place)
+def empty(b: _OnDevice, shape: Sequence[int] | int, *, dtype: Any = None) -> Array:
+    """Zeros: jax has no memory that is not written."""
+    return b.zeros(shape, dtype)
 
-    def full(self, shape: Sequence[int] | int, value: Any, *, dtype: Any = None) -> Array:
-        """One value everywhere."""
-        floats = isinstance(value, float)
-        kind = None if dtype is None and not floats else self._kind(dtype)
-        require_in_range(value, kind)
-        return jnp.full(shape, value, kind, device=self.place)
 
-    def arange(
-        self, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
-    ) -> Array:
-        """Numbers at equal distances."""
-        floats = any(isinstance(each, float) for each in (start, stop, step))
-        kind = None if dtype is None and not floats else self._kind(dtype)
-        return jnp.arange(start, stop, step, kind, device=self.place)
+def zeros(b: _OnDevice, shape: Sequence[int] | int, dtype: Any = None) -> Array:
+    """Zeros."""
+    return jnp.zeros(shape, _kind(b, dtype), device=b.place)
 
-    def eye(
-        self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
-    ) -> Array:
-        """Ones on a diagonal."""
-        return jnp.eye(rows, columns, k, self._kind(dtype), device=self.place)
 
-    def from_dlpack(self, x: Any) -> Array:
-        """An array of any library."""
-        return jax.device_put(jnp.from_dlpack(x), self.place)
+def ones(b: _OnDevice, shape: Sequence[int] | int, dtype: Any = None) -> Array:
+    """Ones."""
+    return jnp.ones(shape, _kind(b, dtype), device=b.place)
 
-    def to_numpy(self, x: Array) -> Any:
-        """The array as NumPy's; it cannot be written."""
-        return np.asarray(x)
 
-    def astype(self, x: Array, dtype: Any, *, copy: bool = True) -> Array:
-        """The values in another type."""
-        del copy  # arrays are values
-        return jnp.asarray(x).astype(checked(dtype))
+def full(
+    b: _OnDevice, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+) -> Array:
+    """One value everywhere."""
+    floats = isinstance(value, float)
+    kind = None if dtype is None and not floats else _kind(b, dtype)
+    require_in_range(value, kind)
+    return jnp.full(shape, value, kind, device=b.place)
 
-    def permute_dims(self, x: Array, axes: Sequence[int]) -> Array:
-        """The axes in another order; a negative one counts from the last."""
-        return jnp.permute_dims(
-            x, tuple(normalize_axis_index(axis, x.ndim) for axis in axes)
-        )
 
-    def floor_divide(self, x: Array, y: Array) -> Array:
-        """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
-        _require_room(x, y)
-        found = jnp.floor_divide(x, y)
-        if jnp.issubdtype(found.dtype, jnp.inexact):  # jax gives -0 // 1 the sign +
-            signed = jnp.copysign(found, jnp.divide(x, y))
-            return jnp.where(found == 0, signed, found)
-        return jnp.where(jnp.equal(y, 0), jnp.zeros((), found.dtype), found)
+def arange(
+    b: _OnDevice, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+) -> Array:
+    """Numbers at equal distances."""
+    floats = any(isinstance(each, float) for each in (start, stop, step))
+    kind = None if dtype is None and not floats else _kind(b, dtype)
+    return jnp.arange(start, stop, step, kind, device=b.place)
 
-    def remainder(self, x: Array, y: Array) -> Array:
-        """What `floor_divide` leaves, with y's sign."""
-        _require_room(x, y)
-        found = jnp.remainder(x, y)
-        floats = jnp.issubdtype(found.dtype, jnp.floating)
-        return jnp.copysign(found, y) if floats else found
 
-    def where(self, condition: Array, x: Array, y: Array) -> Array:
-        """`x` where the condition holds, `y` elsewhere."""
-        _require_room(x, y)
-        return jnp.where(condition, x, y)
+def eye(
+    b: _OnDevice, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+) -> Array:
+    """Ones on a diagonal."""
+    return jnp.eye(rows, columns, k, _kind(b, dtype), device=b.place)
 
-    def clip(
-        self,
-        x: Array,
-        min: Any = None,  # noqa: A002  # the standard's name
-        max: Any = None,  # noqa: A002  # the standard's name
-    ) -> Array:
-        """Values held between two bounds; one beyond all of the type's holds nothing."""
-        dtype = x.dtype
-        min = None if is_out_of_range(min, dtype) and min < 0 else min  # noqa: A001
-        max = None if is_out_of_range(max, dtype) and max > 0 else max  # noqa: A001
-        _require_room(x, min)
-        _require_room(x, max)
-        return jnp.clip(x, min, max)
 
-    def sign(self, x: Array) -> Array:
-        """-1, 0 or 1; of -0, where jax says -0, 0."""
-        return jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.sign(x))
+def from_dlpack(b: _OnDevice, x: Any) -> Array:
+    """An array of any library."""
+    return jax.device_put(jnp.from_dlpack(x), b.place)
 
-    def searchsorted(self, x1: Array, x2: Array, **options: Any) -> Array:
-        """Where values would stand in a sorted row, in the type of places."""
-        x2 = jnp.asarray(x2)  # a number would be brought to x1's type, and may not fit
-        return jnp.searchsorted(x1, x2, **options).astype(jnp.asarray(0).dtype)
 
-    def var(
-        self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-    ) -> Array:
-        """The variance over axes; infinite where the correction takes all of them."""
-        found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)
-        if not correction:
-            return found
-        count = x.size // max(found.size, 1) if x.size else 0
-        free = jnp.asarray(max(count - correction, 0), found.dtype)
-        return found * count / free
+def to_numpy(x: Array) -> Any:
+    """The array as NumPy's; it cannot be written."""
+    return np.asarray(x)
 
-    def std(
-        self, x: Array, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-    ) -> Array:
-        """The standard deviation over axes."""
-        return jnp.sqrt(self.var(x, axis=axis, correction=correction, keepdims=keepdims))
 
-    def cumulative_prod(self, x: Array, *, dtype: Any = None, **options: Any) -> Array:
-        """Products up to each place; of small whole numbers in the type of their sums."""
-        if dtype is None and not jnp.issubdtype(x.dtype, jnp.inexact):
-            dtype = jax.eval_shape(jnp.sum, x).dtype
-        return jnp.cumulative_prod(x, dtype=dtype, **options)
+def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
+    """The values in another type."""
+    del copy  # arrays are values
+    return jnp.asarray(x).astype(checked(dtype))
 
-    def logcumsumexp(self, x: Array, *, axis: int) -> Array:
-        """The logarithms of the sums of exponentials up to each place."""
-        place = normalize_axis_index(axis, x.ndim)
-        return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), place)
 
-    def _kind(self, dtype: Any) -> np.dtype[Any]:
-        """A type, or that of floats."""
-        return checked(self.float_dtype if dtype is None else dtype)
+def permute_dims(x: Array, axes: Sequence[int]) -> Array:
+    """The axes in another order; a negative one counts from the last."""
+    return jnp.permute_dims(x, tuple(normalize_axis_index(axis, x.ndim) for axis in axes))
+
+
+def floor_divide(x: Array, y: Array) -> Array:
+    """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+    _require_room(x, y)
+    found = jnp.floor_divide(x, y)
+    if jnp.issubdtype(found.dtype, jnp.inexact):  # jax gives -0 // 1 the sign +
+        signed = jnp.copysign(found, jnp.divide(x, y))
+        return jnp.where(found == 0, signed, found)
+    return jnp.where(jnp.equal(y, 0), jnp.zeros((), found.dtype), found)
+
+
+def remainder(x: Array, y: Array) -> Array:
+    """What `floor_divide` leaves, with y's sign."""
+    _require_room(x, y)
+    found = jnp.remainder(x, y)
+    floats = jnp.issubdtype(found.dtype, jnp.floating)
+    return jnp.copysign(found, y) if floats else found
+
+
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """`x` where the condition holds, `y` elsewhere."""
+    _require_room(x, y)
+    return jnp.where(condition, x, y)
+
+
+def clip(
+    x: Array,
+    min: Any = None,  # noqa: A002  # the standard's name
+    max: Any = None,  # noqa: A002  # the standard's name
+) -> Array:
+    """Values held between two bounds; one beyond all of the type's holds nothing."""
+    dtype = x.dtype
+    min = None if is_out_of_range(min, dtype) and min < 0 else min  # noqa: A001
+    max = None if is_out_of_range(max, dtype) and max > 0 else max  # noqa: A001
+    _require_room(x, min)
+    _require_room(x, max)
+    return jnp.clip(x, min, max)
+
+
+def sign(x: Array) -> Array:
+    """-1, 0 or 1; of -0, where jax says -0, 0."""
+    return jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.sign(x))
+
+
+def searchsorted(x1: Array, x2: Array, **options: Any) -> Array:
+    """Where values would stand in a sorted row, in the type of places."""
+    x2 = jnp.asarray(x2)  # a number would be brought to x1's type, and may not fit
+    return jnp.searchsorted(x1, x2, **options).astype(jnp.asarray(0).dtype)
+
+
+def var(
+    x: Array,
+    *,
+    axis: Any = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The variance over axes; infinite where the correction takes all of them."""
+    found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)
+    if not correction:
+        return found
+    count = x.size // max(found.size, 1) if x.size else 0
+    free = jnp.asarray(max(count - correction, 0), found.dtype)
+    return found * count / free
+
+
+def std(
+    b: _OnDevice,
+    x: Array,
+    *,
+    axis: Any = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The standard deviation over axes."""
+    return jnp.sqrt(b.var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+def cumulative_prod(x: Array, *, dtype: Any = None, **options: Any) -> Array:
+    """Products up to each place; of small whole numbers in the type of their sums."""
+    if dtype is None and not jnp.issubdtype(x.dtype, jnp.inexact):
+        dtype = jax.eval_shape(jnp.sum, x).dtype
+    return jnp.cumulative_prod(x, dtype=dtype, **options)
+
+
+def logcumsumexp(x: Array, *, axis: int) -> Array:
+    """The logarithms of the sums of exponentials up to each place."""
+    place = normalize_axis_index(axis, x.ndim)
+    return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), place)
+
+
+def _kind(b: _OnDevice, dtype: Any) -> np.dtype[Any]:
+    """A type, or that of floats."""
+    return checked(b.float_dtype if dtype is None else dtype)
 
 
 def checked(dtype: Any) -> np.dtype[Any]:
@@ -257,9 +293,11 @@ def _comparison(
     return call
 
 
-for _name in _FUNCTIONS:
-    setattr(Standard, _name, staticmethod(getattr(jnp, _name)))
-for _name in _ARITHMETIC:
-    setattr(Standard, _name, staticmethod(_arithmetic(getattr(jnp, _name))))
-for _name, _of_numbers in _COMPARISONS.items():
-    setattr(Standard, _name, staticmethod(_comparison(getattr(jnp, _name), _of_numbers)))
+LIBRARY = (
+    {name: getattr(jnp, name) for name in _FUNCTIONS}
+    | {name: _arithmetic(getattr(jnp, name)) for name in _ARITHMETIC}
+    | {
+        name: _comparison(getattr(jnp, name), of_numbers)
+        for name, of_numbers in _COMPARISONS.items()
+    }
+)

@@ -26,98 +26,120 @@ def _of_erf(*, double: bool) -> _native.ElementwiseProgram:
 _ERF = {"f": _of_erf(double=False), "d": _of_erf(double=True)}
 
 
-class Activations(Backend):
-    """What bends numbers one by one, and softmax over an axis."""
+def relu(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
+    """``max(x, 0)``."""
+    return fill(_native.relu, x, threads=b.threads, out=out)
 
-    def relu(self, x: Floats, *, out: Floats | None = None) -> Floats:
-        """``max(x, 0)``."""
-        return fill(_native.relu, x, threads=self.threads, out=out)
 
-    def relu_grad(
-        self, grad: Floats, output: Floats, /, *, out: Floats | None = None
-    ) -> Floats:
-        """The derivative of ``relu`` from its output."""
-        return fill(_native.relu_grad, grad, packed(output), threads=self.threads, out=out)
+def relu_grad(
+    b: Backend, grad: Floats, output: Floats, /, *, out: Floats | None = None
+) -> Floats:
+    """The derivative of ``relu`` from its output."""
+    return fill(_native.relu_grad, grad, packed(output), threads=b.threads, out=out)
 
-    def gelu(self, x: Floats, *, out: Floats | None = None) -> Floats:
-        """``x * Phi(x)`` with the exact normal distribution (Hendrycks and Gimpel 2016)."""
-        return fill(_native.gelu, x, threads=self.threads, out=out)
 
-    def gelu_grad(self, grad: Floats, x: Floats, *, out: Floats | None = None) -> Floats:
-        """The derivative of ``gelu`` from its input."""
-        return fill(_native.gelu_grad, grad, packed(x), threads=self.threads, out=out)
+def gelu(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
+    """``x * Phi(x)`` with the exact normal distribution (Hendrycks and Gimpel 2016)."""
+    return fill(_native.gelu, x, threads=b.threads, out=out)
 
-    def sigmoid(self, x: Floats, *, out: Floats | None = None) -> Floats:
-        """``1 / (1 + exp(-x))``."""
-        return fill(_native.sigmoid, x, threads=self.threads, out=out)
 
-    def sigmoid_grad(
-        self, grad: Floats, output: Floats, /, *, out: Floats | None = None
-    ) -> Floats:
-        """The derivative of ``sigmoid`` from its output."""
-        return fill(
-            _native.sigmoid_grad, grad, packed(output), threads=self.threads, out=out
-        )
+def gelu_grad(b: Backend, grad: Floats, x: Floats, *, out: Floats | None = None) -> Floats:
+    """The derivative of ``gelu`` from its input."""
+    return fill(_native.gelu_grad, grad, packed(x), threads=b.threads, out=out)
 
-    def erf(self, x: Floats, *, out: Floats | None = None) -> Floats:
-        """The error function."""
-        x = packed(floating(x))
-        made = room(out, x.shape, x.dtype)
-        _ERF[x.dtype.char].run((x,), (made,), self.threads)
-        return placed(made, out)
 
-    def silu(self, x: Floats, *, out: Floats | None = None) -> Floats:
-        """``x / (1 + exp(-x))`` (Hendrycks and Gimpel 2016)."""
-        return fill(_native.silu, x, threads=self.threads, out=out)
+def sigmoid(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
+    """``1 / (1 + exp(-x))``."""
+    return fill(_native.sigmoid, x, threads=b.threads, out=out)
 
-    def softmax(self, x: Floats, *, axis: int = -1, out: Floats | None = None) -> Floats:
-        """Shares that are proportional to the exponentials along an axis."""
-        return self._along(_native.softmax, axis, out, x)
 
-    def softmax_grad(
-        self, grad: Floats, output: Floats, /, *, axis: int = -1, out: Floats | None = None
-    ) -> Floats:
-        """The derivative of ``softmax`` from its output."""
-        return self._along(_native.softmax_grad, axis, out, grad, output)
+def sigmoid_grad(
+    b: Backend, grad: Floats, output: Floats, /, *, out: Floats | None = None
+) -> Floats:
+    """The derivative of ``sigmoid`` from its output."""
+    return fill(_native.sigmoid_grad, grad, packed(output), threads=b.threads, out=out)
 
-    def log_softmax(
-        self, x: Floats, *, axis: int = -1, out: Floats | None = None
-    ) -> Floats:
-        """Logarithm of the softmax along an axis."""
-        return self._along(_native.log_softmax, axis, out, x)
 
-    def log_softmax_grad(
-        self, grad: Floats, output: Floats, /, *, axis: int = -1, out: Floats | None = None
-    ) -> Floats:
-        """The derivative of ``log_softmax`` from its output."""
-        return self._along(_native.log_softmax_grad, axis, out, grad, output)
+def erf(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
+    """The error function."""
+    x = packed(floating(x))
+    made = room(out, x.shape, x.dtype)
+    _ERF[x.dtype.char].run((x,), (made,), b.threads)
+    return placed(made, out)
 
-    def logsumexp(
-        self,
-        x: Floats,
-        *,
-        axis: Any = None,
-        keepdims: bool = False,
-        out: Floats | None = None,
-    ) -> Floats:
-        """Logarithm of the sum of exponentials."""
-        if x.dtype.kind in "biu":
-            x = x.astype(self.float_dtype)
-        if not isinstance(axis, int) or x.size == 0:
-            return placed(super().logsumexp(x, axis=axis, keepdims=keepdims), out)
-        rows = packed(np.moveaxis(x, axis, -1))
-        made = np.empty(rows.shape[:-1], x.dtype)
-        _native.logsumexp(_rows(rows), made.reshape(-1), self.threads)
-        return placed(np.expand_dims(made, axis) if keepdims else made, out)
 
-    def _along(self, kernel: Any, axis: int, out: Floats | None, *arrays: Floats) -> Floats:
-        """Runs a kernel over the rows of an axis, which a copy makes the last."""
-        axis = normalize_axis_index(axis, arrays[0].ndim or 1)
-        last = axis >= arrays[0].ndim - 1
-        inputs = [packed(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
-        made = room(out if last else None, inputs[0].shape, inputs[0].dtype)
-        kernel(*(_rows(x) for x in inputs), _rows(made), self.threads)
-        return placed(made if last else np.moveaxis(made, -1, axis), out)
+def silu(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
+    """``x / (1 + exp(-x))`` (Hendrycks and Gimpel 2016)."""
+    return fill(_native.silu, x, threads=b.threads, out=out)
+
+
+def softmax(b: Backend, x: Floats, *, axis: int = -1, out: Floats | None = None) -> Floats:
+    """Shares that are proportional to the exponentials along an axis."""
+    return _along(b, _native.softmax, axis, out, x)
+
+
+def softmax_grad(
+    b: Backend,
+    grad: Floats,
+    output: Floats,
+    /,
+    *,
+    axis: int = -1,
+    out: Floats | None = None,
+) -> Floats:
+    """The derivative of ``softmax`` from its output."""
+    return _along(b, _native.softmax_grad, axis, out, grad, output)
+
+
+def log_softmax(
+    b: Backend, x: Floats, *, axis: int = -1, out: Floats | None = None
+) -> Floats:
+    """Logarithm of the softmax along an axis."""
+    return _along(b, _native.log_softmax, axis, out, x)
+
+
+def log_softmax_grad(
+    b: Backend,
+    grad: Floats,
+    output: Floats,
+    /,
+    *,
+    axis: int = -1,
+    out: Floats | None = None,
+) -> Floats:
+    """The derivative of ``log_softmax`` from its output."""
+    return _along(b, _native.log_softmax_grad, axis, out, grad, output)
+
+
+def logsumexp(
+    b: Backend,
+    x: Floats,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+    out: Floats | None = None,
+) -> Floats:
+    """Logarithm of the sum of exponentials."""
+    if x.dtype.kind in "biu":
+        x = x.astype(b.float_dtype)
+    if not isinstance(axis, int) or x.size == 0:
+        return placed(Backend.logsumexp(b, x, axis=axis, keepdims=keepdims), out)
+    rows = packed(np.moveaxis(x, axis, -1))
+    made = np.empty(rows.shape[:-1], x.dtype)
+    _native.logsumexp(_rows(rows), made.reshape(-1), b.threads)
+    return placed(np.expand_dims(made, axis) if keepdims else made, out)
+
+
+def _along(
+    b: Backend, kernel: Any, axis: int, out: Floats | None, *arrays: Floats
+) -> Floats:
+    """Runs a kernel over the rows of an axis, which a copy makes the last."""
+    axis = normalize_axis_index(axis, arrays[0].ndim or 1)
+    last = axis >= arrays[0].ndim - 1
+    inputs = [packed(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
+    made = room(out if last else None, inputs[0].shape, inputs[0].dtype)
+    kernel(*(_rows(x) for x in inputs), _rows(made), b.threads)
+    return placed(made if last else np.moveaxis(made, -1, axis), out)
 
 
 def _rows(x: Floats) -> Floats:

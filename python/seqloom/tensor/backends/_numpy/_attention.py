@@ -8,7 +8,6 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import packed, placed
 from seqloom.tensor.backends._numpy._joining import parts_of_one
@@ -19,133 +18,132 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.tensor._backend import Backend
+
     Floats = NDArray[Any]
     Pair = tuple[Floats, Floats]
     Triple = tuple[Floats, Floats, Floats]
 
 
-class Attention(Backend):
-    """Means of values, weighted by how queries match keys.
+def attention(
+    b: Backend,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    mask: Floats | None = None,
+    key: Any = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    out: Pair | None = None,
+) -> Pair:
+    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    q, k, v = _laid(q), _laid(k), _laid(v)
+    mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+    made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
+    lse = _sums(q.shape[:3], q.dtype, out and out[1])
+    rule = _scale(q, scale), causal, _dropping(key, dropout)
+    _native.attention(q, k, v, mask, *rule, made, lse, b.threads)
+    return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
 
-    Results are ``(n, h, l, d)`` in the memory order ``(n, l, h, d)``, so that joining the
-    heads again copies nothing.
+
+def attention_grad(
+    b: Backend,
+    grad: Floats,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    mask: Floats | None,
+    key: Any,
+    output: Floats,
+    lse: Floats,
+    /,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    out: Triple | None = None,
+) -> Triple:
+    """The derivatives of ``attention`` by q, k and v."""
+    grad, q, k, v, output = (_laid(each) for each in (grad, q, k, v, output))
+    mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+    rule = _scale(q, scale), causal, _dropping(key, dropout)
+    given = grad, q, k, v, mask, output, packed(lse), *rule
+    if out is None and parts_of_one(q, k, v):
+        return _joined_grad(b, given, q)
+    made = _three(q, k, v, out)
+    _native.attention_grad(*given, *made, b.threads)
+    return made if out is None else _each_placed(made, out)
+
+
+def _joined_grad(b: Backend, given: tuple[Any, ...], q: Floats) -> Triple:
+    """The derivatives as parts of one array, as q, k and v are."""
+    n, h, rows, d = q.shape
+    made = fresh((n, rows, 3, h, d), q.dtype)
+    joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
+    kernel: Any = _native.attention_grad
+    kernel(*given, joined, None, None, b.threads)
+    by_q, by_k, by_v = made.transpose(2, 0, 3, 1, 4)
+    return by_q, by_k, by_v
+
+
+def attention_varlen(
+    b: Backend,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    cu_seqlens: NDArray[Any],
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+    out: Pair | None = None,
+) -> Pair:
+    """Attention within each of several sequences that lie end to end.
+
+    Returns:
+        The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
     """
+    bounds = _bounds(cu_seqlens, max_seqlen)
+    q, k, v = (_laid(_by_head(each)) for each in (q, k, v))
+    made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
+    lse = _sums(q.shape[1:3], q.dtype, out and out[1])
+    rule = bounds, _scale(q, scale), causal
+    _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, b.threads)
+    return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
 
-    def attention(
-        self,
-        q: Floats,
-        k: Floats,
-        v: Floats,
-        mask: Floats | None = None,
-        key: Any = None,
-        *,
-        scale: float | None = None,
-        causal: bool = False,
-        dropout: float = 0.0,
-        out: Pair | None = None,
-    ) -> Pair:
-        """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-        q, k, v = _laid(q), _laid(k), _laid(v)
-        mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
-        made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
-        lse = _sums(q.shape[:3], q.dtype, out and out[1])
-        rule = _scale(q, scale), causal, _dropping(key, dropout)
-        _native.attention(q, k, v, mask, *rule, made, lse, self.threads)
-        return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
 
-    def attention_grad(
-        self,
-        grad: Floats,
-        q: Floats,
-        k: Floats,
-        v: Floats,
-        mask: Floats | None,
-        key: Any,
-        output: Floats,
-        lse: Floats,
-        /,
-        *,
-        scale: float | None = None,
-        causal: bool = False,
-        dropout: float = 0.0,
-        out: Triple | None = None,
-    ) -> Triple:
-        """The derivatives of ``attention`` by q, k and v."""
-        grad, q, k, v, output = (_laid(each) for each in (grad, q, k, v, output))
-        mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
-        rule = _scale(q, scale), causal, _dropping(key, dropout)
-        given = grad, q, k, v, mask, output, packed(lse), *rule
-        if out is None and parts_of_one(q, k, v):
-            return self._joined_grad(given, q)
-        made = _three(q, k, v, out)
-        _native.attention_grad(*given, *made, self.threads)
-        return made if out is None else _each_placed(made, out)
-
-    def _joined_grad(self, given: tuple[Any, ...], q: Floats) -> Triple:
-        """The derivatives as parts of one array, as q, k and v are."""
-        n, h, rows, d = q.shape
-        made = fresh((n, rows, 3, h, d), q.dtype)
-        joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
-        kernel: Any = _native.attention_grad
-        kernel(*given, joined, None, None, self.threads)
-        by_q, by_k, by_v = made.transpose(2, 0, 3, 1, 4)
-        return by_q, by_k, by_v
-
-    def attention_varlen(
-        self,
-        q: Floats,
-        k: Floats,
-        v: Floats,
-        cu_seqlens: NDArray[Any],
-        *,
-        max_seqlen: int,
-        scale: float | None = None,
-        causal: bool = False,
-        out: Pair | None = None,
-    ) -> Pair:
-        """Attention within each of several sequences that lie end to end.
-
-        Returns:
-            The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
-        """
-        bounds = _bounds(cu_seqlens, max_seqlen)
-        q, k, v = (_laid(_by_head(each)) for each in (q, k, v))
-        made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
-        lse = _sums(q.shape[1:3], q.dtype, out and out[1])
-        rule = bounds, _scale(q, scale), causal
-        _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, self.threads)
-        return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
-
-    def attention_varlen_grad(
-        self,
-        grad: Floats,
-        q: Floats,
-        k: Floats,
-        v: Floats,
-        cu_seqlens: NDArray[Any],
-        output: Floats,
-        lse: Floats,
-        /,
-        *,
-        max_seqlen: int,
-        scale: float | None = None,
-        causal: bool = False,
-        out: Triple | None = None,
-    ) -> Triple:
-        """The derivatives of ``attention_varlen`` by q, k and v."""
-        bounds = _bounds(cu_seqlens, max_seqlen)
-        made = (
-            fresh(q.shape, q.dtype),
-            fresh(k.shape, q.dtype),
-            fresh(v.shape, q.dtype),
-        )
-        arrays: Any = [_laid(_by_head(each)) for each in (grad, q, k, v)]
-        result = _laid(_by_head(output)), packed(lse)
-        rule = _scale(q, scale), causal
-        into: Any = [_by_head(each) for each in made]
-        kernel: Any = _native.attention_varlen_grad
-        kernel(*arrays, bounds, *result, *rule, *into, self.threads)
-        return made if out is None else _each_placed(made, out)
+def attention_varlen_grad(
+    b: Backend,
+    grad: Floats,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    cu_seqlens: NDArray[Any],
+    output: Floats,
+    lse: Floats,
+    /,
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+    out: Triple | None = None,
+) -> Triple:
+    """The derivatives of ``attention_varlen`` by q, k and v."""
+    bounds = _bounds(cu_seqlens, max_seqlen)
+    made = (
+        fresh(q.shape, q.dtype),
+        fresh(k.shape, q.dtype),
+        fresh(v.shape, q.dtype),
+    )
+    arrays: Any = [_laid(_by_head(each)) for each in (grad, q, k, v)]
+    result = _laid(_by_head(output)), packed(lse)
+    rule = _scale(q, scale), causal
+    into: Any = [_by_head(each) for each in made]
+    kernel: Any = _native.attention_varlen_grad
+    kernel(*arrays, bounds, *result, *rule, *into, b.threads)
+    return made if out is None else _each_placed(made, out)
 
 
 def _laid(x: Floats) -> Floats:

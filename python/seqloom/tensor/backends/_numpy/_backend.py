@@ -7,46 +7,51 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import BackendError
-from seqloom.tensor.backends._numpy._activation import Activations
-from seqloom.tensor.backends._numpy._attention import Attention
-from seqloom.tensor.backends._numpy._convolution import Convolutions
-from seqloom.tensor.backends._numpy._joining import Joins
-from seqloom.tensor.backends._numpy._keys import Keys
-from seqloom.tensor.backends._numpy._lookup import Lookups
-from seqloom.tensor.backends._numpy._loss import Losses
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._numpy import (
+    _activation,
+    _attention,
+    _convolution,
+    _joining,
+    _keys,
+    _lookup,
+    _loss,
+    _norm,
+    _optimiser,
+    _planning,
+    _pool,
+    _product,
+    _random,
+    _standard,
+)
 from seqloom.tensor.backends._numpy._narrow import widened
-from seqloom.tensor.backends._numpy._norm import Norms
-from seqloom.tensor.backends._numpy._optimiser import Updates
-from seqloom.tensor.backends._numpy._planning import Planning
-from seqloom.tensor.backends._numpy._pool import Pooling
-from seqloom.tensor.backends._numpy._product import Products
-from seqloom.tensor.backends._numpy._random import Randomness
-from seqloom.tensor.backends._numpy._standard import Standard
+from seqloom.tensor.backends._table import functions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.tensor._backend import Backend
-
     Floats = NDArray[Any]
 
 
-class NumPyBackend(
-    Activations,
-    Attention,
-    Convolutions,
-    Joins,
-    Lookups,
-    Losses,
-    Norms,
-    Pooling,
-    Products,
-    Randomness,
-    Updates,
-    Keys,
-    Planning,
-    Standard,
-):
+_KERNELS = functions_of(
+    _activation,
+    _attention,
+    _convolution,
+    _joining,
+    _lookup,
+    _loss,
+    _norm,
+    _optimiser,
+    _pool,
+    _product,
+    _random,
+    change=widened,
+)
+# They know of half precision themselves, or have nothing to do with it.
+_OTHERS = functions_of(_keys, _planning, _standard)
+
+
+class NumPyBackend(Backend, functions=_KERNELS | _OTHERS):
     """NumPy's arrays on the CPU, with Rust kernels where NumPy has none.
 
     Products of matrices, convolution, attention, norms, activations, losses, dropout and
@@ -71,6 +76,7 @@ class NumPyBackend(
     """
 
     name = "numpy"
+    deterministic: bool = False
 
     def __init__(
         self, device: str | None = None, *, threads: int = 1, deterministic: bool = False
@@ -97,14 +103,6 @@ class NumPyBackend(
         # NumPy gives sums of everything as scalars, which cannot be written.
         into = total if isinstance(cast("Any", total), np.ndarray) else None
         return np.add(total, more, out=into)
-
-
-for _kernels in NumPyBackend.__bases__:
-    if _kernels in {Keys, Planning, Standard}:
-        continue  # they know of half precision, or have nothing to do with it
-    for _name, _function in vars(_kernels).items():
-        if _name[0] != "_":
-            setattr(NumPyBackend, _name, widened(_function))
 
 
 def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's

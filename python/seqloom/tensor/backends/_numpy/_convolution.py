@@ -21,104 +21,108 @@ if TYPE_CHECKING:
     Size = int | Sequence[int]
 
 
-class Convolutions(Backend):
-    """Cross-correlation along one axis or two; one axis is a height of one."""
+def conv1d(
+    b: Backend,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    out: Floats | None = None,
+    **options: Any,
+) -> Floats:
+    """Cross-correlation: ``(n, c, l)``, ``(o, c / groups, k)`` to ``(n, o, l')``."""
+    return _convolve(b, x, weight, bias, out=out, **options)
 
-    def conv1d(
-        self,
-        x: Floats,
-        weight: Floats,
-        bias: Floats | None = None,
-        *,
-        out: Floats | None = None,
-        **options: Any,
-    ) -> Floats:
-        """Cross-correlation: ``(n, c, l)``, ``(o, c / groups, k)`` to ``(n, o, l')``."""
-        return _convolve(self, x, weight, bias, out=out, **options)
 
-    def conv2d(
-        self,
-        x: Floats,
-        weight: Floats,
-        bias: Floats | None = None,
-        *,
-        out: Floats | None = None,
-        **options: Any,
-    ) -> Floats:
-        """The same along two axes: ``(n, c, h, w)`` to ``(n, o, h', w')``."""
-        return _convolve(self, x, weight, bias, out=out, **options)
+def conv2d(
+    b: Backend,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    out: Floats | None = None,
+    **options: Any,
+) -> Floats:
+    """The same along two axes: ``(n, c, h, w)`` to ``(n, o, h', w')``."""
+    return _convolve(b, x, weight, bias, out=out, **options)
 
-    def conv1d_input_grad(
-        self,
-        grad: Floats,
-        weight: Floats,
-        shape: Sequence[int],
-        *,
-        out: Floats | None = None,
-        **options: Any,
-    ) -> Floats:
-        """The derivative of ``conv1d`` by its input, which had `shape`."""
-        return _input_grad(self, grad, weight, shape, out=out, **options)
 
-    def conv2d_input_grad(
-        self,
-        grad: Floats,
-        weight: Floats,
-        shape: Sequence[int],
-        *,
-        out: Floats | None = None,
-        **options: Any,
-    ) -> Floats:
-        """The derivative of ``conv2d`` by its input, which had `shape`."""
-        return _input_grad(self, grad, weight, shape, out=out, **options)
+def conv1d_input_grad(
+    b: Backend,
+    grad: Floats,
+    weight: Floats,
+    shape: Sequence[int],
+    *,
+    out: Floats | None = None,
+    **options: Any,
+) -> Floats:
+    """The derivative of ``conv1d`` by its input, which had `shape`."""
+    return _input_grad(b, grad, weight, shape, out=out, **options)
 
-    def conv1d_weight_grad(
-        self,
-        x: Floats,
-        grad: Floats,
-        shape: Sequence[int],
-        *,
-        out: tuple[Floats, Floats] | None = None,
-        **options: Any,
-    ) -> tuple[Floats, Floats]:
-        """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
-        return _weight_grad(self, x, grad, shape, out=out, **options)
 
-    def conv2d_weight_grad(
-        self,
-        x: Floats,
-        grad: Floats,
-        shape: Sequence[int],
-        *,
-        out: tuple[Floats, Floats] | None = None,
-        **options: Any,
-    ) -> tuple[Floats, Floats]:
-        """The derivatives of ``conv2d`` by its weight, of `shape`, and by its bias."""
-        return _weight_grad(self, x, grad, shape, out=out, **options)
+def conv2d_input_grad(
+    b: Backend,
+    grad: Floats,
+    weight: Floats,
+    shape: Sequence[int],
+    *,
+    out: Floats | None = None,
+    **options: Any,
+) -> Floats:
+    """The derivative of ``conv2d`` by its input, which had `shape`."""
+    return _input_grad(b, grad, weight, shape, out=out, **options)
 
-    def conv_transpose1d(
-        self,
-        x: Floats,
-        weight: Floats,
-        bias: Floats | None = None,
-        *,
-        out: Floats | None = None,
-        **options: Any,
-    ) -> Floats:
-        """Torch's ``conv_transpose1d``: weight ``(c, o / groups, k)``."""
-        return _transposed(self, x, weight, bias, out=out, **options)
 
-    def conv_transpose2d(
-        self,
-        x: Floats,
-        weight: Floats,
-        bias: Floats | None = None,
-        *,
-        out: Floats | None = None,
-        **options: Any,
-    ) -> Floats:
-        """Torch's ``conv_transpose2d``: weight ``(c, o / groups, kh, kw)``."""
-        return _transposed(self, x, weight, bias, out=out, **options)
+def conv1d_weight_grad(
+    b: Backend,
+    x: Floats,
+    grad: Floats,
+    shape: Sequence[int],
+    *,
+    out: tuple[Floats, Floats] | None = None,
+    **options: Any,
+) -> tuple[Floats, Floats]:
+    """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
+    return _weight_grad(b, x, grad, shape, out=out, **options)
+
+
+def conv2d_weight_grad(
+    b: Backend,
+    x: Floats,
+    grad: Floats,
+    shape: Sequence[int],
+    *,
+    out: tuple[Floats, Floats] | None = None,
+    **options: Any,
+) -> tuple[Floats, Floats]:
+    """The derivatives of ``conv2d`` by its weight, of `shape`, and by its bias."""
+    return _weight_grad(b, x, grad, shape, out=out, **options)
+
+
+def conv_transpose1d(
+    b: Backend,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    out: Floats | None = None,
+    **options: Any,
+) -> Floats:
+    """Torch's ``conv_transpose1d``: weight ``(c, o / groups, k)``."""
+    return _transposed(b, x, weight, bias, out=out, **options)
+
+
+def conv_transpose2d(
+    b: Backend,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    out: Floats | None = None,
+    **options: Any,
+) -> Floats:
+    """Torch's ``conv_transpose2d``: weight ``(c, o / groups, kh, kw)``."""
+    return _transposed(b, x, weight, bias, out=out, **options)
 
 
 def _convolve(

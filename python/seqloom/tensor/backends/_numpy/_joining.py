@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._kinds import alike
 
 if TYPE_CHECKING:
@@ -18,21 +17,16 @@ if TYPE_CHECKING:
     Floats = NDArray[Any]
 
 
-class Joins(Backend):
-    """What makes one array of several."""
-
-    def stack(
-        self, arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None
-    ) -> Floats:
-        """Arrays along a new axis; a view where they are equal steps apart in one array."""
-        first = arrays[0]
-        if out is not None or not parts_of_one(*arrays):
-            return np.stack(alike(arrays), axis=axis, out=out)
-        step = _start(arrays[1]) - _start(first)
-        shape, strides = (len(arrays), *first.shape), (step, *first.strides)
-        # The view keeps the first array, and so the memory of all of them.
-        whole = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
-        return np.moveaxis(whole, 0, axis)
+def stack(arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None) -> Floats:
+    """Arrays along a new axis; a view where they are equal steps apart in one array."""
+    first = arrays[0]
+    if out is not None or not parts_of_one(*arrays):
+        return np.stack(alike(arrays), axis=axis, out=out)
+    step = _start(arrays[1]) - _start(first)
+    shape, strides = (len(arrays), *first.shape), (step, *first.strides)
+    # The view keeps the first array, and so the memory of all of them.
+    whole = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+    return np.moveaxis(whole, 0, axis)
 
 
 def parts_of_one(*arrays: Floats) -> bool:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults._threefry import counter
 from seqloom.tensor.backends._numpy._random import words_of
 
@@ -19,16 +18,14 @@ if TYPE_CHECKING:
 _SPLITS = 1 << 31  # the high word of the counters that keys are split by
 
 
-class Keys(Backend):
-    """What makes keys, each its two words as a uint32 array."""
+def fold_in(key: Any, word: Any) -> Words:
+    """The words of the key of one thing below a key, as ``Key.fold``."""
+    high, low = (int(each) for each in counter(word))
+    return np.array(_native.threefry(*words_of(key), high, low), np.uint32)
 
-    def fold_in(self, key: Any, word: Any) -> Words:
-        """The words of the key of one thing below a key, as ``Key.fold``."""
-        high, low = (int(each) for each in counter(word))
-        return np.array(_native.threefry(*words_of(key), high, low), np.uint32)
 
-    def split(self, key: Any, n: int) -> Words:
-        """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
-        words = words_of(key)
-        rows = [_native.threefry(*words, _SPLITS, place) for place in range(n)]
-        return np.array(rows, np.uint32).reshape(n, 2)
+def split(key: Any, n: int) -> Words:
+    """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
+    words = words_of(key)
+    rows = [_native.threefry(*words, _SPLITS, place) for place in range(n)]
+    return np.array(rows, np.uint32).reshape(n, 2)

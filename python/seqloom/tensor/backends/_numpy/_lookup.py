@@ -8,7 +8,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import packed, placed, room
 
@@ -17,83 +16,80 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.tensor._backend import Backend
+
     Floats = NDArray[Any]
 
 
-class Lookups(Backend):
-    """What picks places, or adds into them."""
+def scatter_add(
+    x: Floats,
+    index: NDArray[Any],
+    src: Floats,
+    *,
+    axis: int,
+    out: Floats | None = None,
+) -> Floats:
+    """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
+    made = _copied(x, out)
+    lines: Any = [np.arange(size) for size in index.shape]
+    places: Any = list(np.ix_(*lines))
+    places[normalize_axis_index(axis, x.ndim)] = index
+    np.add.at(made, tuple(places), src[tuple(slice(size) for size in index.shape)])
+    return made
 
-    def scatter_add(
-        self,
-        x: Floats,
-        index: NDArray[Any],
-        src: Floats,
-        *,
-        axis: int,
-        out: Floats | None = None,
-    ) -> Floats:
-        """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
-        made = _copied(x, out)
-        lines: Any = [np.arange(size) for size in index.shape]
-        places: Any = list(np.ix_(*lines))
-        places[normalize_axis_index(axis, x.ndim)] = index
-        np.add.at(made, tuple(places), src[tuple(slice(size) for size in index.shape)])
-        return made
 
-    def scatter_index(
-        self, values: Floats, key: Any, shape: Sequence[int], *, out: Floats | None = None
-    ) -> Floats:
-        """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
-        made = fresh(tuple(shape), values.dtype) if out is None else out
-        made[...] = 0
-        return _added(made, key, values)
+def scatter_index(
+    values: Floats, key: Any, shape: Sequence[int], *, out: Floats | None = None
+) -> Floats:
+    """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
+    made = fresh(tuple(shape), values.dtype) if out is None else out
+    made[...] = 0
+    return _added(made, key, values)
 
-    def slice_update(
-        self, x: Floats, key: Any, values: Any, *, out: Floats | None = None
-    ) -> Floats:
-        """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
-        made = _copied(x, out)
-        made[key] = values
-        return made
 
-    def slice_add(
-        self, x: Floats, key: Any, values: Any, *, out: Floats | None = None
-    ) -> Floats:
-        """`x` with `values`, which are broadcast, added at ``x[key]``."""
-        return _added(_copied(x, out), key, values)
+def slice_update(x: Floats, key: Any, values: Any, *, out: Floats | None = None) -> Floats:
+    """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
+    made = _copied(x, out)
+    made[key] = values
+    return made
 
-    def put_along_axis(
-        self,
-        x: Floats,
-        indices: NDArray[Any],
-        values: Any,
-        *,
-        axis: int,
-        out: Floats | None = None,
-    ) -> Floats:
-        """`x` with the values along an axis put at the indices."""
-        made = _copied(x, out)
-        np.put_along_axis(made, indices, values, axis)
-        return made
 
-    def embedding(
-        self, weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
-    ) -> Floats:
-        """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
-        if ids.size and ids.min() < 0:  # where NumPy would count from the end
-            raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
-        return np.take(weight, ids, axis=0, out=out)
+def slice_add(x: Floats, key: Any, values: Any, *, out: Floats | None = None) -> Floats:
+    """`x` with `values`, which are broadcast, added at ``x[key]``."""
+    return _added(_copied(x, out), key, values)
 
-    def embedding_grad(
-        self, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
-    ) -> Floats:
-        """The derivative of ``embedding`` by its weight, of so many rows."""
-        width = grad.shape[-1]
-        made = room(out, (rows, width), grad.dtype)
-        ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
-        by_row = packed(grad).reshape((ids.size, width))
-        _native.add_rows(by_row, ids, made, self.threads)
-        return placed(made, out)
+
+def put_along_axis(
+    x: Floats,
+    indices: NDArray[Any],
+    values: Any,
+    *,
+    axis: int,
+    out: Floats | None = None,
+) -> Floats:
+    """`x` with the values along an axis put at the indices."""
+    made = _copied(x, out)
+    np.put_along_axis(made, indices, values, axis)
+    return made
+
+
+def embedding(weight: Floats, ids: NDArray[Any], *, out: Floats | None = None) -> Floats:
+    """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+    if ids.size and ids.min() < 0:  # where NumPy would count from the end
+        raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
+    return np.take(weight, ids, axis=0, out=out)
+
+
+def embedding_grad(
+    b: Backend, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
+) -> Floats:
+    """The derivative of ``embedding`` by its weight, of so many rows."""
+    width = grad.shape[-1]
+    made = room(out, (rows, width), grad.dtype)
+    ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
+    by_row = packed(grad).reshape((ids.size, width))
+    _native.add_rows(by_row, ids, made, b.threads)
+    return placed(made, out)
 
 
 def meets_each_place_once(key: Any) -> bool:

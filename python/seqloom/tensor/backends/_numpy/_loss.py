@@ -7,46 +7,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._filling import packed, placed, room
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from seqloom.tensor._backend import Backend
+
     Floats = NDArray[Any]
     Pair = tuple[Floats, Floats]
 
 
-class Losses(Backend):
-    """What is minimised."""
+def cross_entropy(
+    b: Backend,
+    logits: Floats,
+    labels: NDArray[np.int64],
+    weights: Floats | None = None,
+    *,
+    out: Pair | None = None,
+) -> Pair:
+    """The weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
+    logits, (into, slopes) = packed(logits), out or (None, None)
+    losses = room(into, logits.shape[:1], logits.dtype)
+    grad = room(slopes, logits.shape, logits.dtype)
+    weights = None if weights is None else packed(weights)
+    labels = np.ascontiguousarray(labels, np.int64)
+    _native.cross_entropy(logits, labels, weights, losses, grad, b.threads)
+    return placed(losses, into), placed(grad, slopes)
 
-    def cross_entropy(
-        self,
-        logits: Floats,
-        labels: NDArray[np.int64],
-        weights: Floats | None = None,
-        *,
-        out: Pair | None = None,
-    ) -> Pair:
-        """The weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
-        logits, (into, slopes) = packed(logits), out or (None, None)
-        losses = room(into, logits.shape[:1], logits.dtype)
-        grad = room(slopes, logits.shape, logits.dtype)
-        weights = None if weights is None else packed(weights)
-        labels = np.ascontiguousarray(labels, np.int64)
-        _native.cross_entropy(logits, labels, weights, losses, grad, self.threads)
-        return placed(losses, into), placed(grad, slopes)
 
-    def cross_entropy_grad(
-        self,
-        grad: Floats,
-        logits: Floats,
-        labels: NDArray[np.int64],
-        weights: Floats | None,
-        fused: Floats,
-        *,
-        out: Floats | None = None,
-    ) -> Floats:
-        """The derivative of ``cross_entropy`` by the logits."""
-        del logits, labels, weights
-        return np.multiply(fused, np.expand_dims(grad, -1), out=out)
+def cross_entropy_grad(
+    grad: Floats,
+    logits: Floats,
+    labels: NDArray[np.int64],
+    weights: Floats | None,
+    fused: Floats,
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """The derivative of ``cross_entropy`` by the logits."""
+    del logits, labels, weights
+    return np.multiply(fused, np.expand_dims(grad, -1), out=out)

@@ -19,142 +19,144 @@ if TYPE_CHECKING:
     Triple = tuple[Floats, Floats, Floats]
 
 
-class Norms(Backend):
-    """What gives numbers a mean and a deviation."""
+def layer_norm(
+    b: Backend,
+    x: Floats,
+    weight: Floats | None,
+    bias: Floats | None,
+    *,
+    eps: float,
+    out: Triple | None = None,
+) -> Triple:
+    """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
+    if x.size == 0:
+        return _each_placed(Backend.layer_norm(b, x, weight, bias, eps=eps), out)
+    x = packed(x)
+    outs = _result(x, out or (None, None, None))
+    affine = _row(weight, x, 1), _row(bias, x, 0)
+    _normalise(_native.normalise_rows, x, affine, eps, outs, b.threads)
+    return _each_placed(outs, out)
 
-    def layer_norm(
-        self,
-        x: Floats,
-        weight: Floats | None,
-        bias: Floats | None,
-        *,
-        eps: float,
-        out: Triple | None = None,
-    ) -> Triple:
-        """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
-        if x.size == 0:
-            return _each_placed(super().layer_norm(x, weight, bias, eps=eps), out)
-        x = packed(x)
-        outs = _result(x, out or (None, None, None))
-        affine = _row(weight, x, 1), _row(bias, x, 0)
-        _normalise(_native.normalise_rows, x, affine, eps, outs, self.threads)
-        return _each_placed(outs, out)
 
-    def layer_norm_grad(
-        self,
-        grad: Floats,
-        x: Floats,
-        weight: Floats | None,
-        mean: Floats,
-        rstd: Floats,
-        *,
-        out: Triple | None = None,
-    ) -> Triple:
-        """The derivatives of ``layer_norm`` by its input, weight and bias."""
-        if x.size == 0:
-            return _each_placed(super().layer_norm_grad(grad, x, weight, mean, rstd), out)
-        parts = self._rows_grad(grad, x, weight, mean, rstd, out or (None, None, None))
-        return _each_placed(parts, out)
+def layer_norm_grad(
+    b: Backend,
+    grad: Floats,
+    x: Floats,
+    weight: Floats | None,
+    mean: Floats,
+    rstd: Floats,
+    *,
+    out: Triple | None = None,
+) -> Triple:
+    """The derivatives of ``layer_norm`` by its input, weight and bias."""
+    if x.size == 0:
+        return _each_placed(Backend.layer_norm_grad(b, grad, x, weight, mean, rstd), out)
+    parts = _rows_grad(b, grad, x, weight, mean, rstd, out or (None, None, None))
+    return _each_placed(parts, out)
 
-    def rms_norm(
-        self, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
-    ) -> Pair:
-        """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
-        if x.size == 0:
-            return _each_placed(super().rms_norm(x, weight, eps=eps), out)
-        x, (into, inverses) = packed(x), out or (None, None)
-        made, mean, rstd = outs = _result(x, (into, None, inverses))
-        affine = _row(weight, x, 1), None
-        _normalise(_native.normalise_rows, x, affine, eps, outs, self.threads)
-        del mean
-        return _each_placed((made, rstd), out)
 
-    def rms_norm_grad(
-        self,
-        grad: Floats,
-        x: Floats,
-        weight: Floats | None,
-        rstd: Floats,
-        *,
-        out: Pair | None = None,
-    ) -> Pair:
-        """The derivatives of ``rms_norm`` by its input and weight."""
-        if x.size == 0:
-            return _each_placed(super().rms_norm_grad(grad, x, weight, rstd), out)
-        into = (*(out or (None, None)), None)
-        parts = self._rows_grad(grad, x, weight, None, rstd, into)
-        return _each_placed(parts[:2], out)
+def rms_norm(
+    b: Backend, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
+) -> Pair:
+    """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
+    if x.size == 0:
+        return _each_placed(Backend.rms_norm(b, x, weight, eps=eps), out)
+    x, (into, inverses) = packed(x), out or (None, None)
+    made, mean, rstd = outs = _result(x, (into, None, inverses))
+    affine = _row(weight, x, 1), None
+    _normalise(_native.normalise_rows, x, affine, eps, outs, b.threads)
+    del mean
+    return _each_placed((made, rstd), out)
 
-    def _rows_grad(
-        self, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
-    ) -> Triple:
-        """The derivatives by input, weight and bias, of either norm."""
-        x, grad, width = packed(x), packed(grad), x.shape[-1]
-        made = room(out[0], x.shape, x.dtype)
-        by_weight, by_bias = (room(each, (width,), x.dtype) for each in out[1:])
-        rows = grad.reshape((-1, width)), x.reshape((-1, width)), _row(weight, x, 1)
-        mean = None if mean is None else packed(mean).reshape(-1)
-        statistics = mean, packed(rstd).reshape(-1)
-        outs = made.reshape((-1, width)), by_weight, by_bias
-        _native.normalise_rows_grad(*rows, *statistics, *outs, self.threads)
-        return made, by_weight, by_bias
 
-    def batch_norm(
-        self,
-        x: Floats,
-        weight: Floats,
-        bias: Floats,
-        mask: Floats | None = None,
-        *,
-        eps: float,
-        out: Triple | None = None,
-    ) -> Triple:
-        """Normalises ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
+def rms_norm_grad(
+    b: Backend,
+    grad: Floats,
+    x: Floats,
+    weight: Floats | None,
+    rstd: Floats,
+    *,
+    out: Pair | None = None,
+) -> Pair:
+    """The derivatives of ``rms_norm`` by its input and weight."""
+    if x.size == 0:
+        return _each_placed(Backend.rms_norm_grad(b, grad, x, weight, rstd), out)
+    into = (*(out or (None, None)), None)
+    parts = _rows_grad(b, grad, x, weight, None, rstd, into)
+    return _each_placed(parts[:2], out)
 
-        Returns:
-            The output, 0 at masked places; the means and the biased variances ``(c,)``.
-        """
-        x = np.ascontiguousarray(x)
-        mean, variance = np.empty((2, x.shape[1]), x.dtype)
-        outs = out or (fresh(x.shape, x.dtype), mean, variance)
-        _native.batch_norm(x, mask, weight, bias, eps, *outs, self.threads)
-        return outs
 
-    def batch_norm_grad(
-        self,
-        grad: Floats,
-        x: Floats,
-        weight: Floats,
-        mask: Floats | None,
-        mean: Floats,
-        variance: Floats,
-        *,
-        eps: float,
-        out: Triple | None = None,
-    ) -> Triple:
-        """The derivatives of ``batch_norm`` by its input, weight and bias."""
-        x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
-        by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
-        outs = out or (fresh(x.shape, x.dtype), by_weight, by_bias)
-        _native.batch_norm_grad(
-            x, grad, mask, weight, mean, variance, eps, *outs, self.threads
-        )
-        return outs
+def _rows_grad(
+    b: Backend, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
+) -> Triple:
+    """The derivatives by input, weight and bias, of either norm."""
+    x, grad, width = packed(x), packed(grad), x.shape[-1]
+    made = room(out[0], x.shape, x.dtype)
+    by_weight, by_bias = (room(each, (width,), x.dtype) for each in out[1:])
+    rows = grad.reshape((-1, width)), x.reshape((-1, width)), _row(weight, x, 1)
+    mean = None if mean is None else packed(mean).reshape(-1)
+    statistics = mean, packed(rstd).reshape(-1)
+    outs = made.reshape((-1, width)), by_weight, by_bias
+    _native.normalise_rows_grad(*rows, *statistics, *outs, b.threads)
+    return made, by_weight, by_bias
 
-    def scale_shift(
-        self,
-        x: Floats,
-        scale: Floats,
-        shift: Floats,
-        mask: Floats | None = None,
-        *,
-        out: Floats | None = None,
-    ) -> Floats:
-        """``x * scale + shift`` by channel, 0 where the mask ``(n, l)`` is 0."""
-        x = np.ascontiguousarray(x)
-        out = fresh(x.shape, x.dtype) if out is None else out
-        _native.scale_shift(x, mask, scale, shift, out, self.threads)
-        return out
+
+def batch_norm(
+    b: Backend,
+    x: Floats,
+    weight: Floats,
+    bias: Floats,
+    mask: Floats | None = None,
+    *,
+    eps: float,
+    out: Triple | None = None,
+) -> Triple:
+    """Normalises ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
+
+    Returns:
+        The output, 0 at masked places; the means and the biased variances ``(c,)``.
+    """
+    x = np.ascontiguousarray(x)
+    mean, variance = np.empty((2, x.shape[1]), x.dtype)
+    outs = out or (fresh(x.shape, x.dtype), mean, variance)
+    _native.batch_norm(x, mask, weight, bias, eps, *outs, b.threads)
+    return outs
+
+
+def batch_norm_grad(
+    b: Backend,
+    grad: Floats,
+    x: Floats,
+    weight: Floats,
+    mask: Floats | None,
+    mean: Floats,
+    variance: Floats,
+    *,
+    eps: float,
+    out: Triple | None = None,
+) -> Triple:
+    """The derivatives of ``batch_norm`` by its input, weight and bias."""
+    x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
+    by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
+    outs = out or (fresh(x.shape, x.dtype), by_weight, by_bias)
+    _native.batch_norm_grad(x, grad, mask, weight, mean, variance, eps, *outs, b.threads)
+    return outs
+
+
+def scale_shift(
+    b: Backend,
+    x: Floats,
+    scale: Floats,
+    shift: Floats,
+    mask: Floats | None = None,
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """``x * scale + shift`` by channel, 0 where the mask ``(n, l)`` is 0."""
+    x = np.ascontiguousarray(x)
+    out = fresh(x.shape, x.dtype) if out is None else out
+    _native.scale_shift(x, mask, scale, shift, out, b.threads)
+    return out
 
 
 def _normalise(

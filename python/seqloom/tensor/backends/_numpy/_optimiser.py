@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._filling import packed
 
 if TYPE_CHECKING:
@@ -15,34 +14,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.tensor._backend import Backend
+
     Floats = NDArray[Any]
 
 
-class Updates(Backend):
-    """What changes parameters."""
-
-    def adamw(
-        self,
-        params: list[Floats],
-        grads: list[Floats],
-        first: list[Floats],
-        second: list[Floats],
-        lr: Any,
-        step: Any,
-        *,
-        betas: tuple[float, float],
-        eps: float,
-        decays: Sequence[float],
-    ) -> tuple[list[Floats], list[Floats], list[Floats]]:
-        """One step of AdamW, written into the arrays that it is given."""
-        # NumPy's functions give arrays without axes as scalars, which no kernel can write.
-        params, first, second = (
-            [np.asarray(each) for each in several] for several in (params, first, second)
-        )
-        grads = [packed(grad) for grad in grads]
-        rate, number = float(lr), int(step)
-        _native.adamw(
-            *(params, grads, first, second, rate, *betas, eps, list(decays), number),
-            self.threads,
-        )
-        return params, first, second
+def adamw(
+    b: Backend,
+    params: list[Floats],
+    grads: list[Floats],
+    first: list[Floats],
+    second: list[Floats],
+    lr: Any,
+    step: Any,
+    *,
+    betas: tuple[float, float],
+    eps: float,
+    decays: Sequence[float],
+) -> tuple[list[Floats], list[Floats], list[Floats]]:
+    """One step of AdamW, written into the arrays that it is given."""
+    # NumPy's functions give arrays without axes as scalars, which no kernel can write.
+    params, first, second = (
+        [np.asarray(each) for each in several] for several in (params, first, second)
+    )
+    grads = [packed(grad) for grad in grads]
+    rate, number = float(lr), int(step)
+    _native.adamw(
+        *(params, grads, first, second, rate, *betas, eps, list(decays), number),
+        b.threads,
+    )
+    return params, first, second

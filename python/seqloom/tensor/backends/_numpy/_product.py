@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import platform
 from string import ascii_letters
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._kinds import alike
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Floats = NDArray[Any]
@@ -26,64 +27,68 @@ _OURS = platform.machine() in {"x86_64", "AMD64"}
 _SMALL = 1 << 21
 
 
-class Products(Backend):
-    """Products of matrices, and the layer that is one."""
+class _Numbers(Protocol):
+    """The backend of NumPy, as products know it."""
 
-    # Products by Rust only, so that no number of threads, of ours or BLAS's, changes a bit.
-    deterministic: bool = False
+    threads: int
+    deterministic: bool  # no number of threads, of ours or BLAS's, changes a bit
+    matmul: Callable[..., Any]
+    einsum: Callable[..., Any]
 
-    def matmul(self, x: Floats, y: Floats, *, out: Floats | None = None) -> Floats:
-        """The product of matrices, of as many pairs as there are."""
-        return self._product(x, y, None, out)
 
-    def linear(
-        self,
-        x: Floats,
-        weight: Floats,
-        bias: Floats | None = None,
-        *,
-        out: Floats | None = None,
-    ) -> Floats:
-        """``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
-        shape = (*x.shape[:-1], weight.shape[0])
-        count = math.prod(shape[:-1])  # no -1: an axis may be of length 0
-        into = None if out is None else out.reshape(count, shape[-1])
-        rows = x.reshape(count, x.shape[-1])
-        return self._product(rows, weight.T, bias, into).reshape(shape)
+def matmul(b: _Numbers, x: Floats, y: Floats, *, out: Floats | None = None) -> Floats:
+    """The product of matrices, of as many pairs as there are."""
+    return _product(b, x, y, None, out)
 
-    def _product(
-        self, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
-    ) -> Floats:
-        """``x @ y + bias``, by whom it suits."""
-        if _suits_rust(self, x, y) and (bias is None or bias.dtype == x.dtype):
-            return _by_rust(self, x, y, bias, out)
-        if x.dtype != y.dtype:
-            x, y = alike((x, y))
-            return self._product(x, y, bias, out)
-        if _is_for_matrices(self, x, y):
-            found = filled(_as_matrices(self, x, y), out)
-        else:
-            found = np.matmul(x, y, out=out)
-        return found if bias is None else np.add(found, bias, out=found)
 
-    def tensordot(self, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
-        """The sum of products over several axes."""
+def linear(
+    b: _Numbers,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
+    shape = (*x.shape[:-1], weight.shape[0])
+    count = math.prod(shape[:-1])  # no -1: an axis may be of length 0
+    into = None if out is None else out.reshape(count, shape[-1])
+    rows = x.reshape(count, x.shape[-1])
+    return _product(b, rows, weight.T, bias, into).reshape(shape)
+
+
+def _product(
+    b: _Numbers, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+) -> Floats:
+    """``x @ y + bias``, by whom it suits."""
+    if _suits_rust(b, x, y) and (bias is None or bias.dtype == x.dtype):
+        return _by_rust(b, x, y, bias, out)
+    if x.dtype != y.dtype:
         x, y = alike((x, y))
-        if not (_OURS or self.deterministic) or x.dtype.kind != "f":
-            return np.tensordot(x, y, axes=axes)
-        if isinstance(axes, int):
-            axes = range(x.ndim - axes, x.ndim), range(axes)
-        left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
-        for one, other in zip(*axes, strict=True):
-            right[other] = left[one]
-        kept = [each for each in (*left, *right) if (each in left) != (each in right)]
-        names = (
-            "".join(map(ascii_letters.__getitem__, row)) for row in (left, right, kept)
-        )
-        return self.einsum("{},{}->{}".format(*names), x, y)
+        return _product(b, x, y, bias, out)
+    if _is_for_matrices(b, x, y):
+        found = filled(_as_matrices(b, x, y), out)
+    else:
+        found = np.matmul(x, y, out=out)
+    return found if bias is None else np.add(found, bias, out=found)
 
 
-def _suits_rust(b: Products, x: Floats, y: Floats) -> bool:
+def tensordot(b: _Numbers, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
+    """The sum of products over several axes."""
+    x, y = alike((x, y))
+    if not (_OURS or b.deterministic) or x.dtype.kind != "f":
+        return np.tensordot(x, y, axes=axes)
+    if isinstance(axes, int):
+        axes = range(x.ndim - axes, x.ndim), range(axes)
+    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    for one, other in zip(*axes, strict=True):
+        right[other] = left[one]
+    kept = [each for each in (*left, *right) if (each in left) != (each in right)]
+    names = ("".join(map(ascii_letters.__getitem__, row)) for row in (left, right, kept))
+    return b.einsum("{},{}->{}".format(*names), x, y)
+
+
+def _suits_rust(b: _Numbers, x: Floats, y: Floats) -> bool:
     """Whether both are matrices of one type that Rust knows, and it may multiply them."""
     if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
         return False
@@ -96,7 +101,7 @@ def _suits_rust(b: Products, x: Floats, y: Floats) -> bool:
 
 
 def _by_rust(
-    b: Products, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+    b: _Numbers, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
 ) -> Floats:
     """``x @ y + bias`` for a pair of matrices, or for as many as there are."""
     if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
@@ -110,7 +115,7 @@ def _by_rust(
     return into if out is None or out is into else filled(into, out)
 
 
-def _many(b: Products, x: Floats, y: Floats, out: Floats | None) -> Floats:
+def _many(b: _Numbers, x: Floats, y: Floats, out: Floats | None) -> Floats:
     """``x @ y`` for each pair of matrices."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     shape = (*batch, x.shape[-2], y.shape[-1])
@@ -120,7 +125,7 @@ def _many(b: Products, x: Floats, y: Floats, out: Floats | None) -> Floats:
     return into if out is None or out is into else filled(into, out)
 
 
-def _is_for_matrices(b: Products, x: Floats, y: Floats) -> bool:
+def _is_for_matrices(b: _Numbers, x: Floats, y: Floats) -> bool:
     """Whether BLAS would multiply vectors or two float types, where it must not."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
     if not are_floats or not (_OURS or b.deterministic):
@@ -128,7 +133,7 @@ def _is_for_matrices(b: Products, x: Floats, y: Floats) -> bool:
     return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
 
 
-def _as_matrices(b: Products, x: Floats, y: Floats) -> Floats:
+def _as_matrices(b: _Numbers, x: Floats, y: Floats) -> Floats:
     """The product of vectors or of two float types, as one of matrices."""
     dtype = np.result_type(x, y)
     row, column = x.ndim == 1, y.ndim == 1

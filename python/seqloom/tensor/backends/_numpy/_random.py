@@ -21,103 +21,112 @@ if TYPE_CHECKING:
     Floats = NDArray[Any]
 
 
-class Randomness(Backend):
-    """What depends on a key: a `seqloom.Key`, or its two words as a uint32 array."""
+def random_bits(
+    b: Backend, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
+) -> NDArray[np.uint32]:
+    """Words of 32 random bits."""
+    made = room(out, drawn.sized(shape), np.uint32)
+    _native.place_bits(*words_of(key), made.reshape(-1), b.threads)
+    return placed(made, out)
 
-    def random_bits(
-        self, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
-    ) -> NDArray[np.uint32]:
-        """Words of 32 random bits."""
-        made = room(out, drawn.sized(shape), np.uint32)
-        _native.place_bits(*words_of(key), made.reshape(-1), self.threads)
+
+def uniform(
+    b: Backend,
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+    out: Floats | None = None,
+) -> Floats:
+    """Numbers from 0 (included) to 1 (excluded)."""
+    if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
+        return placed(Backend.uniform(b, key, shape, dtype=dtype), out)
+    made = room(out, drawn.sized(shape), dtype)
+    _native.uniform(*words_of(key), made.reshape(-1), b.threads)
+    return placed(made, out)
+
+
+def normal(
+    b: Backend,
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+    out: Floats | None = None,
+) -> Floats:
+    """Numbers of mean 0 and deviation 1."""
+    return truncated_normal(b, key, -math.inf, math.inf, shape, dtype=dtype, out=out)
+
+
+def truncated_normal(
+    b: Backend,
+    key: Any,
+    lower: float,
+    upper: float,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+    out: Floats | None = None,
+) -> Floats:
+    """Normal numbers, given that they lie between two bounds."""
+    if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
+        whole = Backend.truncated_normal(b, key, lower, upper, shape, dtype=dtype)
+        return placed(whole, out)
+    made, ends = room(out, drawn.sized(shape), dtype), drawn.bounds(lower, upper)
+    bounds = _bounds(*ends, np.dtype(dtype).type)
+    _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), b.threads)
+    if math.isinf(lower) and math.isinf(upper):
         return placed(made, out)
+    if (edge := drawn.beyond(*bounds)) is not None:
+        made[np.isnan(made)] = edge
+    return placed(made, out)
 
-    def uniform(
-        self,
-        key: Any,
-        shape: Sequence[int],
-        *,
-        dtype: Any = "float32",
-        out: Floats | None = None,
-    ) -> Floats:
-        """Numbers from 0 (included) to 1 (excluded)."""
-        if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
-            return placed(super().uniform(key, shape, dtype=dtype), out)
-        made = room(out, drawn.sized(shape), dtype)
-        _native.uniform(*words_of(key), made.reshape(-1), self.threads)
-        return placed(made, out)
 
-    def normal(
-        self,
-        key: Any,
-        shape: Sequence[int],
-        *,
-        dtype: Any = "float32",
-        out: Floats | None = None,
-    ) -> Floats:
-        """Numbers of mean 0 and deviation 1."""
-        return self.truncated_normal(key, -math.inf, math.inf, shape, dtype=dtype, out=out)
+def bernoulli(
+    b: Backend,
+    key: Any,
+    p: Any,
+    shape: Sequence[int],
+    *,
+    out: NDArray[np.bool] | None = None,
+) -> NDArray[np.bool]:
+    """True with probability `p`, in float32."""
+    if not isinstance(p, (int, float)):
+        return np.less(b.uniform(key, shape), p, out=out)
+    made = room(out, drawn.sized(shape), np.bool)
+    _native.bernoulli(*words_of(key), drawn.share(p), made.reshape(-1), b.threads)
+    return placed(made, out)
 
-    def truncated_normal(
-        self,
-        key: Any,
-        lower: float,
-        upper: float,
-        shape: Sequence[int],
-        *,
-        dtype: Any = "float32",
-        out: Floats | None = None,
-    ) -> Floats:
-        """Normal numbers, given that they lie between two bounds."""
-        if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
-            whole = super().truncated_normal(key, lower, upper, shape, dtype=dtype)
-            return placed(whole, out)
-        made, ends = room(out, drawn.sized(shape), dtype), drawn.bounds(lower, upper)
-        bounds = _bounds(*ends, np.dtype(dtype).type)
-        _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), self.threads)
-        if math.isinf(lower) and math.isinf(upper):
-            return placed(made, out)
-        if (edge := drawn.beyond(*bounds)) is not None:
-            made[np.isnan(made)] = edge
-        return placed(made, out)
 
-    def bernoulli(
-        self, key: Any, p: Any, shape: Sequence[int], *, out: NDArray[np.bool] | None = None
-    ) -> NDArray[np.bool]:
-        """True with probability `p`, in float32."""
-        if not isinstance(p, (int, float)):
-            return np.less(self.uniform(key, shape), p, out=out)
-        made = room(out, drawn.sized(shape), np.bool)
-        _native.bernoulli(*words_of(key), drawn.share(p), made.reshape(-1), self.threads)
-        return placed(made, out)
+def randint(
+    b: Backend,
+    key: Any,
+    low: int,
+    high: int,
+    shape: Sequence[int],
+    *,
+    out: NDArray[np.int32] | None = None,
+) -> NDArray[np.int32]:
+    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    low, high = drawn.rising(low, high)
+    made = room(out, drawn.sized(shape), np.int32)
+    _native.randint(*words_of(key), low, high, made.reshape(-1), b.threads)
+    return placed(made, out)
 
-    def randint(
-        self,
-        key: Any,
-        low: int,
-        high: int,
-        shape: Sequence[int],
-        *,
-        out: NDArray[np.int32] | None = None,
-    ) -> NDArray[np.int32]:
-        """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-        low, high = drawn.rising(low, high)
-        made = room(out, drawn.sized(shape), np.int32)
-        _native.randint(*words_of(key), low, high, made.reshape(-1), self.threads)
-        return placed(made, out)
 
-    def permutation(self, key: Any, n: int) -> NDArray[np.int32]:
-        """The numbers (int32) from 0 to n - 1 in random order."""
-        made = np.empty(drawn.counted(n), np.int32)
-        _native.shuffled(*words_of(key), made, self.threads)
-        return made
+def permutation(b: Backend, key: Any, n: int) -> NDArray[np.int32]:
+    """The numbers (int32) from 0 to n - 1 in random order."""
+    made = np.empty(drawn.counted(n), np.int32)
+    _native.shuffled(*words_of(key), made, b.threads)
+    return made
 
-    def dropout(
-        self, x: Floats, key: Any, rate: float, *, out: Floats | None = None
-    ) -> Floats:
-        """Zeros a share `rate` of the values by the key and scales up the others."""
-        kernel, words = _native.dropout, words_of(key)
-        return fill(kernel, x, *words, rate, threads=self.threads, out=out)
+
+def dropout(
+    b: Backend, x: Floats, key: Any, rate: float, *, out: Floats | None = None
+) -> Floats:
+    """Zeros a share `rate` of the values by the key and scales up the others."""
+    kernel, words = _native.dropout, words_of(key)
+    return fill(kernel, x, *words, rate, threads=b.threads, out=out)
 
 
 def words_of(key: Any) -> tuple[int, int]:

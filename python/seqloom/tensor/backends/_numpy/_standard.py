@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 
 from seqloom.errors import ShapeError
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._element_types import NATIVE, require_in_range, to_native
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
 from seqloom.tensor.backends._numpy._kinds import (
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+
+    from seqloom.tensor._backend import Backend
 
     Floats = NDArray[Any]
 
@@ -59,177 +60,200 @@ _PRODUCTS = ["matmul", "tensordot"]
 # fmt: on
 
 
-class Standard(Backend):
-    """NumPy's functions under the standard's names."""
+def asarray(
+    b: Backend, data: Any, dtype: Any = None, *, copy: bool | None = None
+) -> Floats:
+    """An array of the data; Python's floats become `float_dtype`."""
+    # Not every library's arrays know the word copy.
+    plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
+    array = np.asarray(data, dtype=named(dtype), copy=copy if plain else None)
+    if not plain:
+        array = array.copy()
+    if array.dtype not in NATIVE:
+        array = to_native(array)
+    if not array.flags.aligned and copy is not False:
+        array = array.copy()  # numbers of a packed record: kernels read whole words
+    if (
+        dtype is None
+        and array.dtype == np.float64
+        and not isinstance(data, (np.ndarray, np.generic))
+    ):
+        return array.astype(b.float_dtype)
+    return array
 
-    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Floats:
-        """An array of the data; Python's floats become `float_dtype`."""
-        # Not every library's arrays know the word copy.
-        plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
-        array = np.asarray(data, dtype=named(dtype), copy=copy if plain else None)
-        if not plain:
-            array = array.copy()
-        if array.dtype not in NATIVE:
-            array = to_native(array)
-        if not array.flags.aligned and copy is not False:
-            array = array.copy()  # numbers of a packed record: kernels read whole words
-        if (
-            dtype is None
-            and array.dtype == np.float64
-            and not isinstance(data, (np.ndarray, np.generic))
-        ):
-            return array.astype(self.float_dtype)
-        return array
 
-    def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Floats:
-        """Memory that holds anything."""
-        return np.empty(shape, named(dtype) or self.float_dtype)
+def empty(b: Backend, shape: Sequence[int] | int, *, dtype: Any = None) -> Floats:
+    """Memory that holds anything."""
+    return np.empty(shape, named(dtype) or b.float_dtype)
 
-    def zeros(self, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
-        """Zeros."""
-        return np.zeros(shape, named(dtype) or self.float_dtype)
 
-    def ones(self, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
-        """Ones."""
-        return np.ones(shape, named(dtype) or self.float_dtype)
+def zeros(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+    """Zeros."""
+    return np.zeros(shape, named(dtype) or b.float_dtype)
 
-    def full(self, shape: Sequence[int] | int, value: Any, *, dtype: Any = None) -> Floats:
-        """One value everywhere."""
-        if dtype is None and isinstance(value, float):
-            dtype = self.float_dtype
-        return np.full(shape, value, named(dtype))
 
-    def eye(
-        self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
-    ) -> Floats:
-        """Ones on a diagonal."""
-        return np.eye(rows, columns, k, named(dtype) or self.float_dtype)
+def ones(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+    """Ones."""
+    return np.ones(shape, named(dtype) or b.float_dtype)
 
-    def arange(
-        self, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
-    ) -> Floats:
-        """Numbers at equal distances."""
-        if dtype is None and float in {type(start), type(stop), type(step)}:
-            dtype = self.float_dtype
-        start, stop = (0, start) if stop is None else (start, stop)
-        made: Floats = np.arange(start, stop, step, dtype=named(dtype))
-        return made
 
-    def dtype(self, x: Any) -> np.dtype[Any]:
-        """The array's own."""
-        return x.dtype
+def full(
+    b: Backend, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+) -> Floats:
+    """One value everywhere."""
+    if dtype is None and isinstance(value, float):
+        dtype = b.float_dtype
+    return np.full(shape, value, named(dtype))
 
-    def astype(
-        self, x: Floats, dtype: Any, *, copy: bool = True, out: Floats | None = None
-    ) -> Floats:
-        """The values in another type."""
-        if out is None:
-            return x.astype(named(dtype), copy=copy)
-        out[...] = x
-        return out
 
-    def finfo(self, dtype: Any) -> Any:
-        """The limits of a float type."""
-        finfo = cast("Callable[[Any], Any]", ml_dtypes.finfo)
-        return finfo(getattr(dtype, "dtype", dtype))
+def eye(
+    b: Backend, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+) -> Floats:
+    """Ones on a diagonal."""
+    return np.eye(rows, columns, k, named(dtype) or b.float_dtype)
 
-    def isdtype(self, dtype: Any, kind: Any) -> bool:
-        """Whether a type is of a kind, as in the standard."""
-        dtype = np.dtype(dtype)
-        return np.isdtype(np.dtype(np.float16) if dtype == BFLOAT16 else dtype, kind)
 
-    def result_type(self, *args: Any) -> np.dtype[Any]:
-        """What a result of these has; numbers are weak."""
-        numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
-        rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
-        rest = [np.dtype(named(getattr(arg, "dtype", arg))) for arg in rest]
-        found = common(*rest) if rest else np.result_type(*map(type, numbers))
-        if any(isinstance(number, complex) for number in numbers):
-            return np.result_type(found if rest else FLOAT, 1j)
-        if found.kind not in "biu":
-            return found if rest else FLOAT
-        has_fraction = any(isinstance(number, float) for number in numbers)
-        return FLOAT if has_fraction else np.result_type(found, *numbers)
+def arange(
+    b: Backend, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+) -> Floats:
+    """Numbers at equal distances."""
+    if dtype is None and float in {type(start), type(stop), type(step)}:
+        dtype = b.float_dtype
+    start, stop = (0, start) if stop is None else (start, stop)
+    made: Floats = np.arange(start, stop, step, dtype=named(dtype))
+    return made
 
-    def where(self, condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
-        """`x` where the condition holds, `y` elsewhere."""
-        one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
-        if one is not other:
-            require_in_range(x, other)  # NumPy's own would wrap the number around
-            require_in_range(y, one)
-            x, y = met(x, y)
-        elif type(x) is float or type(y) is float:  # both are numbers
-            x, y = FLOAT.type(x), FLOAT.type(y)
-        made: Any = cast("Any", np.where)(condition, x, y)
-        return filled(made, out)
 
-    def clip(
-        self,
-        x: Floats,
-        min: Any = None,  # noqa: A002  # the standard's name
-        max: Any = None,  # noqa: A002  # the standard's name
-        out: Floats | None = None,
-    ) -> Floats:
-        """Values held between two bounds."""
-        if x.dtype is BFLOAT16:
-            return widened(np.clip)(x, min, max, **({} if out is None else {"out": out}))
-        for bound in (min, max):
-            x = x if bound is None else met(x, bound)[0]
-        min, max = (each if each is None else met(x, each)[1] for each in (min, max))  # noqa: A001
-        return np.clip(x, min, max, out=out)
+def dtype(x: Any) -> np.dtype[Any]:
+    """The array's own."""
+    return x.dtype
 
-    def concat(
-        self, arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
-    ) -> Floats:
-        """Arrays end to end."""
-        return np.concat(alike(arrays), axis=axis, out=out)
 
-    def sort(
-        self, x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
-    ) -> Floats:
-        """Values in order along an axis."""
-        found = np.sort(x, axis=axis, stable=stable)
-        return np.flip(found, axis=axis) if descending else found
+def astype(
+    x: Floats, dtype: Any, *, copy: bool = True, out: Floats | None = None
+) -> Floats:
+    """The values in another type."""
+    if out is None:
+        return x.astype(named(dtype), copy=copy)
+    out[...] = x
+    return out
 
-    def argsort(
-        self, x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
-    ) -> NDArray[np.int64]:
-        """The places of the values in order; equal ones stay in theirs."""
-        if not descending:
-            return np.argsort(x, axis=axis, stable=stable)
-        found = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)
-        return x.shape[axis] - 1 - np.flip(found, axis=axis)
 
-    def take_along_axis(self, x: Floats, indices: Any, axis: int = -1) -> Floats:
-        """The values at the indices along an axis."""
-        return np.take_along_axis(x, np.asarray(indices), axis)
+def finfo(dtype: Any) -> Any:
+    """The limits of a float type."""
+    finfo = cast("Callable[[Any], Any]", ml_dtypes.finfo)
+    return finfo(getattr(dtype, "dtype", dtype))
 
-    def index(self, x: Floats, key: Any) -> Floats:
-        """``x[key]``, with NumPy's basic and integer-array indexing."""
-        return x[key]
 
-    def tril(self, x: Floats, *, k: int = 0) -> Floats:
-        """Zeros above the k-th diagonal of each matrix."""
-        return np.tril(_matrices("tril", x), k)
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a type is of a kind, as in the standard."""
+    dtype = np.dtype(dtype)
+    return np.isdtype(np.dtype(np.float16) if dtype == BFLOAT16 else dtype, kind)
 
-    def triu(self, x: Floats, *, k: int = 0) -> Floats:
-        """Zeros below the k-th diagonal of each matrix."""
-        return np.triu(_matrices("triu", x), k)
 
-    def isin(self, x: Any, y: Any, *, invert: bool = False) -> NDArray[np.bool_]:
-        """Whether each value of `x` is one of `y`'s."""
-        return np.isin(x, y, invert=invert)
+def result_type(*args: Any) -> np.dtype[Any]:
+    """What a result of these has; numbers are weak."""
+    numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
+    rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
+    rest = [np.dtype(named(getattr(arg, "dtype", arg))) for arg in rest]
+    found = common(*rest) if rest else np.result_type(*map(type, numbers))
+    if any(isinstance(number, complex) for number in numbers):
+        return np.result_type(found if rest else FLOAT, 1j)
+    if found.kind not in "biu":
+        return found if rest else FLOAT
+    has_fraction = any(isinstance(number, float) for number in numbers)
+    return FLOAT if has_fraction else np.result_type(found, *numbers)
 
-    def logcumsumexp(self, x: Floats, *, axis: int) -> Floats:
-        """The logarithms of the sums of exponentials up to each place."""
-        x = floating(x)
-        wide = x.astype(np.float32) if x.dtype in NARROW else x
-        return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
 
-    def reciprocal(self, x: Floats, out: Floats | None = None) -> Floats:
-        """``1 / x``."""
-        x = floating(x)
-        return np.divide(x.dtype.type(1), x, out=out)
+def where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
+    """`x` where the condition holds, `y` elsewhere."""
+    one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
+    if one is not other:
+        require_in_range(x, other)  # NumPy's own would wrap the number around
+        require_in_range(y, one)
+        x, y = met(x, y)
+    elif type(x) is float or type(y) is float:  # both are numbers
+        x, y = FLOAT.type(x), FLOAT.type(y)
+    made: Any = cast("Any", np.where)(condition, x, y)
+    return filled(made, out)
+
+
+def clip(
+    x: Floats,
+    min: Any = None,  # noqa: A002  # the standard's name
+    max: Any = None,  # noqa: A002  # the standard's name
+    out: Floats | None = None,
+) -> Floats:
+    """Values held between two bounds."""
+    if x.dtype is BFLOAT16:
+        return widened(np.clip)(x, min, max, **({} if out is None else {"out": out}))
+    for bound in (min, max):
+        x = x if bound is None else met(x, bound)[0]
+    min, max = (each if each is None else met(x, each)[1] for each in (min, max))  # noqa: A001
+    return np.clip(x, min, max, out=out)
+
+
+def concat(
+    arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
+) -> Floats:
+    """Arrays end to end."""
+    return np.concat(alike(arrays), axis=axis, out=out)
+
+
+def sort(
+    x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Floats:
+    """Values in order along an axis."""
+    found = np.sort(x, axis=axis, stable=stable)
+    return np.flip(found, axis=axis) if descending else found
+
+
+def argsort(
+    x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> NDArray[np.int64]:
+    """The places of the values in order; equal ones stay in theirs."""
+    if not descending:
+        return np.argsort(x, axis=axis, stable=stable)
+    found = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)
+    return x.shape[axis] - 1 - np.flip(found, axis=axis)
+
+
+def take_along_axis(x: Floats, indices: Any, axis: int = -1) -> Floats:
+    """The values at the indices along an axis."""
+    return np.take_along_axis(x, np.asarray(indices), axis)
+
+
+def index(x: Floats, key: Any) -> Floats:
+    """``x[key]``, with NumPy's basic and integer-array indexing."""
+    return x[key]
+
+
+def tril(x: Floats, *, k: int = 0) -> Floats:
+    """Zeros above the k-th diagonal of each matrix."""
+    return np.tril(_matrices("tril", x), k)
+
+
+def triu(x: Floats, *, k: int = 0) -> Floats:
+    """Zeros below the k-th diagonal of each matrix."""
+    return np.triu(_matrices("triu", x), k)
+
+
+def isin(x: Any, y: Any, *, invert: bool = False) -> NDArray[np.bool_]:
+    """Whether each value of `x` is one of `y`'s."""
+    return np.isin(x, y, invert=invert)
+
+
+def logcumsumexp(x: Floats, *, axis: int) -> Floats:
+    """The logarithms of the sums of exponentials up to each place."""
+    x = floating(x)
+    wide = x.astype(np.float32) if x.dtype in NARROW else x
+    return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
+
+
+def reciprocal(x: Floats, out: Floats | None = None) -> Floats:
+    """``1 / x``."""
+    x = floating(x)
+    return np.divide(x.dtype.type(1), x, out=out)
 
 
 def _matrices(name: str, x: Floats) -> Floats:
@@ -245,12 +269,14 @@ def _wide(change: Callable[..., Any] | None, name: str) -> Any:
     return widened(change(function) if change else function)
 
 
-for _names, _made in (
-    (_PLAIN, of_one),
-    (_TWO, of_two),
-    (_COUNTED, partial(_wide, counted)),
-    (_AVERAGED, partial(_wide, averaged)),
-    (_PRODUCTS, partial(_wide, None)),
-):
-    for _name in _names:
-        setattr(Standard, _name, staticmethod(_made(_name)))
+LIBRARY = {
+    name: make(name)
+    for names, make in (
+        (_PLAIN, of_one),
+        (_TWO, of_two),
+        (_COUNTED, partial(_wide, counted)),
+        (_AVERAGED, partial(_wide, averaged)),
+        (_PRODUCTS, partial(_wide, None)),
+    )
+    for name in names
+}

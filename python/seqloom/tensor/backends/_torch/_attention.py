@@ -25,106 +25,107 @@ _HALF = (torch.float16, torch.bfloat16)
 _AXES = 4  # n, h, l, d
 
 
-class Attention(Backend):
-    """Scaled dot-product attention and its derivative."""
+def attention(
+    b: Backend,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    key: Any = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
+    if forward is None:
+        return Backend.attention(
+            b, q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
+        )
+    added = _added(mask, q, k.shape[-2], causal=causal)
+    laid = _laid(q), _laid(k), _laid(v)
+    return forward(*laid, added, causal and mask is None, scale)
 
-    def attention(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None = None,
-        key: Any = None,
-        *,
-        scale: float | None = None,
-        causal: bool = False,
-        dropout: float = 0.0,
-    ) -> tuple[Tensor, Tensor]:
-        """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-        forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
-        if forward is None:
-            return super().attention(
-                q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
-            )
-        added = _added(mask, q, k.shape[-2], causal=causal)
-        laid = _laid(q), _laid(k), _laid(v)
-        return forward(*laid, added, causal and mask is None, scale)
 
-    def attention_grad(
-        self,
-        grad: Tensor,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        key: Any,
-        out: Tensor,
-        lse: Tensor,
-        *,
-        scale: float | None = None,
-        causal: bool = False,
-        dropout: float = 0.0,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The derivatives of ``attention`` by q, k and v."""
-        if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
-            raise _unequal(q, k, v, grad)
-        forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
-        if forward is None:
-            return super().attention_grad(
-                grad,
-                q,
-                k,
-                v,
-                mask,
-                key,
-                out,
-                lse,
-                scale=scale,
-                causal=causal,
-                dropout=dropout,
-            )
-        added = _added(mask, q, k.shape[-2], causal=causal)
-        saved = _laid(q), _laid(k), _laid(v), added, _laid(out), lse
-        return _BACKWARD[forward](_laid(grad), *saved, causal and mask is None, scale)
+def attention_grad(
+    b: Backend,
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    key: Any,
+    out: Tensor,
+    lse: Tensor,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The derivatives of ``attention`` by q, k and v."""
+    if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
+        raise _unequal(q, k, v, grad)
+    forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
+    if forward is None:
+        return Backend.attention_grad(
+            b,
+            grad,
+            q,
+            k,
+            v,
+            mask,
+            key,
+            out,
+            lse,
+            scale=scale,
+            causal=causal,
+            dropout=dropout,
+        )
+    added = _added(mask, q, k.shape[-2], causal=causal)
+    saved = _laid(q), _laid(k), _laid(v), added, _laid(out), lse
+    return _BACKWARD[forward](_laid(grad), *saved, causal and mask is None, scale)
 
-    def attention_varlen(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        cu_seqlens: Tensor,
-        *,
-        max_seqlen: int,
-        scale: float | None = None,
-        causal: bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """Attention within each of several sequences that lie end to end."""
-        if packed.serves(q, k, v):
-            given = q, k, v, cu_seqlens, max_seqlen, scale, causal
-            return packed.attention_varlen(*given)
-        rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-        return super().attention_varlen(q, k, v, cu_seqlens, **rule)
 
-    def attention_varlen_grad(
-        self,
-        grad: Tensor,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        cu_seqlens: Tensor,
-        out: Tensor,
-        lse: Tensor,
-        *,
-        max_seqlen: int,
-        scale: float | None = None,
-        causal: bool = False,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The derivatives of ``attention_varlen`` by q, k and v."""
-        given = q, k, v, cu_seqlens, out, lse
-        if packed.serves(grad, q, k, v, out, lse):
-            return packed.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
-        rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-        return super().attention_varlen_grad(grad, *given, **rule)
+def attention_varlen(
+    b: Backend,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens: Tensor,
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Attention within each of several sequences that lie end to end."""
+    if packed.serves(q, k, v):
+        given = q, k, v, cu_seqlens, max_seqlen, scale, causal
+        return packed.attention_varlen(*given)
+    rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+    return Backend.attention_varlen(b, q, k, v, cu_seqlens, **rule)
+
+
+def attention_varlen_grad(
+    b: Backend,
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The derivatives of ``attention_varlen`` by q, k and v."""
+    given = q, k, v, cu_seqlens, out, lse
+    if packed.serves(grad, q, k, v, out, lse):
+        return packed.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
+    rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+    return Backend.attention_varlen_grad(b, grad, *given, **rule)
 
 
 def _forward(

@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from seqloom.errors import BackendError
-from seqloom.tensor.backends._torch._activation import Activations
-from seqloom.tensor.backends._torch._attention import Attention
-from seqloom.tensor.backends._torch._convolution import Convolutions
-from seqloom.tensor.backends._torch._creation import Creation
-from seqloom.tensor.backends._torch._elementwise import Elementwise
-from seqloom.tensor.backends._torch._lookup import Lookups
-from seqloom.tensor.backends._torch._loss import Losses
-from seqloom.tensor.backends._torch._norm import Norms
-from seqloom.tensor.backends._torch._optimiser import Updates
-from seqloom.tensor.backends._torch._pooling import Pooling
-from seqloom.tensor.backends._torch._program import Programs
-from seqloom.tensor.backends._torch._random import Randomness
-from seqloom.tensor.backends._torch._recurrent import Recurrence
-from seqloom.tensor.backends._torch._reduction import Reductions
-from seqloom.tensor.backends._torch._shape import Shapes
+from seqloom.tensor._backend import Backend
+from seqloom.tensor.backends._table import functions_of
+from seqloom.tensor.backends._torch import (
+    _activation,
+    _attention,
+    _convolution,
+    _creation,
+    _elementwise,
+    _lookup,
+    _loss,
+    _norm,
+    _optimiser,
+    _pooling,
+    _program,
+    _random,
+    _recurrent,
+    _reduction,
+    _shape,
+)
 
-if TYPE_CHECKING:
-    from seqloom.tensor._backend import Backend
+_FUNCTIONS = functions_of(
+    _activation,
+    _attention,
+    _convolution,
+    _creation,
+    _elementwise,
+    _lookup,
+    _loss,
+    _norm,
+    _optimiser,
+    _pooling,
+    _program,
+    _random,
+    _recurrent,
+    _reduction,
+    _shape,
+)
 
 
-class TorchBackend(
-    Activations,
-    Attention,
-    Convolutions,
-    Creation,
-    Elementwise,
-    Lookups,
-    Losses,
-    Norms,
-    Pooling,
-    Programs,
-    Randomness,
-    Recurrence,
-    Reductions,
-    Shapes,
-    Updates,
-):
+class TorchBackend(Backend, functions=_FUNCTIONS):
     """Torch's tensors as plain arrays: nothing here records a graph of torch's.
 
     Args:
@@ -59,6 +62,8 @@ class TorchBackend(
         >>> B.relu(B.asarray([-1.0, 2.0])).tolist()
         [0.0, 2.0]
     """
+
+    conv_grads = staticmethod(_convolution.conv_grads)  # of compiled steps only
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _checked(device or "cpu")

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults import seen
 
 if TYPE_CHECKING:
@@ -19,83 +18,84 @@ if TYPE_CHECKING:
 aten = torch.ops.aten
 
 
-class Convolutions(Backend):
-    """Cross-correlation in one dimension and two, its derivatives, and its turn."""
+def conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation along the last axis."""
+    return functional.conv1d(x, weight, bias, stride, padding, dilation, groups)
 
-    def conv1d(
-        self,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        *,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-    ) -> Tensor:
-        """Cross-correlation along the last axis."""
-        return functional.conv1d(x, weight, bias, stride, padding, dilation, groups)
 
-    def conv2d(
-        self,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        *,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-    ) -> Tensor:
-        """Cross-correlation along the last two axes."""
-        return functional.conv2d(x, weight, bias, stride, padding, dilation, groups)
+def conv2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation along the last two axes."""
+    return functional.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
-    def conv1d_input_grad(
-        self, grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
-    ) -> Tensor:
-        """The derivative of ``conv1d`` by its input, which had `shape`."""
-        x = _outline(grad, shape)
-        return _backward(grad, x, weight, (True, False, False), **geometry)[0]
 
-    def conv1d_weight_grad(
-        self, x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
-    ) -> tuple[Tensor, Tensor]:
-        """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
-        x, weight = seen(x, grad, shape, **geometry), _outline(grad, shape)
-        _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
-        return weight, bias
+def conv1d_input_grad(
+    grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
+) -> Tensor:
+    """The derivative of ``conv1d`` by its input, which had `shape`."""
+    x = _outline(grad, shape)
+    return _backward(grad, x, weight, (True, False, False), **geometry)[0]
 
-    conv2d_input_grad = conv1d_input_grad
-    conv2d_weight_grad = conv1d_weight_grad
 
-    def conv_grads(
-        self,
-        grad: Tensor,
-        x: Tensor,
-        weight: Tensor | Sequence[int],
-        *,
-        wanted: Sequence[bool],
-        **geometry: Any,
-    ) -> Any:
-        """Those derivatives by input, weight and bias that are wanted, in one call."""
-        # Of the weight its shape is enough where none by the input is wanted.
-        if not isinstance(weight, Tensor):
-            x, weight = seen(x, grad, weight, **geometry), _outline(grad, weight)
-        every = _backward(grad, x, weight, wanted, **geometry)
-        made = [each for each, is_wanted in zip(every, wanted, strict=True) if is_wanted]
-        return made if len(made) > 1 else made[0]
+def conv1d_weight_grad(
+    x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
+) -> tuple[Tensor, Tensor]:
+    """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
+    x, weight = seen(x, grad, shape, **geometry), _outline(grad, shape)
+    _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
+    return weight, bias
 
-    def conv_transpose1d(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
-    ) -> Tensor:
-        """The turn of ``conv1d``."""
-        return functional.conv_transpose1d(x, weight, bias, **geometry)
 
-    def conv_transpose2d(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
-    ) -> Tensor:
-        """The turn of ``conv2d``."""
-        return functional.conv_transpose2d(x, weight, bias, **geometry)
+conv2d_input_grad = conv1d_input_grad
+conv2d_weight_grad = conv1d_weight_grad
+
+
+def conv_grads(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor | Sequence[int],
+    *,
+    wanted: Sequence[bool],
+    **geometry: Any,
+) -> Any:
+    """Those derivatives by input, weight and bias that are wanted, in one call."""
+    # Of the weight its shape is enough where none by the input is wanted.
+    if not isinstance(weight, Tensor):
+        x, weight = seen(x, grad, weight, **geometry), _outline(grad, weight)
+    every = _backward(grad, x, weight, wanted, **geometry)
+    made = [each for each, is_wanted in zip(every, wanted, strict=True) if is_wanted]
+    return made if len(made) > 1 else made[0]
+
+
+def conv_transpose1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
+) -> Tensor:
+    """The turn of ``conv1d``."""
+    return functional.conv_transpose1d(x, weight, bias, **geometry)
+
+
+def conv_transpose2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
+) -> Tensor:
+    """The turn of ``conv2d``."""
+    return functional.conv_transpose2d(x, weight, bias, **geometry)
 
 
 def _outline(grad: Tensor, shape: Sequence[int]) -> Tensor:

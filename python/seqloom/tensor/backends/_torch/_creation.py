@@ -9,139 +9,156 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._element_types import to_native
-from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
+from seqloom.tensor.backends._torch._dtype import to_numpy as to_numpy_type, to_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from seqloom.tensor._backend import Backend
 
-class Creation(Backend):
-    """Arrays on the backend's device."""
 
-    device: str
+def asarray(
+    b: Backend, data: Any, dtype: Any = None, *, copy: bool | None = None
+) -> Tensor:
+    """An array of the data on the device; Python's floats become `float_dtype`."""
+    if not isinstance(data, Tensor):
+        data = _from_numpy(b, _numbers(data, b.float_dtype))
+    kind = data.dtype if dtype is None else to_torch(dtype)
+    found = data.detach().to(b.device, kind, non_blocking=not copy)
+    return found.clone() if copy and found.data_ptr() == data.data_ptr() else found
 
-    def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Tensor:
-        """An array of the data on the device; Python's floats become `float_dtype`."""
-        if not isinstance(data, Tensor):
-            data = self._from_numpy(_numbers(data, self.float_dtype))
-        kind = data.dtype if dtype is None else to_torch(dtype)
-        found = data.detach().to(self.device, kind, non_blocking=not copy)
-        return found.clone() if copy and found.data_ptr() == data.data_ptr() else found
 
-    def empty(self, shape: Sequence[int] | int, *, dtype: Any = None) -> Tensor:
-        """Memory that holds anything."""
-        return torch.empty(_sizes(shape), dtype=self._kind(dtype), device=self.device)
+def empty(b: Backend, shape: Sequence[int] | int, *, dtype: Any = None) -> Tensor:
+    """Memory that holds anything."""
+    return torch.empty(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
 
-    def zeros(self, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
-        """Zeros."""
-        return torch.zeros(_sizes(shape), dtype=self._kind(dtype), device=self.device)
 
-    def ones(self, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
-        """Ones."""
-        return torch.ones(_sizes(shape), dtype=self._kind(dtype), device=self.device)
+def zeros(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
+    """Zeros."""
+    return torch.zeros(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
 
-    def full(self, shape: Sequence[int] | int, value: Any, *, dtype: Any = None) -> Tensor:
-        """One value everywhere."""
-        if isinstance(value, Tensor):
-            kind = value.dtype if dtype is None else to_torch(dtype)
-            return value.to(kind).expand(_sizes(shape)).clone()
-        if dtype is None and not isinstance(value, float):
-            dtype = torch.bool if isinstance(value, bool) else torch.int64
-        kind = self._kind(dtype)
-        return torch.full(_sizes(shape), value, dtype=kind, device=self.device)
 
-    def arange(
-        self, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
-    ) -> Tensor:
-        """Numbers at equal distances."""
-        if stop is None:
-            start, stop = 0, start
-        floats = any(isinstance(each, float) for each in (start, stop, step))
-        kind = torch.int64 if dtype is None and not floats else self._kind(dtype)
-        if (stop - start) * step < 0:  # which torch refuses
-            return torch.empty(0, dtype=kind, device=self.device)
-        if kind.is_complex:  # which torch has no steps of
-            made = self.arange(start, stop, step, dtype=kind.to_real())
-            return made.to(kind)
-        return torch.arange(start, stop, step, dtype=kind, device=self.device)
+def ones(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
+    """Ones."""
+    return torch.ones(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
 
-    def eye(
-        self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
-    ) -> Tensor:
-        """Ones on a diagonal."""
-        columns = rows if columns is None else columns
-        across = torch.arange(columns, device=self.device)
-        down = torch.arange(rows, device=self.device)[:, None]
-        return (across - down == k).to(self._kind(dtype))
 
-    def from_dlpack(self, x: Any) -> Tensor:
-        """An array of any library, where it lies already if it can."""
-        return torch.from_dlpack(x).detach().to(self.device)
+def full(
+    b: Backend, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+) -> Tensor:
+    """One value everywhere."""
+    if isinstance(value, Tensor):
+        kind = value.dtype if dtype is None else to_torch(dtype)
+        return value.to(kind).expand(_sizes(shape)).clone()
+    if dtype is None and not isinstance(value, float):
+        dtype = torch.bool if isinstance(value, bool) else torch.int64
+    kind = _kind(b, dtype)
+    return torch.full(_sizes(shape), value, dtype=kind, device=b.device)
 
-    def to_numpy(self, x: Tensor) -> Any:
-        """The array as NumPy's; from another device, a copy."""
-        x = x.detach().cpu()
-        if x.dtype is torch.bfloat16:
-            return x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-        return x.numpy()
 
-    def dtype(self, x: Tensor) -> np.dtype[Any]:
-        """The element type as NumPy's."""
-        return to_numpy(x.dtype)
+def arange(
+    b: Backend, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+) -> Tensor:
+    """Numbers at equal distances."""
+    if stop is None:
+        start, stop = 0, start
+    floats = any(isinstance(each, float) for each in (start, stop, step))
+    kind = torch.int64 if dtype is None and not floats else _kind(b, dtype)
+    if (stop - start) * step < 0:  # which torch refuses
+        return torch.empty(0, dtype=kind, device=b.device)
+    if kind.is_complex:  # which torch has no steps of
+        made = b.arange(start, stop, step, dtype=kind.to_real())
+        return made.to(kind)
+    return torch.arange(start, stop, step, dtype=kind, device=b.device)
 
-    def nbytes(self, x: Tensor) -> int:
-        """The memory of an array."""
-        return x.numel() * x.element_size()
 
-    def astype(self, x: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
-        """The values in another type; where it is the same, the array itself."""
-        del copy  # arrays are values
-        return x.to(to_torch(dtype))
+def eye(
+    b: Backend, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+) -> Tensor:
+    """Ones on a diagonal."""
+    columns = rows if columns is None else columns
+    across = torch.arange(columns, device=b.device)
+    down = torch.arange(rows, device=b.device)[:, None]
+    return (across - down == k).to(_kind(b, dtype))
 
-    def finfo(self, dtype: Any) -> Any:
-        """The limits of a float type."""
-        return torch.finfo(to_torch(getattr(dtype, "dtype", dtype)))
 
-    def iinfo(self, dtype: Any) -> Any:
-        """The limits of an integer type."""
-        return torch.iinfo(to_torch(getattr(dtype, "dtype", dtype)))
+def from_dlpack(b: Backend, x: Any) -> Tensor:
+    """An array of any library, where it lies already if it can."""
+    return torch.from_dlpack(x).detach().to(b.device)
 
-    def isdtype(self, dtype: Any, kind: Any) -> bool:
-        """Whether a type is of a kind, as in the standard."""
-        found = to_torch(dtype)
-        if kind == "bool":
-            return found is torch.bool  # without NumPy, which torch.compile cannot follow
-        like = torch.float16 if found is torch.bfloat16 else found
-        return np.isdtype(to_numpy(like), kind)
 
-    def result_type(self, *args: Any) -> np.dtype[Any]:
-        """What a result of these has; numbers are weak."""
-        numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
-        kinds = [
-            arg.dtype if isinstance(arg, Tensor) else to_torch(arg)
-            for arg in args
-            if not isinstance(arg, (int, float, complex))
-        ]
-        found = kinds[0] if kinds else torch.bool
-        for kind in kinds[1:]:
-            found = torch.promote_types(found, kind)
-        for number in numbers:
-            found = torch.result_type(torch.empty((1,), dtype=found), number)
-        return to_numpy(found)
+def to_numpy(x: Tensor) -> Any:
+    """The array as NumPy's; from another device, a copy."""
+    x = x.detach().cpu()
+    if x.dtype is torch.bfloat16:
+        return x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return x.numpy()
 
-    def _kind(self, dtype: Any) -> torch.dtype:
-        """A type, or that of floats."""
-        return to_torch(self.float_dtype if dtype is None else dtype)
 
-    def _from_numpy(self, array: Any) -> Tensor:
-        """A NumPy array as torch's, sharing memory where both can."""
-        if array.dtype == ml_dtypes.bfloat16:
-            return self._from_numpy(array.view(np.int16)).view(torch.bfloat16)
-        native = array.astype(array.dtype.newbyteorder("="), copy=False)
-        shared = native.flags.writeable and all(step >= 0 for step in native.strides)
-        return torch.from_numpy(native if shared else native.copy())
+def dtype(x: Tensor) -> np.dtype[Any]:
+    """The element type as NumPy's."""
+    return to_numpy_type(x.dtype)
+
+
+def nbytes(x: Tensor) -> int:
+    """The memory of an array."""
+    return x.numel() * x.element_size()
+
+
+def astype(x: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
+    """The values in another type; where it is the same, the array itself."""
+    del copy  # arrays are values
+    return x.to(to_torch(dtype))
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a float type."""
+    return torch.finfo(to_torch(getattr(dtype, "dtype", dtype)))
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer type."""
+    return torch.iinfo(to_torch(getattr(dtype, "dtype", dtype)))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a type is of a kind, as in the standard."""
+    found = to_torch(dtype)
+    if kind == "bool":
+        return found is torch.bool  # without NumPy, which torch.compile cannot follow
+    like = torch.float16 if found is torch.bfloat16 else found
+    return np.isdtype(to_numpy_type(like), kind)
+
+
+def result_type(*args: Any) -> np.dtype[Any]:
+    """What a result of these has; numbers are weak."""
+    numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
+    kinds = [
+        arg.dtype if isinstance(arg, Tensor) else to_torch(arg)
+        for arg in args
+        if not isinstance(arg, (int, float, complex))
+    ]
+    found = kinds[0] if kinds else torch.bool
+    for kind in kinds[1:]:
+        found = torch.promote_types(found, kind)
+    for number in numbers:
+        found = torch.result_type(torch.empty((1,), dtype=found), number)
+    return to_numpy_type(found)
+
+
+def _kind(b: Backend, dtype: Any) -> torch.dtype:
+    """A type, or that of floats."""
+    return to_torch(b.float_dtype if dtype is None else dtype)
+
+
+def _from_numpy(b: Backend, array: Any) -> Tensor:
+    """A NumPy array as torch's, sharing memory where both can."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return _from_numpy(b, array.view(np.int16)).view(torch.bfloat16)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    shared = native.flags.writeable and all(step >= 0 for step in native.strides)
+    return torch.from_numpy(native if shared else native.copy())
 
 
 def _numbers(data: Any, float_dtype: str) -> Any:

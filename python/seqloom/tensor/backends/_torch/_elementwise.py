@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from seqloom.errors import DTypeError
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._operand import (
     binary,
     comparison,
@@ -99,64 +98,68 @@ _FRACTIONS: dict[str, Function] = {
 }
 
 
-class Elementwise(Backend):
-    """Functions of one array, of two, and choosing."""
+def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+    """`x` where the condition holds, `y` elsewhere."""
+    if isinstance(x, Tensor) or isinstance(y, Tensor):
+        x, y = operands(x, y)
+    return torch.where(condition, x, y)
 
-    def where(self, condition: Tensor, x: Any, y: Any) -> Tensor:
-        """`x` where the condition holds, `y` elsewhere."""
-        if isinstance(x, Tensor) or isinstance(y, Tensor):
-            x, y = operands(x, y)
-        return torch.where(condition, x, y)
 
-    def abs(self, x: Tensor) -> Tensor:
-        """The size of each value."""
-        return torch.abs(x) if x.dtype is not torch.bool else x
+def abs_(x: Tensor) -> Tensor:
+    """The size of each value."""
+    return torch.abs(x) if x.dtype is not torch.bool else x
 
-    def sign(self, x: Tensor) -> Tensor:
-        """-1, 0 or 1; of NaN, where torch says 0, NaN."""
-        if x.dtype is torch.bool:
-            raise DTypeError("sign takes no truths; .astype them first")
-        found = torch.sgn(x) if x.is_complex() else torch.sign(x)
-        return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
-    def divide(self, x: Any, y: Any) -> Tensor:
-        """The quotient; of whole numbers, a fraction."""
-        if type(x) is int or type(y) is int:
-            x, y = (floating(each) if isinstance(each, Tensor) else each for each in (x, y))
-        return _divide(x, y)
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1; of NaN, where torch says 0, NaN."""
+    if x.dtype is torch.bool:
+        raise DTypeError("sign takes no truths; .astype them first")
+    found = torch.sgn(x) if x.is_complex() else torch.sign(x)
+    return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
-    def floor_divide(self, x: Any, y: Any) -> Tensor:
-        """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
-        return _whole_by_0(torch.floor_divide, x, y)
 
-    def remainder(self, x: Any, y: Any) -> Tensor:
-        """What `floor_divide` leaves, with y's sign; of whole numbers by 0 it is 0."""
-        found = _whole_by_0(torch.remainder, x, y)
-        # torch's 0 is +0 beside a negative y too; copysign has no slope there.
-        plain = found.is_floating_point() and not found.requires_grad
-        return torch.copysign(found, y) if plain else found
+def divide(x: Any, y: Any) -> Tensor:
+    """The quotient; of whole numbers, a fraction."""
+    if type(x) is int or type(y) is int:
+        x, y = (floating(each) if isinstance(each, Tensor) else each for each in (x, y))
+    return _divide(x, y)
 
-    def round(self, x: Tensor) -> Tensor:
-        """The nearest whole number; of complex numbers, of each part."""
-        if not x.is_complex():
-            return torch.round(x)
-        return torch.complex(torch.round(x.real), torch.round(x.imag))
 
-    def imag(self, x: Tensor) -> Tensor:
-        """The imaginary parts; of real numbers, zeros."""
-        return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
+def floor_divide(x: Any, y: Any) -> Tensor:
+    """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+    return _whole_by_0(torch.floor_divide, x, y)
 
-    def clip(
-        self,
-        x: Tensor,
-        min: Any = None,  # noqa: A002  # the standard's name
-        max: Any = None,  # noqa: A002  # the standard's name
-    ) -> Tensor:
-        """Values held between two bounds."""
-        bounds = [min, max]
-        if isinstance(min, Tensor) != isinstance(max, Tensor):
-            bounds = [None if each is None else like(x, each) for each in bounds]
-        return x if min is None and max is None else torch.clamp(x, *bounds)
+
+def remainder(x: Any, y: Any) -> Tensor:
+    """What `floor_divide` leaves, with y's sign; of whole numbers by 0 it is 0."""
+    found = _whole_by_0(torch.remainder, x, y)
+    # torch's 0 is +0 beside a negative y too; copysign has no slope there.
+    plain = found.is_floating_point() and not found.requires_grad
+    return torch.copysign(found, y) if plain else found
+
+
+def round_(x: Tensor) -> Tensor:
+    """The nearest whole number; of complex numbers, of each part."""
+    if not x.is_complex():
+        return torch.round(x)
+    return torch.complex(torch.round(x.real), torch.round(x.imag))
+
+
+def imag(x: Tensor) -> Tensor:
+    """The imaginary parts; of real numbers, zeros."""
+    return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
+
+
+def clip(
+    x: Tensor,
+    min: Any = None,  # noqa: A002  # the standard's name
+    max: Any = None,  # noqa: A002  # the standard's name
+) -> Tensor:
+    """Values held between two bounds."""
+    bounds = [min, max]
+    if isinstance(min, Tensor) != isinstance(max, Tensor):
+        bounds = [None if each is None else like(x, each) for each in bounds]
+    return x if min is None and max is None else torch.clamp(x, *bounds)
 
 
 _divide = binary(torch.divide)
@@ -179,15 +182,10 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
 
-for _names, _change in (
-    (_ONE, None),
-    (_TWO, binary),
-    (_TWO_ARRAYS, strict_binary),
-    (_FRACTIONS, fraction),
-):
-    for _name, _function in _names.items():
-        setattr(
-            Elementwise, _name, staticmethod(_change(_function) if _change else _function)
-        )
-for _name, _both in _COMPARISONS.items():
-    setattr(Elementwise, _name, staticmethod(comparison(*_both)))
+LIBRARY = (
+    _ONE
+    | {name: binary(function) for name, function in _TWO.items()}
+    | {name: strict_binary(function) for name, function in _TWO_ARRAYS.items()}
+    | {name: fraction(function) for name, function in _FRACTIONS.items()}
+    | {name: comparison(*both) for name, both in _COMPARISONS.items()}
+)

@@ -8,97 +8,102 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._key import counted
 from seqloom.tensor.backends._torch._operand import like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 aten = torch.ops.aten
 _NARROW = (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.uint32, torch.uint64)
 
 
-class Lookups(Backend):
-    """What picks places, adds into them, or replaces them; no array given is written."""
+def index(x: Tensor, key: Any) -> Tensor:
+    """``x[key]``, with NumPy's basic and integer-array indexing."""
+    key, flipped = _plain(key, x.shape)
+    return x[key].flip(flipped) if flipped else x[key]
 
-    def index(self, x: Tensor, key: Any) -> Tensor:
-        """``x[key]``, with NumPy's basic and integer-array indexing."""
-        key, flipped = _plain(key, x.shape)
-        return x[key].flip(flipped) if flipped else x[key]
 
-    def take(self, x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
-        """The parts of an axis that the indices name."""
-        if axis is None:
-            x, axis = x.reshape(-1), 0
-        indices = _counting(indices)
-        if indices.ndim == 1:
-            return torch.index_select(x, axis, _from_start(indices, x.shape[axis]))
-        return x[(slice(None),) * (axis % x.ndim) + (indices,)]
+def take(x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
+    """The parts of an axis that the indices name."""
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    indices = _counting(indices)
+    if indices.ndim == 1:
+        return torch.index_select(x, axis, _from_start(indices, x.shape[axis]))
+    return x[(slice(None),) * (axis % x.ndim) + (indices,)]
 
-    def take_along_axis(self, x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
-        """The values at the indices along an axis."""
-        indices = indices.long()
-        if x.device.type != "cpu":
-            return torch.take_along_dim(x, indices, axis)
-        # torch's takes places modulo the length; that of a CPU can refuse them.
-        return _gathered(x, indices, axis)
 
-    def put_along_axis(
-        self, x: Tensor, indices: Tensor, values: Any, *, axis: int
-    ) -> Tensor:
-        """`x` with the values along an axis put at the indices."""
-        values = values if isinstance(values, Tensor) else like(x, values)
-        indices = _from_start(indices.long(), x.shape[axis])
-        axis %= x.ndim
-        once = [n == 1 and at != axis for at, n in enumerate(indices.shape)]
-        indices = indices.expand(
-            [wide if one else -1 for one, wide in zip(once, x.shape, strict=True)]
-        )
-        return x.scatter(axis, indices, values.to(x.dtype).expand(indices.shape))
+def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
+    """The values at the indices along an axis."""
+    indices = indices.long()
+    if x.device.type != "cpu":
+        return torch.take_along_dim(x, indices, axis)
+    # torch's takes places modulo the length; that of a CPU can refuse them.
+    return _gathered(x, indices, axis)
 
-    def scatter_add(self, x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
-        """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
-        return x.scatter_add(axis, _from_start(index.long(), x.shape[axis]), src)
 
-    def scatter_index(self, values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
-        """Zeros of `shape` with values added at ``[key]``."""
-        return self._changed(values.new_zeros(tuple(shape)), key, values, add=True)
+def put_along_axis(x: Tensor, indices: Tensor, values: Any, *, axis: int) -> Tensor:
+    """`x` with the values along an axis put at the indices."""
+    values = values if isinstance(values, Tensor) else like(x, values)
+    indices = _from_start(indices.long(), x.shape[axis])
+    axis %= x.ndim
+    once = [n == 1 and at != axis for at, n in enumerate(indices.shape)]
+    indices = indices.expand(
+        [wide if one else -1 for one, wide in zip(once, x.shape, strict=True)]
+    )
+    return x.scatter(axis, indices, values.to(x.dtype).expand(indices.shape))
 
-    def slice_update(self, x: Tensor, key: Any, values: Any) -> Tensor:
-        """`x` with ``x[key]`` replaced by `values`."""
-        return self._changed(x.clone(), key, values, add=False)
 
-    def slice_add(self, x: Tensor, key: Any, values: Any) -> Tensor:
-        """`x` with `values` added at ``x[key]``."""
-        return self._changed(x.clone(), key, values, add=True)
+def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
+    """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
+    return x.scatter_add(axis, _from_start(index.long(), x.shape[axis]), src)
 
-    def embedding(self, weight: Tensor, ids: Tensor) -> Tensor:
-        """The row of `weight` for each id."""
-        return functional.embedding(_counting(ids), weight)
 
-    def embedding_grad(self, grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
-        """The derivative of ``embedding`` by its weight, of so many rows."""
-        ids = _counting(ids)
-        if ids.device.type == "cpu" and not torch.compiler.is_compiling():
-            _require_below(ids, rows)  # torch would leave them out
-        return aten.embedding_dense_backward(grad, ids, rows, -1, False)
+def scatter_index(values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
+    """Zeros of `shape` with values added at ``[key]``."""
+    return _changed(values.new_zeros(tuple(shape)), key, values, add=True)
 
-    def _changed(self, x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
-        """`x`, which is ours, with the values put or added at the key."""
-        values = values.to(x.dtype) if isinstance(values, Tensor) else like(x, values)
-        key, flipped = _plain(key, x.shape)
-        if flipped:
-            values = values.expand(x[key].shape).flip(flipped)
-        places = _places(key)
-        if places is not None:
-            return aten.index_put(x, places, values, add)
-        if not any(isinstance(part, Tensor) for part in key):
-            x[key] = x[key] + values if add else values
-            return x
-        flat = torch.arange(x.numel(), device=x.device).reshape(x.shape)[key]
-        values = values.expand(flat.shape)
-        return aten.index_put(x.reshape(-1), [flat], values, add).reshape(x.shape)
+
+def slice_update(x: Tensor, key: Any, values: Any) -> Tensor:
+    """`x` with ``x[key]`` replaced by `values`."""
+    return _changed(x.clone(), key, values, add=False)
+
+
+def slice_add(x: Tensor, key: Any, values: Any) -> Tensor:
+    """`x` with `values` added at ``x[key]``."""
+    return _changed(x.clone(), key, values, add=True)
+
+
+def embedding(weight: Tensor, ids: Tensor) -> Tensor:
+    """The row of `weight` for each id."""
+    return functional.embedding(_counting(ids), weight)
+
+
+def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
+    """The derivative of ``embedding`` by its weight, of so many rows."""
+    ids = _counting(ids)
+    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+        _require_below(ids, rows)  # torch would leave them out
+    return aten.embedding_dense_backward(grad, ids, rows, -1, False)
+
+
+def _changed(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
+    """`x`, which is ours, with the values put or added at the key."""
+    values = values.to(x.dtype) if isinstance(values, Tensor) else like(x, values)
+    key, flipped = _plain(key, x.shape)
+    if flipped:
+        values = values.expand(x[key].shape).flip(flipped)
+    places = _places(key)
+    if places is not None:
+        return aten.index_put(x, places, values, add)
+    if not any(isinstance(part, Tensor) for part in key):
+        x[key] = x[key] + values if add else values
+        return x
+    flat = torch.arange(x.numel(), device=x.device).reshape(x.shape)[key]
+    values = values.expand(flat.shape)
+    return aten.index_put(x.reshape(-1), [flat], values, add).reshape(x.shape)
 
 
 def _from_start(indices: Tensor, length: int) -> Tensor:

@@ -7,62 +7,59 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._update_ops import adamw_, sgd_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+
 Tensors = list[Tensor]
 
 
-class Updates(Backend):
-    """One step of an optimiser over a list of parameters."""
+def adamw(
+    params: Tensors,
+    grads: Tensors,
+    first: Tensors,
+    second: Tensors,
+    lr: Any,
+    step: Any,
+    *,
+    betas: tuple[float, float],
+    eps: float,
+    decays: Sequence[float],
+) -> tuple[Tensors, Tensors, Tensors]:
+    """AdamW in place; `step` counts from 1."""
+    count = _counted(step, params[0])
+    for decay, places in _by_decay(decays):
+        lists = ([each[i] for i in places] for each in (params, grads, first, second))
+        adamw_(*lists, _rate(lr), count, *betas, decay, eps)
+    return params, first, second
 
-    def adamw(
-        self,
-        params: Tensors,
-        grads: Tensors,
-        first: Tensors,
-        second: Tensors,
-        lr: Any,
-        step: Any,
-        *,
-        betas: tuple[float, float],
-        eps: float,
-        decays: Sequence[float],
-    ) -> tuple[Tensors, Tensors, Tensors]:
-        """AdamW in place; `step` counts from 1."""
-        count = _counted(step, params[0])
-        for decay, places in _by_decay(decays):
-            lists = ([each[i] for i in places] for each in (params, grads, first, second))
-            adamw_(*lists, _rate(lr), count, *betas, decay, eps)
-        return params, first, second
 
-    def sgd(
-        self,
-        params: Tensors,
-        grads: Tensors,
-        momenta: Tensors,
-        lr: Any,
-        *,
-        momentum: float,
-        nesterov: bool,
-        decays: Sequence[float],
-    ) -> tuple[Tensors, Tensors]:
-        """Gradient descent with momentum in place."""
-        for decay, places in _by_decay(decays):
-            buffers = [momenta[i] for i in places] if momentum else []
-            moved = [params[i] for i in places], [grads[i] for i in places]
-            sgd_(*moved, buffers, _rate(lr), momentum, decay, nesterov)
-        return params, momenta
+def sgd(
+    params: Tensors,
+    grads: Tensors,
+    momenta: Tensors,
+    lr: Any,
+    *,
+    momentum: float,
+    nesterov: bool,
+    decays: Sequence[float],
+) -> tuple[Tensors, Tensors]:
+    """Gradient descent with momentum in place."""
+    for decay, places in _by_decay(decays):
+        buffers = [momenta[i] for i in places] if momentum else []
+        moved = [params[i] for i in places], [grads[i] for i in places]
+        sgd_(*moved, buffers, _rate(lr), momentum, decay, nesterov)
+    return params, momenta
 
-    def clip_by_global_norm(self, grads: Tensors, max_norm: Any) -> tuple[Tensors, Tensor]:
-        """Scales all gradients down so that their common norm is at most `max_norm`."""
-        norms = torch._foreach_norm(grads)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
-        norm = torch.linalg.vector_norm(torch.stack(norms))
-        share = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
-        return list(torch._foreach_mul(grads, share)), norm  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+
+def clip_by_global_norm(grads: Tensors, max_norm: Any) -> tuple[Tensors, Tensor]:
+    """Scales all gradients down so that their common norm is at most `max_norm`."""
+    norms = torch._foreach_norm(grads)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    norm = torch.linalg.vector_norm(torch.stack(norms))
+    share = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+    return list(torch._foreach_mul(grads, share)), norm  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 
 def _counted(step: Any, like: Tensor) -> Tensor:

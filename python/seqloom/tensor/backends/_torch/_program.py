@@ -13,45 +13,32 @@ from seqloom.tensor.backends._torch._joined import joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._backend import Array
+    from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._compile import Graph
 
 
-class Programs:
-    """What runs a captured step."""
+def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """One flat function of torch's, compiled; on a GPU by CUDA graphs."""
+    # A number of each call becomes a tensor of no axes, so that another value is not
+    # another program.
+    cuda = b.device.startswith("cuda")
+    function = torch.compile(
+        lower_graph(joined(cast_numbers(graph)), b),
+        fullgraph=True,
+        dynamic=False,
+        mode="reduce-overhead" if cuda else None,
+    )
+    numbers = [place for place, value in enumerate(graph.inputs) if value.weak]
+    kind = torch.float32 if b.device.startswith("mps") else torch.float64
 
-    device: str
+    def run(arrays: Sequence[Array]) -> Sequence[Array]:
+        given: list[Any] = list(arrays)
+        for place in numbers:
+            # Filled, not copied there: a copy would wait for the device.
+            given[place] = torch.full((), given[place], dtype=kind, device=b.device)
+        with torch.no_grad():
+            made = function(*given)
+        # A CUDA graph's outputs are overwritten by its next run.
+        return [each.clone() for each in made] if cuda else made
 
-    def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """One flat function of torch's, compiled; on a GPU by CUDA graphs.
-
-        A number of each call becomes a tensor of no axes, so that another value is not
-        another program.
-
-        Args:
-            graph: The step.
-
-        Returns:
-            A function from the arrays of its inputs to those of its outputs.
-        """
-        cuda = self.device.startswith("cuda")
-        function = torch.compile(
-            lower_graph(joined(cast_numbers(graph)), self),  # pyright: ignore[reportArgumentType]
-            fullgraph=True,
-            dynamic=False,
-            mode="reduce-overhead" if cuda else None,
-        )
-        numbers = [place for place, value in enumerate(graph.inputs) if value.weak]
-        kind = torch.float32 if self.device.startswith("mps") else torch.float64
-
-        def run(arrays: Sequence[Array]) -> Sequence[Array]:
-            given: list[Any] = list(arrays)
-            for place in numbers:
-                # Filled, not copied there: a copy would wait for the device.
-                given[place] = torch.full((), given[place], dtype=kind, device=self.device)
-            with torch.no_grad():
-                made = function(*given)
-            # A CUDA graph's outputs are overwritten by its next run.
-            return [each.clone() for each in made] if cuda else made
-
-        return run
+    return run

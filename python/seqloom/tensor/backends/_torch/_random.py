@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults import _drawn as drawn, counter
 from seqloom.tensor.backends._torch import (
     _device_random as device_random,
@@ -21,113 +20,121 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom._key import Key
+    from seqloom.tensor._backend import Backend
 
 
-class Randomness(Backend):
-    """What depends on a key."""
+def key_words(b: Backend, key: Key | Tensor) -> Tensor:
+    """The two words of a key as a uint32 array."""
+    if isinstance(key, Tensor):
+        return key
+    return torch.tensor(list(key.words), dtype=torch.uint32, device=b.device)
 
-    device: str
 
-    def key_words(self, key: Key | Tensor) -> Tensor:
-        """The two words of a key as a uint32 array."""
-        if isinstance(key, Tensor):
-            return key
-        return torch.tensor(list(key.words), dtype=torch.uint32, device=self.device)
+def fold_in(b: Backend, key: Key | Tensor, word: Any) -> Tensor:
+    """The words of the key of one thing below a key."""
+    words = b.key_words(key)
+    if b.device == "cpu" and isinstance(word, Tensor):
+        return host_random.fold_in(words, word)
+    halves = (_word(b, each) for each in counter(word))
+    return device_random.kernel(device_random.fold_in, words, *halves)
 
-    def fold_in(self, key: Key | Tensor, word: Any) -> Tensor:
-        """The words of the key of one thing below a key."""
-        words = self.key_words(key)
-        if self.device == "cpu" and isinstance(word, Tensor):
-            return host_random.fold_in(words, word)
-        halves = (self._word(each) for each in counter(word))
-        return device_random.kernel(device_random.fold_in, words, *halves)
 
-    def split(self, key: Key | Tensor, n: int) -> Tensor:
-        """Keys below a key, one for each row of ``(n, 2)``."""
-        return self._computed("split", key, n)
+def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
+    """Keys below a key, one for each row of ``(n, 2)``."""
+    return _computed(b, "split", key, n)
 
-    def random_bits(self, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
-        """Words of 32 random bits."""
-        return self._computed("random_bits", key, drawn.sized(shape))
 
-    def uniform(
-        self, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
-    ) -> Tensor:
-        """Numbers from 0 (included) to 1 (excluded)."""
-        return self._computed("uniform", key, drawn.sized(shape), to_torch(dtype))
+def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
+    """Words of 32 random bits."""
+    return _computed(b, "random_bits", key, drawn.sized(shape))
 
-    def normal(
-        self, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
-    ) -> Tensor:
-        """Numbers of mean 0 and deviation 1."""
-        words, kind, shape = self.key_words(key), to_torch(dtype), drawn.sized(shape)
-        if self.device == "cpu":
-            return host_random.normal(words, shape, kind)
-        one = to_numpy(kind).type
-        bounds = float(np.nextafter(one(-1), one(0))), 1.0
-        return device_random.kernel(device_random.between, words, *bounds, shape, kind)
 
-    def truncated_normal(
-        self,
-        key: Key | Tensor,
-        lower: float,
-        upper: float,
-        shape: Sequence[int],
-        *,
-        dtype: Any = "float32",
-    ) -> Tensor:
-        """Normal numbers, given that they lie between two bounds."""
-        words, kind, shape = self.key_words(key), to_torch(dtype), drawn.sized(shape)
-        lower, upper = drawn.bounds(lower, upper)
-        if self.device == "cpu":
-            return host_random.truncated_normal(words, lower, upper, shape, kind)
-        one = to_numpy(kind).type
-        root = one(math.sqrt(2))
-        bounds = [float(one(math.erf(float(one(each) / root)))) for each in (lower, upper)]
-        found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
-        least = float(np.nextafter(one(lower), one(math.inf)))
-        most = float(np.nextafter(one(upper), one(-math.inf)))
-        edge = drawn.beyond(bounds[0], bounds[1], least, most)
-        found = found.clamp(least, most)
-        return found if edge is None else found.where(~found.isnan(), edge)
+def uniform(
+    b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
+) -> Tensor:
+    """Numbers from 0 (included) to 1 (excluded)."""
+    return _computed(b, "uniform", key, drawn.sized(shape), to_torch(dtype))
 
-    def bernoulli(self, key: Key | Tensor, p: Any, shape: Sequence[int]) -> Tensor:
-        """True with probability `p`, in float32."""
-        if isinstance(p, Tensor):
-            return self.uniform(key, shape) < p
-        return self._computed(
-            "bernoulli", key, float(np.float32(drawn.share(p))), drawn.sized(shape)
-        )
 
-    def randint(
-        self, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
-    ) -> Tensor:
-        """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-        return self._computed("randint", key, *drawn.rising(low, high), drawn.sized(shape))
+def normal(
+    b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
+) -> Tensor:
+    """Numbers of mean 0 and deviation 1."""
+    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.sized(shape)
+    if b.device == "cpu":
+        return host_random.normal(words, shape, kind)
+    one = to_numpy(kind).type
+    bounds = float(np.nextafter(one(-1), one(0))), 1.0
+    return device_random.kernel(device_random.between, words, *bounds, shape, kind)
 
-    def permutation(self, key: Key | Tensor, n: int) -> Tensor:
-        """The numbers (int32) from 0 to n - 1 in random order."""
-        return self._computed("permutation", key, drawn.counted(n))
 
-    def dropout(self, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
-        """Zeros a share `rate` of the values by the key and scales up the others."""
-        if rate == 0:
-            return x
-        words = self.key_words(key)
-        if self.device == "cpu":
-            return host_random.dropout(x, words, rate)
-        kept = float(np.float32(1.0 - rate))
-        return device_random.kernel(device_random.dropout, x, words, rate, kept)
+def truncated_normal(
+    b: Backend,
+    key: Key | Tensor,
+    lower: float,
+    upper: float,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+) -> Tensor:
+    """Normal numbers, given that they lie between two bounds."""
+    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.sized(shape)
+    lower, upper = drawn.bounds(lower, upper)
+    if b.device == "cpu":
+        return host_random.truncated_normal(words, lower, upper, shape, kind)
+    one = to_numpy(kind).type
+    root = one(math.sqrt(2))
+    bounds = [float(one(math.erf(float(one(each) / root)))) for each in (lower, upper)]
+    found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
+    least = float(np.nextafter(one(lower), one(math.inf)))
+    most = float(np.nextafter(one(upper), one(-math.inf)))
+    edge = drawn.beyond(bounds[0], bounds[1], least, most)
+    found = found.clamp(least, most)
+    return found if edge is None else found.where(~found.isnan(), edge)
 
-    def _computed(self, name: str, key: Key | Tensor, *args: Any) -> Tensor:
-        """A function of that name, where the backend computes."""
-        words = self.key_words(key)
-        if self.device == "cpu":
-            return getattr(host_random, name)(words, *args)
-        return device_random.kernel(getattr(device_random, name), words, *args)
 
-    def _word(self, value: Any) -> Tensor:
-        """One word of a counter in int64."""
-        if isinstance(value, Tensor):
-            return value.to(torch.int64)
-        return torch.full((), value, dtype=torch.int64, device=self.device)
+def bernoulli(b: Backend, key: Key | Tensor, p: Any, shape: Sequence[int]) -> Tensor:
+    """True with probability `p`, in float32."""
+    if isinstance(p, Tensor):
+        return b.uniform(key, shape) < p
+    return _computed(
+        b, "bernoulli", key, float(np.float32(drawn.share(p))), drawn.sized(shape)
+    )
+
+
+def randint(
+    b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
+) -> Tensor:
+    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    return _computed(b, "randint", key, *drawn.rising(low, high), drawn.sized(shape))
+
+
+def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
+    """The numbers (int32) from 0 to n - 1 in random order."""
+    return _computed(b, "permutation", key, drawn.counted(n))
+
+
+def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
+    """Zeros a share `rate` of the values by the key and scales up the others."""
+    if rate == 0:
+        return x
+    words = b.key_words(key)
+    if b.device == "cpu":
+        return host_random.dropout(x, words, rate)
+    kept = float(np.float32(1.0 - rate))
+    return device_random.kernel(device_random.dropout, x, words, rate, kept)
+
+
+def _computed(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
+    """A function of that name, where the backend computes."""
+    words = b.key_words(key)
+    if b.device == "cpu":
+        return getattr(host_random, name)(words, *args)
+    return device_random.kernel(getattr(device_random, name), words, *args)
+
+
+def _word(b: Backend, value: Any) -> Tensor:
+    """One word of a counter in int64."""
+    if isinstance(value, Tensor):
+        return value.to(torch.int64)
+    return torch.full((), value, dtype=torch.int64, device=b.device)

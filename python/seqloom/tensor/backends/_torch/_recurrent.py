@@ -7,41 +7,35 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor._backend import Backend
+
+def gru(
+    x: Tensor,
+    h0: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """One layer of gated units."""
+    weights = _weights(w_ih, w_hh, b_ih, b_hh)
+    out, last = torch.gru(x, h0.unsqueeze(0), weights, *_form(b_ih))
+    return out, last.squeeze(0)
 
 
-class Recurrence(Backend):
-    """One layer, batch first."""
-
-    def gru(
-        self,
-        x: Tensor,
-        h0: Tensor,
-        w_ih: Tensor,
-        w_hh: Tensor,
-        b_ih: Tensor | None = None,
-        b_hh: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """One layer of gated units."""
-        weights = _weights(w_ih, w_hh, b_ih, b_hh)
-        out, last = torch.gru(x, h0.unsqueeze(0), weights, *_form(b_ih))
-        return out, last.squeeze(0)
-
-    def lstm(
-        self,
-        x: Tensor,
-        h0: Tensor,
-        c0: Tensor,
-        w_ih: Tensor,
-        w_hh: Tensor,
-        b_ih: Tensor | None = None,
-        b_hh: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """One layer of long short-term memory."""
-        weights = _weights(w_ih, w_hh, b_ih, b_hh)
-        begin = [h0.unsqueeze(0), c0.unsqueeze(0)]
-        out, last, cell = torch.lstm(x, begin, weights, *_form(b_ih))
-        return out, last.squeeze(0), cell.squeeze(0)
+def lstm(
+    x: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One layer of long short-term memory."""
+    weights = _weights(w_ih, w_hh, b_ih, b_hh)
+    begin = [h0.unsqueeze(0), c0.unsqueeze(0)]
+    out, last, cell = torch.lstm(x, begin, weights, *_form(b_ih))
+    return out, last.squeeze(0), cell.squeeze(0)
 
 
 def _weights(*parts: Tensor | None) -> list[Tensor]:

@@ -19,133 +19,146 @@ if TYPE_CHECKING:
     Size = Any  # a number, or a tuple of one for each axis
 
 
-class Shapes(Backend):
-    """What changes how numbers lie."""
+def reshape(x: Tensor, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
+    """The same values in another shape."""
+    found = torch.reshape(x, tuple(shape))
+    return found.clone() if copy else found
 
-    def reshape(
-        self, x: Tensor, shape: Sequence[int], *, copy: bool | None = None
-    ) -> Tensor:
-        """The same values in another shape."""
-        found = torch.reshape(x, tuple(shape))
-        return found.clone() if copy else found
 
-    def permute_dims(self, x: Tensor, axes: Sequence[int]) -> Tensor:
-        """The axes in another order."""
-        return torch.permute(x, tuple(axes))
+def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """The axes in another order."""
+    return torch.permute(x, tuple(axes))
 
-    def moveaxis(self, x: Tensor, source: int, destination: int) -> Tensor:
-        """One axis at another place."""
-        return torch.movedim(x, source, destination)
 
-    def matrix_transpose(self, x: Tensor) -> Tensor:
-        """The last two axes exchanged."""
-        return x.mT
+def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
+    """One axis at another place."""
+    return torch.movedim(x, source, destination)
 
-    def broadcast_to(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Repeated along axes of length 1."""
-        return torch.broadcast_to(x, tuple(shape))
 
-    def concat(self, arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
-        """Arrays end to end."""
-        if axis is None:
-            return torch.cat([each.reshape(-1) for each in arrays])
-        return torch.cat(list(arrays), axis)
+def matrix_transpose(x: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    return x.mT
 
-    def stack(self, arrays: Sequence[Tensor], *, axis: int = 0) -> Tensor:
-        """Arrays along a new axis."""
-        return torch.stack(list(arrays), axis)
 
-    def unstack(self, x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
-        """The parts along an axis."""
-        return torch.unbind(x, axis)
+def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Repeated along axes of length 1."""
+    return torch.broadcast_to(x, tuple(shape))
 
-    def expand_dims(self, x: Tensor, *, axis: Axes = 0) -> Tensor:
-        """New axes of length 1."""
-        if isinstance(axis, int):
-            return torch.unsqueeze(x, axis)
-        count = x.ndim + len(axis)
-        for place in sorted(each % count for each in axis):
-            x = torch.unsqueeze(x, place)
-        return x
 
-    def squeeze(self, x: Tensor, axis: Axes) -> Tensor:
-        """Without axes of length 1."""
-        for each in (axis,) if isinstance(axis, int) else axis:
-            if x.shape[each] != 1:
-                raise ValueError(f"axis {each} of {list(x.shape)} has not length 1")
-        return torch.squeeze(x, axis)
+def concat(arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
+    """Arrays end to end."""
+    if axis is None:
+        return torch.cat([each.reshape(-1) for each in arrays])
+    return torch.cat(list(arrays), axis)
 
-    def flip(self, x: Tensor, *, axis: Axes | None = None) -> Tensor:
-        """The other way round along axes."""
-        axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-        return torch.flip(x, tuple(axes))
 
-    def roll(self, x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-        """Moved along axes, in a ring."""
-        if isinstance(axis, tuple) and isinstance(shift, int):
-            shift = (shift,) * len(axis)
-        return torch.roll(x, shift, cast("Any", axis))
+def stack(arrays: Sequence[Tensor], *, axis: int = 0) -> Tensor:
+    """Arrays along a new axis."""
+    return torch.stack(list(arrays), axis)
 
-    def repeat(self, x: Tensor, repeats: Any, *, axis: int | None = None) -> Tensor:
-        """Each value several times."""
-        return torch.repeat_interleave(x, repeats, axis)
 
-    def tile(self, x: Tensor, repetitions: Sequence[int]) -> Tensor:
-        """The whole array several times."""
-        return torch.tile(x, tuple(repetitions))
+def unstack(x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The parts along an axis."""
+    return torch.unbind(x, axis)
 
-    def tril(self, x: Tensor, *, k: int = 0) -> Tensor:
-        """Zeros above the k-th diagonal of each matrix."""
-        return torch.tril(x, k)
 
-    def triu(self, x: Tensor, *, k: int = 0) -> Tensor:
-        """Zeros below the k-th diagonal of each matrix."""
-        return torch.triu(x, k)
+def expand_dims(x: Tensor, *, axis: Axes = 0) -> Tensor:
+    """New axes of length 1."""
+    if isinstance(axis, int):
+        return torch.unsqueeze(x, axis)
+    count = x.ndim + len(axis)
+    for place in sorted(each % count for each in axis):
+        x = torch.unsqueeze(x, place)
+    return x
 
-    def pad(
-        self, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
-    ) -> Tensor:
-        """`value` before and after each axis; a negative width cuts instead."""
-        further = ((0, 0),) * (x.ndim - len(widths))
-        flat = [width for pair in reversed((*widths, *further)) for width in pair]
-        return functional.pad(x, flat, value=value)
 
-    def one_hot(self, x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
-        """1 at each whole number's place of a new last axis, 0 elsewhere."""
-        classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
-        return (x[..., None] == classes).to(to_torch(dtype))
+def squeeze(x: Tensor, axis: Axes) -> Tensor:
+    """Without axes of length 1."""
+    for each in (axis,) if isinstance(axis, int) else axis:
+        if x.shape[each] != 1:
+            raise ValueError(f"axis {each} of {list(x.shape)} has not length 1")
+    return torch.squeeze(x, axis)
 
-    def einsum(self, equation: str, *operands: Tensor) -> Tensor:
-        """Sums of products, by Einstein's notation."""
-        return torch.einsum(equation, *alike(operands))
 
-    def unfold(
-        self,
-        x: Tensor,
-        *,
-        kernel: Size,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-    ) -> Tensor:
-        """Each window of ``(n, c, h, w)`` as a column."""
-        if not x.is_floating_point():  # unknown to torch's kernel
-            geometry = {"kernel": kernel, "stride": stride, "padding": padding}
-            return super().unfold(x, **geometry, dilation=dilation)
-        return functional.unfold(x, kernel, dilation, padding, stride)
+def flip(x: Tensor, *, axis: Axes | None = None) -> Tensor:
+    """The other way round along axes."""
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return torch.flip(x, tuple(axes))
 
-    def fold(
-        self,
-        x: Tensor,
-        *,
-        shape: Sequence[int],
-        kernel: Size,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
-    ) -> Tensor:
-        """Adds columns up where their windows stood."""
-        if not x.is_floating_point():
-            geometry = {"kernel": kernel, "stride": stride, "padding": padding}
-            return super().fold(x, shape=shape, **geometry, dilation=dilation)
-        return functional.fold(x, tuple(shape), kernel, dilation, padding, stride)
+
+def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
+    """Moved along axes, in a ring."""
+    if isinstance(axis, tuple) and isinstance(shift, int):
+        shift = (shift,) * len(axis)
+    return torch.roll(x, shift, cast("Any", axis))
+
+
+def repeat(x: Tensor, repeats: Any, *, axis: int | None = None) -> Tensor:
+    """Each value several times."""
+    return torch.repeat_interleave(x, repeats, axis)
+
+
+def tile(x: Tensor, repetitions: Sequence[int]) -> Tensor:
+    """The whole array several times."""
+    return torch.tile(x, tuple(repetitions))
+
+
+def tril(x: Tensor, *, k: int = 0) -> Tensor:
+    """Zeros above the k-th diagonal of each matrix."""
+    return torch.tril(x, k)
+
+
+def triu(x: Tensor, *, k: int = 0) -> Tensor:
+    """Zeros below the k-th diagonal of each matrix."""
+    return torch.triu(x, k)
+
+
+def pad(x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0) -> Tensor:
+    """`value` before and after each axis; a negative width cuts instead."""
+    further = ((0, 0),) * (x.ndim - len(widths))
+    flat = [width for pair in reversed((*widths, *further)) for width in pair]
+    return functional.pad(x, flat, value=value)
+
+
+def one_hot(x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
+    """1 at each whole number's place of a new last axis, 0 elsewhere."""
+    classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
+    return (x[..., None] == classes).to(to_torch(dtype))
+
+
+def einsum(equation: str, *operands: Tensor) -> Tensor:
+    """Sums of products, by Einstein's notation."""
+    return torch.einsum(equation, *alike(operands))
+
+
+def unfold(
+    b: Backend,
+    x: Tensor,
+    *,
+    kernel: Size,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+) -> Tensor:
+    """Each window of ``(n, c, h, w)`` as a column."""
+    if not x.is_floating_point():  # unknown to torch's kernel
+        geometry = {"kernel": kernel, "stride": stride, "padding": padding}
+        return Backend.unfold(b, x, **geometry, dilation=dilation)
+    return functional.unfold(x, kernel, dilation, padding, stride)
+
+
+def fold(
+    b: Backend,
+    x: Tensor,
+    *,
+    shape: Sequence[int],
+    kernel: Size,
+    stride: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+) -> Tensor:
+    """Adds columns up where their windows stood."""
+    if not x.is_floating_point():
+        geometry = {"kernel": kernel, "stride": stride, "padding": padding}
+        return Backend.fold(b, x, shape=shape, **geometry, dilation=dilation)
+    return functional.fold(x, tuple(shape), kernel, dilation, padding, stride)

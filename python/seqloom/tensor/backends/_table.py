@@ -1,0 +1,41 @@
+"""The table of a backend: which function of which module computes which operation."""
+
+from __future__ import annotations
+
+from inspect import isfunction
+from typing import TYPE_CHECKING, Any
+
+from seqloom.tensor._backend import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    Function = Callable[..., Any]
+
+_OPERATIONS = frozenset(dir(Backend)) | Backend.required
+
+
+def functions_of(
+    *modules: ModuleType, change: Callable[[Function], Function] | None = None
+) -> dict[str, Any]:
+    """Returns the operations that modules define, by name.
+
+    A function implements the operation of its name; an underscore at the end (``max_``)
+    keeps Python's own. It takes the backend first if it calls that parameter `b`. `LIBRARY`
+    of a module names functions of the library, which are operations as they are; `change`
+    applies to the others.
+    """
+    found: dict[str, Any] = {}
+    for module in modules:
+        for name, value in vars(module).items():
+            is_own = isfunction(value) and value.__module__ == module.__name__
+            if is_own and name[0] != "_" and name.removesuffix("_") in _OPERATIONS:
+                function = change(value) if change else value
+                is_method = value.__code__.co_varnames[:1] == ("b",)
+                found[name.removesuffix("_")] = (
+                    function if is_method else staticmethod(function)
+                )
+        for name, function in getattr(module, "LIBRARY", {}).items():
+            found[name] = staticmethod(function)
+    return found
