@@ -13,6 +13,7 @@ from seqloom.tensor._defaults import (
     _einsum,
     _elementary,
     _erf,
+    _index,
     _lookup,
     _loss,
     _making,
@@ -28,7 +29,7 @@ from seqloom.tensor._defaults import (
     _shape,
     _unfold,
 )
-from seqloom.tensor._defaults._standard import Standard
+from seqloom.tensor._defaults._standard import REQUIRED, Standard
 
 _NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
@@ -148,6 +149,7 @@ class ArrayFunctions(Standard):
     avg_pool1d_grad = _pooling.avg_pool1d_grad
     avg_pool2d_grad = _pooling.avg_pool2d_grad
 
+    index = _index.indexed
     linear = _product.linear
 
     key_words = _random.key_words
@@ -193,4 +195,4 @@ class ArrayFunctions(Standard):
             setattr(cls, name, function)
 
 
-EXTENSION = frozenset(name for name in vars(ArrayFunctions) if name[0] != "_")
+EXTENSION = frozenset(name for name in vars(ArrayFunctions) if name[0] != "_") - REQUIRED

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.tensor._defaults._index import indexed
-
 # An array of whichever library the backend is over: opaque to everything above it.
 Array = Any
 # A backend, to the bodies of its operations: every operation by its name.
@@ -135,14 +133,11 @@ class Standard:
     sort: Any
     searchsorted: Any
     nonzero: Any
-
-    def index(self, x: Array, key: Any) -> Array:
-        """``x[key]`` with NumPy's keys: numbers, slices, ``None``, ``...``, arrays."""
-        return indexed(self, x, key)
+    index: Any  # has a default body
 
     def dtype(self, x: Array) -> np.dtype[Any]:
         """The element type of an array as NumPy's; of bfloat16, as ml_dtypes'."""
         return np.dtype(x.dtype)
 
 
-REQUIRED = frozenset(Standard.__annotations__) | {"index"}
+REQUIRED = frozenset(Standard.__annotations__)
