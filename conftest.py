@@ -1,6 +1,5 @@
 """Collects every example of the README, the docs and the docstrings as a test."""
 
-import gc
 import os
 import re
 import subprocess
@@ -23,11 +22,12 @@ from sybil.parsers.rest import DocTestParser
 os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
 
 HOME = Path(__file__).parent
-# What JAX and torch compile serves other tests, their processes, and the next run.
-COMPILED = HOME / ".pytest_cache" / "compiled"
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED / "jax"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED / "torch"))
+# What JAX and torch compile serves the other tests of this run, and the processes they start.
+COMPILED = None if "PYTEST_XDIST_WORKER" in os.environ else Path(mkdtemp("-compiled"))
+if COMPILED is not None:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(COMPILED / "jax")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(COMPILED / "torch")
 # A block of commands: indented lines, of which one calls seqloom.
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
 COMMAND = re.compile(r"^ {4}(?:.*\| )?seqloom ", re.MULTILINE)
@@ -116,17 +116,10 @@ docstrings = Sybil(
 pytest_collect_file = (markdown + docstrings).pytest()
 
 
-def pytest_collection_finish() -> None:
-    """Keeps the collector of garbage from looking at modules and tests again and again."""
-    gc.collect()
-    gc.freeze()
-
-
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Removes what pages made, and fails a run that built rayon's global pool."""
-    for made in MADE.values():
-        rmtree(made)
-    gc.unfreeze()
+    for made in [*MADE.values(), *([COMPILED] if COMPILED else [])]:
+        rmtree(made, ignore_errors=True)
     is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()
     output = getattr(session.config, "workeroutput", None)
     if output is not None:  # a process of xdist's: see below
