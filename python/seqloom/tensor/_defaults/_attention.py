@@ -1,4 +1,9 @@
-"""Attention: a mean of values, weighted by how queries match keys."""
+"""Attention: a mean of values, weighted by how queries match keys.
+
+A mask is of booleans (true: may look) or is added to the scores; both are broadcast
+to ``(n, h, l, s)``. A query that may look nowhere gives 0. ``key`` decides which
+weights are dropped.
+"""
 
 from __future__ import annotations
 

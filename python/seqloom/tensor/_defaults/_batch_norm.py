@@ -1,4 +1,8 @@
-"""Batch norm: each channel by the statistics of the batch, padding left out."""
+"""Batch norm: each channel by the statistics of the batch, padding left out.
+
+A mask ``(n, l)`` of ones and zeros says which places count; the others are 0 in the
+result.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Convolutions: a product of matrices for each place of the kernel."""
+"""Convolutions: a product of matrices for each place of the kernel.
+
+``x`` is ``(n, c, …)``, ``weight`` ``(o, c / groups, …)``, the result ``(n, o, …)``.
+Sizes are a number, or one for each axis; padding is of zeros, on both sides.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Reading and writing chosen places."""
+"""Reading and writing chosen places.
+
+Where places repeat, all values are added; of values that replace, which one wins is
+not said.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Normalisation: numbers with a mean and a deviation."""
+"""Normalisation: numbers with a mean and a deviation.
+
+Statistics are further results, which no derivative follows; the derivatives here
+compute them again from the input, so that they can be differentiated themselves.
+"""
 
 from __future__ import annotations
 

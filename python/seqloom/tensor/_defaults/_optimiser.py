@@ -1,4 +1,9 @@
-"""Updates of parameters."""
+"""Updates of parameters.
+
+The new arrays are returned, and may have been written into the given ones, whose
+storage the caller owns. ``decays`` has a number for each parameter; the rate and the
+step's number may be arrays, so that a compiled step takes them as inputs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Pooling: one number for each window."""
+"""Pooling: one number for each window.
+
+A place is counted along the row, in two dimensions along the flattened plane. Padding
+never wins, and counts as zeros for a mean. Of equal values the first one wins.
+Options are torch's: ``ceil_mode`` for a last window that reaches beyond the padding;
+for a mean ``count_include_pad`` and ``divisor_override``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Attention, as fused kernels."""
+"""Attention, as fused kernels.
+
+Results are ``(n, h, l, d)`` in the memory order ``(n, l, h, d)``, so that joining the
+heads again copies nothing.
+"""
 
 from __future__ import annotations
 
