@@ -21,21 +21,7 @@ _OF_NUCLEOTIDES = ("N", "RYSWKMBDHV")
 
 
 def composition(parts: Iterable[Ragged], alphabet: str | None) -> dict[str, int]:
-    """Counts letters, those that stand for several others, and lower case.
-
-    Args:
-        parts: The sequences.
-        alphabet: What they are made of; of an unknown one, lower case alone is counted.
-
-    Returns:
-        Numbers by name: ``letters``, ``N`` (``X`` of proteins), ``ambiguous`` (other codes)
-        and ``soft_masked``.
-
-    Examples:
-        >>> from seqloom._ragged import Ragged
-        >>> composition([Ragged.from_list(["ACnNR", "gt"])], "dna")
-        {'letters': 7, 'N': 2, 'ambiguous': 1, 'soft_masked': 3}
-    """
+    """Counts letters, those that stand for several others, and lower case."""
     counts = np.zeros(256, np.int64)
     for letters in parts:
         counts += _native.count_letters(letters.data)
@@ -53,20 +39,7 @@ def _count(counts: NDArray[np.int64], codes: str) -> int:
 
 
 def describe_letters(found: dict[str, int]) -> str:
-    """Writes what stands beside the plain letters; nothing where there is nothing.
-
-    Args:
-        found: What ``composition`` counted.
-
-    Returns:
-        One line.
-
-    Examples:
-        >>> describe_letters({"letters": 1000, "N": 20, "ambiguous": 0, "soft_masked": 5})
-        'of 1,000 letters: N 20 (2.00 %), soft-masked 5 (0.50 %)'
-        >>> describe_letters({"letters": 8, "N": 0, "ambiguous": 0, "soft_masked": 0})
-        ''
-    """
+    """Writes what stands beside the plain letters; nothing where there is nothing."""
     total = found.get("letters", 0)
     parts = [
         f"{_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"

@@ -11,20 +11,9 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Columns by their names; a column is fetched when it is asked for.
+    """Columns by their names; a column is fetched when it is asked for."""
 
-    Args:
-        what: What to call it in an error.
-        names: The names of its columns.
-        table: The table itself.
-
-    Examples:
-        >>> frame = Frame.of({"id": ["x", "y"], "label": [0, 1]})
-        >>> frame.names, frame.column("label")
-        (['id', 'label'], [0, 1])
-    """
-
-    what: str
+    what: str  # name of the table in errors
     names: list[str]
     table: Any
 

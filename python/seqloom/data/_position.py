@@ -16,19 +16,9 @@ if TYPE_CHECKING:
 
 
 class Position(int):
-    """A position that carries its epoch, through torch's loader and its workers too.
+    """A position that carries its epoch, through torch's loader and its workers too."""
 
-    It is the whole number in every other respect.
-
-    Args:
-        number: The position.
-        epoch: The epoch that it is asked for in.
-
-    Examples:
-        >>> place = Position(7, epoch=2)
-        >>> place + 1, place.epoch, epoch_of([place])
-        (8, 2, 2)
-    """
+    # It is the whole number in every other respect.
 
     epoch: int
 

@@ -13,23 +13,7 @@ _USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Options of reading.
-
-    Args:
-        quality: What a letter of quality means in FASTQ.
-        comments: Whether lines of FASTA that begin with ``;`` or ``#`` are left out.
-        whitespace: Whether blanks among letters are left out.
-        ids: Whether headers without a word are numbered.
-        sequence_column: A table's column of sequences.
-        id_column: A table's column of ids, if it has one.
-
-    Raises:
-        ArgumentError: An option has no such value.
-
-    Examples:
-        >>> SourceOptions(whitespace="strip").of_files
-        {'whitespace': 'strip'}
-    """
+    """Options of reading."""
 
     quality: str = "phred33"
     comments: str = "error"

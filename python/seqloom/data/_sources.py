@@ -27,19 +27,10 @@ _LONGEST = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """Names of files, and the records of those that are in memory.
+    """Names of files, and the records of those that are in memory."""
 
-    Args:
-        paths: The files, or what stands for a file, in order.
-        held: The records in memory, by what stands for their file.
-
-    Examples:
-        >>> from seqloom.data._source_options import SourceOptions
-        >>> sources_of({"x": "ACGT"}, SourceOptions()).paths
-        ('<dict>',)
-    """
-
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # files, or the names of sources in memory, in order
+    # Records in memory, by name.
     held: dict[str, Held] = field(default_factory=dict[str, Held])
 
     @property
@@ -49,20 +40,7 @@ class Sources:
 
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
-    """Tells sequences in memory, tables of sequences, and sequence files apart.
-
-    Args:
-        data: What a caller gave: sequences, paths, or patterns.
-        options: Which columns of a table are meant.
-
-    Returns:
-        Where the records are.
-
-    Raises:
-        FileError: A table cannot be read.
-        FormatError: A sequence is missing, or a table is damaged.
-        LabelError: A table has no such column.
-    """
+    """Tells sequences in memory, tables of sequences, and sequence files apart."""
     held = held_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
@@ -74,20 +52,7 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
 
 
 def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
-    """Tells a table by its first line, or else by its name; a pipe is never one.
-
-    Args:
-        path: The file.
-        column: The name of the column of sequences.
-
-    Returns:
-        Whether it is a table of sequences: CSV, TSV, white space, or Parquet.
-
-    Examples:
-        >>> _ = Path("a.csv").write_text("sequence,label\\nACGT,1\\n")
-        >>> is_sequence_table("a.csv", "sequence")
-        True
-    """
+    """Tells a table by its first line, or else by its name; a pipe is never one."""
     path = os.fspath(path)
     if not Path(path).is_file():
         return False

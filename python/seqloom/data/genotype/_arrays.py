@@ -21,36 +21,11 @@ _NUMBERS = ("mean", "scale", "is_constant", "covariate_mean", "covariate_scale")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fitted:
-    """The statistics of some samples.
-
-    Args:
-        variants: The variants, in order.
-        mean: The mean number of copies of each; 0 where all are missing.
-        scale: What the distance from the mean is multiplied by.
-        is_constant: Which variants do not vary.
-        covariate_names: The names of covariates.
-        covariate_mean: The mean of each.
-        covariate_scale: What the distance from it is multiplied by.
-
-    Examples:
-        >>> names = np.array(["rs1"])
-        >>> one, none = np.ones(1), np.zeros(0)
-        >>> fitted = Fitted(
-        ...     variants=Variants(names, np.array(["A"]), np.array(["C"])),
-        ...     mean=one,
-        ...     scale=one,
-        ...     is_constant=np.array([False]),
-        ...     covariate_names=(),
-        ...     covariate_mean=none,
-        ...     covariate_scale=none,
-        ... )
-        >>> Fitted.from_arrays(fitted.to_arrays()).variants.ids.tolist()
-        ['rs1']
-    """
+    """The statistics of some samples."""
 
     variants: Variants
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: NDArray[np.float64]  # mean copies of each variant; 0 if all are missing
+    scale: NDArray[np.float64]  # factor of the difference from the mean
     is_constant: NDArray[np.bool_]
     covariate_names: tuple[str, ...]
     covariate_mean: NDArray[np.float64]

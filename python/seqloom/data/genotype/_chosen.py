@@ -20,23 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenVariants:
-    """Variants of a .bim.
+    """Variants of a .bim."""
 
-    Args:
-        columns: The table.
-        rows: The chosen ones, in order; None where all are.
-        is_flipped: Which have their alleles the other way round than the encoder; None
-            where none has.
-
-    Examples:
-        >>> ids = np.array(["a", "b", "c"])
-        >>> ChosenVariants({"sid": ids}, np.array([2, 0])).ids(np.array([0])).tolist()
-        ['c']
-    """
-
-    columns: dict[str, NDArray[Any]]
-    rows: Rows | None = None
-    is_flipped: NDArray[np.bool_] | None = None
+    columns: dict[str, NDArray[Any]]  # the columns of the .bim
+    rows: Rows | None = None  # in order; None means all
+    is_flipped: NDArray[np.bool_] | None = None  # None means none
 
     @property
     def in_file(self) -> int:

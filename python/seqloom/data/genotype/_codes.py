@@ -27,30 +27,12 @@ _FOUR = 4
 
 
 class CodeStore:
-    """Lines of codes by number: a line is a sample, or a variant.
+    """Lines of codes by number: a line is a sample, or a variant."""
 
-    Where all of them fit into the memory that is allowed, they are held. Else a .bed whose
-    lines are the right ones is read as it is, and any other is copied once into the cache.
-    Another process opens the same again; a file with other content is an error there.
-
-    Args:
-        files: The files.
-        shape: The numbers of individuals and of variants.
-        by_sample: Whether a line is a sample.
-        variants: The variants that are wanted, in order; None where all are.
-        reading: How they are read.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> from seqloom.data.genotype._files import GenotypeFiles, Reading
-        >>> from pathlib import Path
-        >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1], [1, 0]], np.int8))
-        >>> reading = Reading(memory=100, cache=Path("cache"))
-        >>> files = GenotypeFiles.beside("a.bed")
-        >>> store = CodeStore(files, (3, 2), by_sample=True, variants=None, reading=reading)
-        >>> store.count(np.arange(3))[:, 1].tolist()  # heterozygous
-        [1, 2]
-    """
+    # Where all of them fit into the memory that is allowed, they are held. Else a .bed
+    # whose lines are the right ones is read as it is, and any other is copied once into the
+    # cache. Another process opens the same again; a file with other content is an error
+    # there.
 
     def __init__(
         self,
@@ -186,14 +168,7 @@ class CodeStore:
         return codes
 
     def count(self, rows: Rows) -> NDArray[np.int64]:
-        """Counts what is missing, heterozygous and homozygous A2, of each variant.
-
-        Args:
-            rows: Lines: samples to count over, or the variants to count.
-
-        Returns:
-            A row a variant.
-        """
+        """Counts what is missing, heterozygous and homozygous A2, of each variant."""
         by_line, threads = not self.by_sample, self._reading.threads
         counts = self._read(
             lambda: self.native.count(self._at(rows), by_line=by_line, threads=threads)

@@ -32,18 +32,9 @@ def check_coding(coding: str, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What stands for no value.
+    """What stands for no value."""
 
-    Args:
-        marks: The texts; numbers are compared as numbers.
-
-    Examples:
-        >>> missing = Missing.of(("NA", "-9"))
-        >>> missing.has("na"), missing.has("-9.000"), missing.has("9")
-        (True, True, False)
-    """
-
-    marks: frozenset[str]
+    marks: frozenset[str]  # texts; numbers are compared as numbers
 
     @classmethod
     def of(cls, marks: Iterable[str]) -> Missing:
@@ -66,24 +57,7 @@ def _plain(cell: str) -> str:
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
-    """Finds what each text of a column means; None where the numbers are values.
-
-    Args:
-        cells: The texts, without those that stand for no value.
-        coding: ``"auto"``, ``"01"`` or ``"12"``.
-        what: What to call the column.
-
-    Returns:
-        Control, case, or the empty text for what is not known, by text.
-
-    Raises:
-        LabelError: It may mean two things, or is not what the coding says.
-
-    Examples:
-        >>> states_of(["1", "2"], "auto", what="Y")
-        {'1': 'control', '2': 'case'}
-        >>> states_of(["0.5", "2"], "auto", what="Y")
-    """
+    """Finds what each text of a column means; None where the numbers are values."""
     plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
     found = set(plain.values())
     if coding == "auto":

@@ -26,22 +26,10 @@ _WORTH_KEEPING = 64 << 20
 
 
 def content_of(files: GenotypeFiles, reading: Reading) -> str:
-    """Names a .bed's content by 32 hexadecimal digits.
-
-    The hash of a large file is kept in the cache together with the file's size and times:
-    the time of the last change of anything (ctime) cannot be set back, so that a file that
-    is not the same is hashed anew.
-
-    Args:
-        files: The file.
-        reading: Where the cache is, and how many threads may read.
-
-    Returns:
-        The same text for the same bytes.
-
-    Raises:
-        FormatError: The file was written while it was being read.
-    """
+    """Names a .bed's content by 32 hexadecimal digits."""
+    # The hash of a large file is kept in the cache together with the file's size and times:
+    # the time of the last change of anything (ctime) cannot be set back, so that a file
+    # that is not the same is hashed anew.
     stamp = stamp_of(files.bed)
     kept = reading.cache / "contents" / f"{_key(files.bed)}.json"
     if found := _kept(kept, stamp):

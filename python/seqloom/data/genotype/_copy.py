@@ -36,24 +36,10 @@ def open_copy(
     write: Callable[[str], NDArray[np.uint64]],
     shape: tuple[int, int],
 ) -> tuple[str, _native.GenotypeCodes]:
-    """Opens a copy, and makes it if it is absent or damaged.
-
-    It is named by the content of the .bed and by what was chosen of it, and is whole or
-    absent: it is written beside its place and renamed, under a lock that ends with the
-    process. Each line has a sum, which is compared when the line is read.
-
-    Args:
-        cache: The folder of the cache.
-        what: The content, the shape, whether lines are samples, and the chosen variants.
-        write: Writes the codes into a new file, and gives the sum of each line.
-        shape: The individuals and variants of the copy.
-
-    Returns:
-        The path of the codes, and the codes, opened.
-
-    Raises:
-        FileError: The folder cannot be written.
-    """
+    """Opens a copy, and makes it if it is absent or damaged."""
+    # It is named by the content of the .bed and by what was chosen of it, and is whole or
+    # absent: it is written beside its place and renamed, under a lock that ends with the
+    # process. Each line has a sum, which is compared when the line is read.
     folder, key = CacheFolder(cache / "genotypes"), _key(what)
     opened = partial(_opened, shape=shape, by_sample=what[2])
     codes = folder.entry(key, opened, partial(_write, write=write))

@@ -29,23 +29,12 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """Covariates of all individuals of the .fam.
-
-    Args:
-        names: Their names.
-        values: A row an individual; NaN where there is none.
-        report: What is missing.
-        unmatched: The ids of tables that no individual has.
-
-    Examples:
-        >>> Covariates(("age",), np.array([[30.0]])).names
-        ('age',)
-    """
+    """Covariates of all individuals of the .fam."""
 
     names: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # a row per individual; NaN if missing
     report: dict[str, Any] = field(default_factory=dict[str, Any])
-    unmatched: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()  # ids of tables without an individual
 
     def of(self, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.float64]:
         """Takes those of some individuals, by name."""
@@ -63,18 +52,7 @@ class Covariates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CovariateOptions:
-    """How covariates are read.
-
-    Args:
-        id_column: The tables' column of ids.
-        columns: The columns that are meant; None means all.
-        missing: What stands for no value.
-        missing_covariates: ``"error"``, or ``"mean"`` to fill in the mean.
-
-    Examples:
-        >>> CovariateOptions(missing=("NA",)).missing_covariates
-        'error'
-    """
+    """How covariates are read."""
 
     id_column: str | None = None
     columns: str | Sequence[str] | None = None
@@ -91,21 +69,7 @@ class CovariateOptions:
 def read_covariates(
     people: People, kept: NDArray[np.int64], covariates: Any, *, options: CovariateOptions
 ) -> Covariates:
-    """Reads the covariates of individuals.
-
-    Args:
-        people: The individuals of the .fam.
-        kept: Those that are samples.
-        covariates: Tables, a dict or an array.
-        options: How they are read.
-
-    Returns:
-        The numbers.
-
-    Raises:
-        LabelError: A sample has none, or it is no number.
-        ArgumentError: An option makes no sense.
-    """
+    """Reads the covariates of individuals."""
     way = options.missing_covariates
     if way not in {"error", "mean"}:
         raise ArgumentError(f'missing_covariates must be "error" or "mean", got {way!r}')

@@ -12,19 +12,7 @@ from seqloom.errors import ShapeError
 
 
 def decode_codes(codes: Any, tables: Any) -> Any:
-    """Looks each code up in the table of its variant.
-
-    Args:
-        codes: ``(samples, bytes)`` of uint8, an array or a tensor on any device.
-        tables: ``(4, variants)`` of numbers: homozygous A1, missing, heterozygous,
-            homozygous A2.
-
-    Returns:
-        ``(samples, variants)`` of the tables' type.
-
-    Raises:
-        ShapeError: There are not so many codes as variants.
-    """
+    """Looks each code up in the table of its variant."""
     count = tables.shape[1]
     if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix of two bits
         raise ShapeError(
@@ -44,15 +32,7 @@ def decode_codes(codes: Any, tables: Any) -> Any:
 
 
 def flip_codes(codes: Any, is_flipped: Any) -> Any:
-    """Exchanges the alleles of some variants: homozygous A1 becomes homozygous A2.
-
-    Args:
-        codes: ``(samples, bytes)`` of uint8, an array.
-        is_flipped: Which variants.
-
-    Returns:
-        Codes of the same shape.
-    """
+    """Exchanges the alleles of some variants: homozygous A1 becomes homozygous A2."""
     marks = np.zeros(4 * codes.shape[1], np.uint8)
     marks[: is_flipped.size] = 3 * is_flipped.astype(np.uint8)
     wanted = (marks.reshape(-1, 4) << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=1)

@@ -31,17 +31,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class GenotypeFiles:
-    """A .bed and the tables beside it.
-
-    Args:
-        bed: The genotypes.
-        fam: The individuals.
-        bim: The variants.
-
-    Examples:
-        >>> GenotypeFiles.beside("a.bed").bim
-        'a.bim'
-    """
+    """A .bed and the tables beside it."""
 
     bed: str
     fam: str
@@ -92,25 +82,13 @@ class GenotypeFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How genotypes are read.
+    """How genotypes are read."""
 
-    Args:
-        memory: Bytes of codes that may be held.
-        cache: The folder where copies are kept.
-        num_threads: How many threads may lay down a copy and count; None takes all.
-        progress: Told now and then how many bytes of how many are done.
-        check: Whether padding is compared with the tables.
-
-    Examples:
-        >>> Reading(memory=0, cache=Path("cache"), num_threads=2).threads
-        2
-    """
-
-    memory: int
-    cache: Path
+    memory: int  # bytes of codes to keep in memory
+    cache: Path  # folder of copies
     num_threads: int | None = None
     progress: Callable[[int, int], object] | None = field(default=None, compare=False)
-    check: bool = True
+    check: bool = True  # whether to check the padding of .bed
 
     @property
     def threads(self) -> int:

@@ -33,42 +33,17 @@ _Array: Any = np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Values as text, by individual.
+    """Values as text, by individual."""
 
-    Args:
-        what: What to call the place they come from.
-        names: The names of the values.
-        cells: The values of each individual that has a row, by its position.
-        unmatched: The ids of rows that are of no individual.
-        tables: The tables, with the individuals' ids, to name lines in errors.
-
-    Examples:
-        >>> Joined("a dict", ("phenotype",), {0: ("1",)}, (), []).cells[0]
-        ('1',)
-    """
-
-    what: str
+    what: str  # name of the source in errors
     names: Cells
-    cells: dict[int, Cells]
-    unmatched: Cells
-    tables: list[Table]
+    cells: dict[int, Cells]  # by position of the individual
+    unmatched: Cells  # ids of rows without an individual
+    tables: list[Table]  # to name lines in errors
 
 
 def join_people(values: Any, people: People, columns: Columns) -> Joined:
-    """Finds the row of each individual.
-
-    Args:
-        values: Tables, a data frame with IID, a dict from IID to values, or an array in
-            the order of the .fam.
-        people: The individuals.
-        columns: Which columns of tables are meant.
-
-    Returns:
-        What was found.
-
-    Raises:
-        LabelError: Ids are not unique, or an individual has two rows that differ.
-    """
+    """Finds the row of each individual."""
     tables = _tables(values, people, columns)
     names = tables[0].names
     cells: dict[int, Cells] = {}

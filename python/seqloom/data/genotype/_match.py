@@ -19,20 +19,10 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variants:
-    """What names variants: their ids and alleles.
-
-    Args:
-        ids: Their ids.
-        counted: The allele whose copies are counted.
-        other: The other allele.
-
-    Examples:
-        >>> len(Variants(np.array(["rs1"]), np.array(["A"]), np.array(["G"])))
-        1
-    """
+    """What names variants: their ids and alleles."""
 
     ids: Texts
-    counted: Texts
+    counted: Texts  # the allele that is counted
     other: Texts
 
     def __len__(self) -> int:
@@ -44,19 +34,10 @@ class Variants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Match:
-    """Where the wanted variants are in a file.
-
-    Args:
-        positions: The position of each of them, in their order.
-        is_flipped: Whether the file counts its other allele: g is 2 - g.
-
-    Examples:
-        >>> Match(np.array([0, 1]), np.array([False, True])).flipped
-        1
-    """
+    """Where the wanted variants are in a file."""
 
     positions: NDArray[np.int64]
-    is_flipped: NDArray[np.bool_]
+    is_flipped: NDArray[np.bool_]  # the file counts the other allele: use 2 - g
 
     @property
     def flipped(self) -> int:
@@ -65,26 +46,7 @@ class Match:
 
 
 def match(wanted: Variants, found: Variants, *, name: str) -> Match:
-    """Finds each wanted variant by its id and its alleles.
-
-    Args:
-        wanted: The variants that a model reads.
-        found: The variants of a file; others beside the wanted ones do not matter.
-        name: The file.
-
-    Returns:
-        Their positions in the file, and which have their alleles exchanged.
-
-    Raises:
-        FormatError: Some are not in the file, have other alleles there, or are there twice.
-
-    Examples:
-        >>> wanted = Variants(*np.array([["x", "y"], ["A", "C"], ["G", "T"]]))
-        >>> found = Variants(*np.array([["y", "x"], ["T", "A"], ["C", "G"]]))
-        >>> matched = match(wanted, found, name="new.bed")
-        >>> matched.positions.tolist(), matched.is_flipped.tolist()
-        ([1, 0], [False, True])
-    """
+    """Finds each wanted variant by its id and its alleles."""
     if _is_same(wanted, found):
         return Match(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
     places = _places(wanted, found)

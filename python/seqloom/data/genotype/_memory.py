@@ -19,21 +19,7 @@ _SHARE = 4
 
 
 def memory_of(memory: int | str | None) -> int:
-    """Reads a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``.
-
-    Args:
-        memory: The bytes, or a text; None is a quarter of what is free, 1 GiB at most.
-
-    Returns:
-        The number of bytes.
-
-    Raises:
-        ArgumentError: It is no such number.
-
-    Examples:
-        >>> memory_of("1.5 GB"), memory_of("2KiB"), memory_of(7)
-        (1500000000, 2048, 7)
-    """
+    """Reads a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``."""
     if memory is None:
         return min(_MOST, _free() // _SHARE)
     found = _SIZE.fullmatch(str(memory))

@@ -18,20 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Individuals by number.
-
-    Args:
-        path: The .fam.
-        fids: Their family ids.
-        iids: Their own ids.
-        phenotypes: The sixth column.
-
-    Examples:
-        >>> import numpy as np
-        >>> people = People("a.fam", np.array(["f", "g"]), np.array(["1", "1"]))
-        >>> people.names, people.find([("g", "1")])
-        (['f:1', 'g:1'], [1])
-    """
+    """Individuals by number."""
 
     path: str
     fids: NDArray[Any]
@@ -88,17 +75,7 @@ class People:
             _ = self._by_pair
 
     def find(self, keys: Sequence[Key]) -> list[int | None]:
-        """Finds individuals by (FID, IID), or by IID.
-
-        Args:
-            keys: Pairs, or texts.
-
-        Returns:
-            Their positions; None where there is no such individual.
-
-        Raises:
-            LabelError: Ids are not unique.
-        """
+        """Finds individuals by (FID, IID), or by IID."""
         if not keys:
             return []
         known: dict[Any, int] = (

@@ -27,58 +27,28 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a table are meant.
+    """Which columns of a table are meant."""
 
-    Args:
-        id_column: The one of ids; None: FID and IID, or IID.
-        wanted: Those of values; None means all that are no ids.
-        what: What values are called where no header names them.
-
-    Examples:
-        >>> Columns(wanted=("Y1",)).what
-        'phenotype'
-    """
-
-    id_column: str | None = None
-    wanted: Cells | None = None
-    what: str = "phenotype"
+    id_column: str | None = None  # None means FID and IID, or IID
+    wanted: Cells | None = None  # None means all but ids
+    what: str = "phenotype"  # name of the values if there is no header
 
 
 @dataclass(frozen=True, slots=True)
 class PersonTable:
-    """Values as text, by individual.
-
-    Args:
-        path: The file, or what else to call it.
-        names: The names of the values.
-        keys: (FID, IID) or IID, a line each.
-        rows: The values of each line.
-        lines: The number of each line, counted from 1.
-
-    Examples:
-        >>> PersonTable("a.tsv", ("Y1",), [("1", "1")], [("0.5",)], [2]).names
-        ('Y1',)
-    """
+    """Values as text, by individual."""
 
     path: str
     names: Cells
-    keys: list[Key]
+    keys: list[Key]  # (FID, IID) or IID of each line
     rows: list[Cells]
-    lines: list[int]
+    lines: list[int]  # numbers of the lines, from 1
 
 
 def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
-    """Reads a table: TSV, CSV or white space, plain or gzip.
-
-    The first line is a header if it names FID or IID, or the columns that are asked for.
-    Else its first cells must be the ids of an individual, as in PLINK's own files.
-
-    Returns:
-        The table.
-
-    Raises:
-        FormatError: It is no table, or a line has more cells or fewer.
-    """
+    """Reads a table: TSV, CSV or white space, plain or gzip."""
+    # The first line is a header if it names FID or IID, or the columns that are asked for.
+    # Else its first cells must be the ids of an individual, as in PLINK's own files.
     with reading(path), open_text(path) as file:
         reader = csv_reader(path, file, (columns.id_column or _IID,))
         try:
@@ -89,14 +59,7 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
 
 
 def frame_table(frame: Frame, columns: Columns) -> PersonTable:
-    """Takes a data frame: with IID, FID and IID, or the names of its rows as IID.
-
-    Returns:
-        The table.
-
-    Raises:
-        LabelError: It has no column of ids, or not those that are asked for.
-    """
+    """Takes a data frame: with IID, FID and IID, or the names of its rows as IID."""
     names, index = frame.names, frame.index()
     if index is None or _is_header(names, Columns(columns.id_column)):
         ids, values = _columns(frame.what, names, columns)

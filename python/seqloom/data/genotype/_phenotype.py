@@ -37,21 +37,7 @@ _UNKNOWN = ("",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhenotypeOptions:
-    """How a phenotype is read.
-
-    Args:
-        id_column: The tables' column of ids.
-        label_column: The column of labels, or several.
-        classes: The order of the classes.
-        task: What the labels are for.
-        coding: What 0, 1 and 2 mean.
-        missing: What stands for no value.
-        unlabelled: Whether a sample without a row is an error.
-
-    Examples:
-        >>> PhenotypeOptions().task
-        'auto'
-    """
+    """How a phenotype is read."""
 
     id_column: str | None = None
     label_column: str | Sequence[str] | None = None
@@ -64,44 +50,18 @@ class PhenotypeOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phenotypes:
-    """Labels as numbers, and who has one.
+    """Labels as numbers, and who has one."""
 
-    Args:
-        kept: The positions of samples with a label, in order.
-        values: Their labels; None where there are none at all.
-        task: What they are for.
-        classes: Names of classes or of values.
-        report: What was left out, in numbers with up to three examples.
-        unmatched: The ids of tables that no sample has.
-
-    Examples:
-        >>> Phenotypes(kept=np.arange(2)).values
-    """
-
-    kept: NDArray[np.int64]
+    kept: NDArray[np.int64]  # positions of samples with a label
     values: NDArray[Any] | None = None
     task: str | None = None
     classes: Cells = ()
-    report: dict[str, Any] = field(default_factory=dict[str, Any])
-    unmatched: Cells = ()
+    report: dict[str, Any] = field(default_factory=dict[str, Any])  # what was left out
+    unmatched: Cells = ()  # ids of tables without a sample
 
 
 def label_people(people: People, phenotype: Any, options: PhenotypeOptions) -> Phenotypes:
-    """Gives samples their labels.
-
-    Args:
-        people: The individuals of the .fam.
-        phenotype: Tables, a dict or an array; None is the column of the .fam, if it tells
-            samples apart; False is none.
-        options: How it is read.
-
-    Returns:
-        The labels.
-
-    Raises:
-        LabelError: Labels are missing, double, or do not fit the task.
-        ArgumentError: An option makes no sense.
-    """
+    """Gives samples their labels."""
     check_coding(options.coding, options.task)
     as_choice("unlabelled", options.unlabelled, ("error", "skip"))
     check_task(options.task)

@@ -28,26 +28,7 @@ def mean_and_scale(
     *,
     count_a1: bool,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Finds for each variant what is taken off, and what the rest is multiplied by.
-
-    Args:
-        counts: How many are missing, heterozygous and homozygous A2, a row a variant.
-        total: How many genotypes each variant has.
-        standardize: ``"unit"``: the standard deviation becomes 1; ``("beta", a, b)``: the
-            weight is the density of that beta distribution at the rarer allele's
-            frequency; None: nothing but the mean is found.
-        count_a1: Whether copies of A1 are counted.
-
-    Returns:
-        The means (0 where all are missing), the factors (0 where nothing varies), and
-        which variants do not vary.
-
-    Examples:
-        >>> counts = np.array([[1, 2, 1], [0, 0, 4]])  # of 4 genotypes each
-        >>> mean, scale, is_constant = mean_and_scale(counts, 4, "unit", count_a1=False)
-        >>> mean.round(3).tolist(), is_constant.tolist()
-        ([1.333, 2.0], [False, True])
-    """
+    """Finds for each variant what is taken off, and what the rest is multiplied by."""
     missing, single, double = counts.T
     known = total - missing
     if count_a1:
@@ -102,18 +83,7 @@ def fitted_to(
     names: tuple[str, ...],
     covariates: Floats | None,
 ) -> Fitted:
-    """Puts together what an encoder is fitted to.
-
-    Args:
-        encoder: The encoder.
-        counted: Counts of each variant, and the number of genotypes that they are of.
-        variants: The variants.
-        names: The names of covariates.
-        covariates: Those of the samples, NaN where there is none; None without such.
-
-    Returns:
-        Means and factors.
-    """
+    """Puts together what an encoder is fitted to."""
     mean, scale, is_constant = mean_and_scale(
         *counted, encoder.standardize, count_a1=encoder.count_A1
     )

@@ -16,24 +16,7 @@ _SHOWN = 3
 
 
 def choose_variants(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
-    """Finds variants by names, positions, a mask or a slice.
-
-    Args:
-        ids: The ids of all variants.
-        wanted: Which ones; None means all.
-
-    Returns:
-        Their positions, in the order asked for; None where all are.
-
-    Raises:
-        ArgumentError: There is no such name, a name is not unique, or nothing is chosen.
-        OutOfRangeError: There is no such position.
-
-    Examples:
-        >>> ids = np.array(["a", "b", "c"])
-        >>> choose_variants(ids, ["c", "a"]).tolist(), choose_variants(ids, [-1]).tolist()
-        ([2, 0], [2])
-    """
+    """Finds variants by names, positions, a mask or a slice."""
     if wanted is None:
         return None
     if isinstance(wanted, slice):

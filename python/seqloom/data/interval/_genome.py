@@ -15,18 +15,7 @@ if TYPE_CHECKING:
 
 
 class Genome:
-    """Chromosomes by number, read where they lie.
-
-    Args:
-        path: The file.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.fa").write_text(">chr1\\nACGT\\n>chr2\\nGGCC\\n")
-        >>> genome = Genome("a.fa")
-        >>> genome.names, genome.lengths.tolist()
-        (['chr1', 'chr2'], [4, 4])
-    """
+    """Chromosomes by number, read where they lie."""
 
     def __init__(self, path: str) -> None:
         self.path = path

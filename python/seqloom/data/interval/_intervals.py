@@ -27,36 +27,18 @@ FARTHEST = 1 << 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Parts of chromosomes, zero-based and half-open.
+    """Parts of chromosomes, zero-based and half-open."""
 
-    Args:
-        what: What to call the place they come from.
-        chroms: The name of each one's chromosome.
-        starts: The first position of each.
-        stops: The position behind the last.
-        strands: 1, -1, or 0 where there is none.
-        summits: How far behind its start the summit of each is; -1 where there is none.
-        lines: Where each stands in its file; empty for a table in memory.
-        files: The file of each; empty for a table in memory.
-        columns: All other columns, by name.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.bed").write_text("chr1\\t3\\t8\\n")
-        >>> found = read_intervals("a.bed")
-        >>> found.chroms, found.starts.tolist(), found.place(0)
-        (['chr1'], [3], 'a.bed, line 1')
-    """
-
-    what: str
+    what: str  # name of the source in errors
     chroms: list[str]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
-    strands: NDArray[np.int64]
-    summits: NDArray[np.int64]
-    lines: list[int] = field(default_factory=list[int])
+    strands: NDArray[np.int64]  # 1, -1, or 0 for none
+    summits: NDArray[np.int64]  # offsets from the starts; -1 for none
+    lines: list[int] = field(default_factory=list[int])  # empty for a table in memory
+    # All other columns.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
-    files: list[str] = field(default_factory=list[str])
+    files: list[str] = field(default_factory=list[str])  # empty for a table in memory
 
     def __len__(self) -> int:
         return len(self.chroms)

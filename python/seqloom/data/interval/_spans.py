@@ -24,21 +24,10 @@ _WAYS_OUT = f'edge="pad" (--edge pad) puts N there, {_WAY_OUT}'
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """What is read of which chromosome; a span may reach beyond its ends.
+    """What is read of which chromosome; a span may reach beyond its ends."""
 
-    Args:
-        chroms: The number of each one's chromosome.
-        starts: The first position, below 0 where it is padding.
-        stops: The position behind the last.
-
-    Examples:
-        >>> one = np.array([0])
-        >>> Spans(one, one - 2, one + 3).clipped(np.array([2])).stops.tolist()
-        [2]
-    """
-
-    chroms: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    chroms: NDArray[np.int64]  # numbers of chromosomes
+    starts: NDArray[np.int64]  # below 0 in padding
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:

@@ -22,18 +22,7 @@ _LOOKED_AT = 1000
 
 
 def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
-    """Gives each file its label: its own name, or what a dict says.
-
-    Args:
-        labels: What the caller gave as labels.
-        paths: The files.
-
-    Returns:
-        One label for each file; None where labels are no labels of files.
-
-    Raises:
-        LabelError: A dict names some of the files only.
-    """
+    """Gives each file its label: its own name, or what a dict says."""
     if isinstance(labels, str) and labels == BY_FILE:
         return list(map(_stem, paths))
     if not isinstance(labels, Mapping):

@@ -21,25 +21,7 @@ _FEW = 10
 
 
 def guess_task(source: Source, ids: list[str], *, has_classes: bool) -> str:
-    """Decides what labels are for.
-
-    Args:
-        source: Labels by id, those that say nothing set aside.
-        ids: The ids that matter.
-        has_classes: Whether the caller names the classes.
-
-    Returns:
-        ``"classify"`` or ``"multilabel"``.
-
-    Raises:
-        LabelError: They may be numbers, or numbers and words are mixed.
-
-    Examples:
-        >>> from seqloom.data.label._source import Source
-        >>> source = Source("a dict", ("label",), {"x": ("no",), "y": ("yes",)})
-        >>> guess_task(source, ["x", "y"], has_classes=False)
-        'classify'
-    """
+    """Decides what labels are for."""
     if source.is_of_lists:
         return "multilabel"
     holders: dict[str, str] = {}

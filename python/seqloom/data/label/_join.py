@@ -21,21 +21,11 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Which sequences have a label.
+    """Which sequences have a label."""
 
-    Args:
-        kept: Their positions, in order.
-        unmatched: The ids of labels that no sequence bears.
-        report: What was left out, in numbers with up to three examples.
-
-    Examples:
-        >>> Joined(np.array([0, 2]), (), {"unlabelled": 1}).kept.tolist()
-        [0, 2]
-    """
-
-    kept: NDArray[np.int64]
-    unmatched: tuple[str, ...]
-    report: dict[str, Any]
+    kept: NDArray[np.int64]  # positions of sequences with a label
+    unmatched: tuple[str, ...]  # ids of labels without a sequence
+    report: dict[str, Any]  # what was left out
 
 
 def join(records: Records, ids: list[str], source: Source, *, skip: bool) -> Joined:

@@ -34,21 +34,11 @@ _FOR_FILES = "; in Python a dict from file to label names them otherwise"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Labels as numbers.
-
-    Args:
-        task: ``"classify"``, ``"regress"`` or ``"multilabel"``.
-        classes: Names of classes, of values, or of labels.
-        values: int64 indices into ``classes``; float32 values; or float32 zeros and ones.
-
-    Examples:
-        >>> Labels("classify", ("no", "yes"), np.array([1, 0])).classes
-        ('no', 'yes')
-    """
+    """Labels as numbers."""
 
     task: str
-    classes: Cells
-    values: NDArray[Any]
+    classes: Cells  # names of classes, values or labels
+    values: NDArray[Any]  # int64 class indices; float32 values; or float32 zeros and ones
 
 
 def number_labels(

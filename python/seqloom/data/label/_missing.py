@@ -49,24 +49,7 @@ def drop_missing(
     classes: Iterable[str] | None,
     task: str,
 ) -> Source:
-    """Sets labels aside that say nothing; a name among the classes is a class.
-
-    Args:
-        source: Labels by id.
-        missing: The texts that stand for no label; an empty one always does.
-        classes: The names that are classes whatever else they may mean.
-        task: What the labels are for: of several names in one column there may be none.
-
-    Returns:
-        The same, with those rows in ``missing`` instead of ``cells``.
-
-    Examples:
-        >>> from seqloom.data.label._source import Source
-        >>> source = Source("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
-        >>> left = drop_missing(source, MISSING, classes=None, task="auto")
-        >>> list(left.cells), left.missing
-        (['y'], {'x': ('NA',)})
-    """
+    """Sets labels aside that say nothing; a name among the classes is a class."""
     marks = {"", *marks_of(missing)}
     marks -= set(classes or ())
     is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)

@@ -37,33 +37,17 @@ _LISTS: Any = (list, tuple, set, frozenset, np.ndarray)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Labels as text, by id.
+    """Labels as text, by id."""
 
-    Args:
-        what: What to call the place they come from.
-        names: What the cells of a label are called.
-        cells: Id to label.
-        tables: The tables that were read, to name lines in errors.
-        is_each: Whether labels are by the number of the record, not by id.
-        missing: Id to label, where it says nothing.
-        is_of_files: Whether a label is that of the whole file.
-        is_of_lists: Whether a label is a list of names: several, one or none.
-        where: Says where a label stands, where the record's number alone would not help.
-
-    Examples:
-        >>> Source("a dict", ("label",), {"x": ("yes",)}).place("x")
-        "a dict, id 'x'"
-    """
-
-    what: str
-    names: Cells
+    what: str  # name of the source in errors
+    names: Cells  # names of the cells of a label
     cells: dict[str, Cells]
-    tables: list[Table] = field(default_factory=list["Table"])
-    is_each: bool = False
+    tables: list[Table] = field(default_factory=list["Table"])  # to name lines in errors
+    is_each: bool = False  # by record number, not by id
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
-    is_of_files: bool = False
-    is_of_lists: bool = False
-    where: Callable[[str], str] | None = None
+    is_of_files: bool = False  # a label belongs to a whole file
+    is_of_lists: bool = False  # a label is a list of names
+    where: Callable[[str], str] | None = None  # describes the location of a label
 
     def place(self, name: str) -> str:
         """Says where the label of an id stands."""

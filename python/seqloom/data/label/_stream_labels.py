@@ -26,36 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLabels:
-    """Where labels come from: numbers by id, or a function of the record.
+    """Where labels come from: numbers by id, or a function of the record."""
 
-    Args:
-        task: What they are; None where a function decides.
-        classes: The names of classes, of values, or of labels.
-        rows: Id to row of ``values``.
-        values: Labels as numbers.
-        function: Gives a record its label.
-        missing: The names by which it says that there is none.
-        skip: Whether records without a label are left out.
-
-    Examples:
-        >>> labels = StreamLabels.make(
-        ...     {"x": "no", "y": "yes"},
-        ...     classes=None,
-        ...     columns=("id", "label"),
-        ...     task="auto",
-        ...     unlabelled="error",
-        ... )
-        >>> labels.classes
-        ('no', 'yes')
-    """
-
-    task: str | None
+    task: str | None  # None if a function decides
     classes: tuple[str, ...]
-    rows: dict[str, int]
+    rows: dict[str, int]  # id to row of values
     values: NDArray[Any]
     function: Callable[[SequenceRecord], Any] | None = None
-    missing: frozenset[str] = frozenset()
-    skip: bool = False
+    missing: frozenset[str] = frozenset()  # marks of no label
+    skip: bool = False  # leave out records without a label
 
     @classmethod
     def make(

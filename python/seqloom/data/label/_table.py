@@ -27,26 +27,13 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An id and some cells a line.
-
-    Args:
-        path: The file.
-        ids: The id column.
-        rows: The wanted cells of each line.
-        lines: The number of each line in the file, counted from 1.
-        is_of_lists: Whether a label is a list of names.
-
-    Examples:
-        >>> _ = Path("a.tsv").write_text("id\\tlabel\\nx\\tyes\\n")
-        >>> read_table("a.tsv", "id", ("label",))
-        Table(path='a.tsv', ids=['x'], rows=[('yes',)], lines=[2], is_of_lists=False)
-    """
+    """An id and some cells a line."""
 
     path: str
     ids: list[str]
-    rows: list[tuple[str, ...]]
-    lines: list[int]
-    is_of_lists: bool = False
+    rows: list[tuple[str, ...]]  # the wanted cells of each line
+    lines: list[int]  # numbers of the lines, from 1
+    is_of_lists: bool = False  # a label is a list of names
 
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:

@@ -1,0 +1,60 @@
+"""What datasets compute over the letters of their sources, and how tables are recognised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom._ragged import Ragged
+from seqloom.data._composition import composition, describe_letters
+from seqloom.data._content import content_digest
+from seqloom.data._sources import is_sequence_table
+from seqloom.data.interval._spans import Spans
+from seqloom.data.label._missing import MISSING, drop_missing
+from seqloom.data.label._source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_composition_counts_ambiguous_and_lower_case_letters() -> None:
+    counts = composition([Ragged.from_list(["ACnNR", "gt"])], "dna")
+    assert counts == {"letters": 7, "N": 2, "ambiguous": 1, "soft_masked": 3}
+
+
+def test_the_line_about_letters_shows_counts_and_shares() -> None:
+    counts = {"letters": 1000, "N": 20, "ambiguous": 0, "soft_masked": 5}
+    line = "of 1,000 letters: N 20 (2.00 %), soft-masked 5 (0.50 %)"
+    assert describe_letters(counts) == line
+
+
+def test_the_line_about_letters_is_empty_for_plain_letters() -> None:
+    counts = {"letters": 8, "N": 0, "ambiguous": 0, "soft_masked": 0}
+    assert describe_letters(counts) == ""
+
+
+def test_the_digest_of_content_does_not_depend_on_how_records_are_parted() -> None:
+    rows = [Ragged.from_list(["AC"]), Ragged.from_list(["G"])]
+    both = Ragged.from_list(["AC", "G"])
+    parts = [(row, row, None) for row in rows]
+    assert content_digest([(both, both, None)]) == content_digest(parts)
+
+
+def test_a_table_of_sequences_is_recognised_by_its_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sequence,label\nACGT,1\n")
+    assert is_sequence_table(path, "sequence")
+
+
+def test_a_span_is_clipped_to_its_chromosome() -> None:
+    one = np.array([0])
+    clipped = Spans(one, one - 2, one + 3).clipped(np.array([2]))
+    assert (clipped.starts.tolist(), clipped.stops.tolist()) == ([0], [2])
+
+
+def test_a_missing_label_is_moved_to_the_missing_ones() -> None:
+    source = Source("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
+    left = drop_missing(source, MISSING, classes=None, task="auto")
+    assert list(left.cells) == ["y"]
+    assert left.missing == {"x": ("NA",)}
