@@ -1,4 +1,4 @@
-"""What datasets compute over the letters of their sources, and how tables are recognised."""
+"""What datasets compute over the letters of their sources, and how tables are found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from seqloom.data._composition import composition, describe_letters
 from seqloom.data._content import content_digest
 from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._spans import Spans
-from seqloom.data.label._missing import MISSING, drop_missing
+from seqloom.data.label._join import drop_missing
+from seqloom.data.label._missing import MISSING
 from seqloom.data.label._source import Source
 
 if TYPE_CHECKING:

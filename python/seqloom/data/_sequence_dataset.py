@@ -18,9 +18,9 @@ from seqloom.data._records import Records
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
-from seqloom.data.label._join import join, join_each
+from seqloom.data.label._join import drop_missing, join, join_each
 from seqloom.data.label._labels import check_task, class_names, number_labels
-from seqloom.data.label._missing import MISSING, drop_missing
+from seqloom.data.label._missing import MISSING
 from seqloom.data.label._source import choose_source
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -21,11 +21,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from seqloom.data._subset import Subset
-    from seqloom.data.genotype._genotype_dataset import GenotypeDataset
     from seqloom.data.genotype._match import Variants
 
 
 _EXAMPLES = 3
+
+
+class CountedSamples(Protocol):
+    """A dataset that computes statistics of its samples, as ``GenotypeDataset`` does."""
+
+    def statistics(
+        self, encoder: GenotypeEncoder, rows: NDArray[np.int64] | None = None
+    ) -> Fitted:
+        """Computes what an encoder is fitted to."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ class GenotypeEncoder(Config):
         """How many variants do not vary, or are all missing, in what it was fitted on."""
         return int(self.fitted.is_constant.sum())
 
-    def fit(self, examples: GenotypeDataset | Subset) -> GenotypeEncoder:
+    def fit(self, examples: CountedSamples | Subset) -> GenotypeEncoder:
         """Takes the statistics of some samples, and of no others.
 
         Args:
@@ -128,7 +137,7 @@ class GenotypeEncoder(Config):
             [1.0, 1.0]
         """
         rows = getattr(examples, "indices", None)
-        whole = cast("GenotypeDataset", getattr(examples, "dataset", examples))
+        whole = cast("CountedSamples", getattr(examples, "dataset", examples))
         return self.with_fitted(whole.statistics(self, rows))
 
     def with_fitted(self, fitted: Fitted) -> GenotypeEncoder:
@@ -279,7 +288,7 @@ class GenotypeEncoder(Config):
         Examples:
             >>> GenotypeEncoder(impute=None).settings()["impute"]
         """
-        names = (each.name for each in fields(self) if each.init and each.name != "digest")
+        names = (item.name for item in fields(self) if item.init and item.name != "digest")
         return {name: getattr(self, name) for name in names}
 
 

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from seqloom.data.genotype._arrays import Fitted
 from seqloom.data.genotype._codes import CodeStore
 from seqloom.data.genotype._encoder import GenotypeEncoder, constants_of
 from seqloom.data.genotype._genotype_items import GenotypeItems
-from seqloom.data.genotype._statistics import fitted_to
+from seqloom.data.genotype._statistics import covariate_statistics, mean_and_scale
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.data.genotype._arrays import Fitted
     from seqloom.data.genotype._chosen import ChosenVariants
     from seqloom.data.genotype._covariates import Covariates
     from seqloom.data.genotype._files import GenotypeFiles, Reading
+    from seqloom.data.genotype._match import Variants
 
     Rows = NDArray[np.int64]
 
@@ -113,7 +114,7 @@ class FittedItems(GenotypeItems):
             raise ArgumentError("there are no samples to take statistics from")
         counts = self._codes.count(self._lines(rows))
         total = rows.size if self._by_sample else len(self._people)
-        return fitted_to(
+        return _fit_statistics(
             encoder,
             (counts, total),
             self._variants.named(count_a1=encoder.count_A1),
@@ -203,3 +204,28 @@ class FittedItems(GenotypeItems):
         if self.output == "numbers" or self.covariate_names:
             self._in_use()
         return dict(self.__dict__)
+
+
+def _fit_statistics(
+    encoder: GenotypeEncoder,
+    counted: tuple[NDArray[np.int64], int],
+    variants: Variants,
+    *,
+    names: tuple[str, ...],
+    covariates: NDArray[np.float64] | None,
+) -> Fitted:
+    """Computes the statistics that an encoder standardises with."""
+    mean, scale, is_constant = mean_and_scale(
+        *counted, encoder.standardize, count_a1=encoder.count_A1
+    )
+    values = np.zeros((1, 0)) if covariates is None else covariates
+    covariate_mean, covariate_scale = covariate_statistics(values)
+    return Fitted(
+        variants=variants,
+        mean=mean,
+        scale=scale,
+        is_constant=is_constant,
+        covariate_names=names,
+        covariate_mean=covariate_mean,
+        covariate_scale=covariate_scale,
+    )

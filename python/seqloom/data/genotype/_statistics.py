@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom.data.genotype._arrays import Fitted
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from seqloom.data.genotype._encoder import GenotypeEncoder
-    from seqloom.data.genotype._match import Variants
 
     Floats = NDArray[np.float64]
 
@@ -72,31 +68,6 @@ def check_standardize(standardize: object) -> str | tuple[str, float, float] | N
     raise ArgumentError(
         f'standardize must be "unit", ("beta", a, b) with a and b above 0, or None; '
         f"got {standardize!r}"
-    )
-
-
-def fitted_to(
-    encoder: GenotypeEncoder,
-    counted: tuple[NDArray[np.int64], int],
-    variants: Variants,
-    *,
-    names: tuple[str, ...],
-    covariates: Floats | None,
-) -> Fitted:
-    """Puts together what an encoder is fitted to."""
-    mean, scale, is_constant = mean_and_scale(
-        *counted, encoder.standardize, count_a1=encoder.count_A1
-    )
-    values = np.zeros((1, 0)) if covariates is None else covariates
-    covariate_mean, covariate_scale = covariate_statistics(values)
-    return Fitted(
-        variants=variants,
-        mean=mean,
-        scale=scale,
-        is_constant=is_constant,
-        covariate_names=names,
-        covariate_mean=covariate_mean,
-        covariate_scale=covariate_scale,
     )
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from seqloom.data._frame import Frame, index_of, values_of
 from seqloom.data.label._by_file import labels_of_files
-from seqloom.data.label._join import Joined
+from seqloom.data.label._join import Joined, drop_missing, missing_note
 from seqloom.data.label._labels import Labels, class_names, number_labels
-from seqloom.data.label._missing import drop_missing, missing_note
 from seqloom.data.label._source import (
     Cells,
     Source,

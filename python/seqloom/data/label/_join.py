@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data.label._missing import missing_note
+from seqloom.data.label._missing import marks_of
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from seqloom.data._records import Records
@@ -60,6 +62,37 @@ def join_each(
     }
     kept = np.array([i for i, key in enumerate(keys) if key in source.cells], np.int64)
     return Joined(kept, (), report), keys
+
+
+def drop_missing(
+    source: Source,
+    missing: Iterable[str],
+    *,
+    classes: Iterable[str] | None,
+    task: str,
+) -> Source:
+    """Sets labels aside that say nothing; a name among the classes is a class."""
+    marks = {"", *marks_of(missing)}
+    marks -= set(classes or ())
+    is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)
+    if is_multilabel and len(source.names) == 1:
+        marks.discard("")
+    lost = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
+    if not lost:
+        return source
+    cells = {key: row for key, row in source.cells.items() if key not in lost}
+    return replace(source, cells=cells, missing={**source.missing, **lost})
+
+
+def missing_note(source: Source, name: str) -> str:
+    """Says why a label that is written somewhere is none, and how to keep it."""
+    mark = next((cell for cell in source.missing.get(name, ()) if cell), None)
+    if mark is None:
+        return ""
+    return (
+        f" ({source.place(name)}: {mark!r} is read as missing; where it is a class, name "
+        "other marks with missing= (--missing))"
+    )
 
 
 def _check_distinct(records: Records, ids: list[str]) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 
 from seqloom._arguments import as_choice, quote
 from seqloom.data._ids import ids_of
+from seqloom.data.label._join import drop_missing
 from seqloom.data.label._labels import check_task, class_names, number_labels
-from seqloom.data.label._missing import MISSING, drop_missing, is_nothing, marks_of
+from seqloom.data.label._missing import MISSING, is_nothing, marks_of
 from seqloom.data.label._source import labels_by_id
 from seqloom.errors import LabelError
 
