@@ -50,7 +50,7 @@ def test_a_table_of_sequences_is_recognised_by_its_first_line(tmp_path: Path) ->
 
 def test_a_span_is_clipped_to_its_chromosome() -> None:
     one = np.array([0])
-    clipped = Spans(one, one - 2, one + 3).clipped(np.array([2]))
+    clipped = Spans(one, one - 2, one + 3).clip(np.array([2]))
     assert (clipped.starts.tolist(), clipped.stops.tolist()) == ([0], [2])
 
 

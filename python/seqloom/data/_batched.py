@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer, as_seed
 from seqloom._key import Key
-from seqloom.data._columns import encoded_columns, plain
+from seqloom.data._columns import encode_columns, plain
 from seqloom.data._drafter import Drafter, Shape, can_draft
 from seqloom.data._encoded import augmented
 from seqloom.data._encoder import checked_augment
@@ -197,7 +197,7 @@ class SequenceBatches(NumberedItems):
             return batch | plain(letters) | about | self._labels_of(rows)
         options: dict[str, Any] = {"num_threads": num_threads, "out": out, **shape}
         try:
-            encoded = encoded_columns(self.encoder, letters, names, **options)
+            encoded = encode_columns(self.encoder, letters, names, **options)
         except LetterError as error:
             raise self._explained(rows, epoch, error) from None
         batch["inputs"] = encoded.pop("inputs")

@@ -41,7 +41,7 @@ def plain(letters: Letters) -> dict[str, Any]:
     return columns | {"lengths": sequences.lengths}
 
 
-def encoded_part(encoder: Any, letters: Letters) -> Ragged:
+def encode_part(encoder: Any, letters: Letters) -> Ragged:
     """Gives what an encoder reads of records: their qualities, or their letters."""
     sequences, qualities = letters
     if not isinstance(encoder, Quality):
@@ -54,7 +54,7 @@ def encoded_part(encoder: Any, letters: Letters) -> Ragged:
     return qualities
 
 
-def encoded_columns(
+def encode_columns(
     encoder: Any,
     letters: Letters,
     names: list[str],
@@ -65,7 +65,7 @@ def encoded_columns(
     num_threads: int = 1,
 ) -> dict[str, Any]:
     """Encodes sequences, and says where letters stand in the array."""
-    sequences = encoded_part(encoder, letters)
+    sequences = encode_part(encoder, letters)
     lengths = extents_of(encoder, sequences)
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
     inputs = encode(encoder, sequences, length=length, out=out, num_threads=num_threads)

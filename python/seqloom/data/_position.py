@@ -73,7 +73,7 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
     if rows.dtype == np.int64 and _are_all_there(rows, size):
         return rows
     if rows.dtype == np.bool_:
-        return _masked(np.asarray(indices), size)
+        return _mask_positions(np.asarray(indices), size)
     if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
         raise ArgumentError(
             "indices must be one row of whole numbers or a mask of True and False, got "
@@ -92,7 +92,7 @@ def _are_all_there(rows: NDArray[np.int64], size: int) -> bool:
     return rows.ndim == 1 and rows.size > 0 and int(rows.view(np.uint64).max()) < size
 
 
-def _masked(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
+def _mask_positions(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
     """Lists the positions that a mask marks."""
     if not mask.ndim:
         raise ArgumentError(f"an index must be a whole number, got {mask}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_choice, as_flag
-from seqloom.data._columns import encoded_part
+from seqloom.data._columns import encode_part
 from seqloom.data._composition import composition
 from seqloom.data._encoded import first_refused, in_file
 from seqloom.data._encoder import Refusing, check_encoder
@@ -225,11 +225,11 @@ class SequenceDataset(SequenceItems):
         """Goes through all letters that are held; only those of some must be copied."""
         if self._records.kept is None:
             for batch in self._records.store.batches():
-                yield encoded_part(self.encoder, (batch.sequences, batch.qualities))
+                yield encode_part(self.encoder, (batch.sequences, batch.qualities))
             return
         for start in range(0, len(self), _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, len(self)))
-            yield encoded_part(self.encoder, self._records.fetch(rows)[1])
+            yield encode_part(self.encoder, self._records.fetch(rows)[1])
 
     def _ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some sequences, by checked positions."""

@@ -37,8 +37,8 @@ class Fitted:
         numbers["is_constant"] = numbers["is_constant"].astype(np.uint8)
         columns = (self.variants.ids, self.variants.counted, self.variants.other)
         for name, column in zip(_TEXTS, columns, strict=True):
-            numbers |= _packed(name, column.tolist())
-        return numbers | _packed("covariate", self.covariate_names)
+            numbers |= _pack_texts(name, column.tolist())
+        return numbers | _pack_texts("covariate", self.covariate_names)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
@@ -50,7 +50,7 @@ class Fitted:
         return cls(variants=Variants(*texts), covariate_names=names, **numbers)
 
 
-def _packed(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Lays texts end to end."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)

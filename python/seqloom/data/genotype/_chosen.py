@@ -55,7 +55,7 @@ class ChosenVariants:
             "position": self.column("bp_position", places).astype(np.int64),
         }
 
-    def named(self, *, count_a1: bool) -> Variants:
+    def to_variants(self, *, count_a1: bool) -> Variants:
         """Names the chosen ones by id and alleles."""
         alleles = ("allele_1", "allele_2") if count_a1 else ("allele_2", "allele_1")
         return Variants(*(self.column(name) for name in ("sid", *alleles)))
@@ -69,7 +69,9 @@ class ChosenVariants:
     def read_by(self, encoder: GenotypeEncoder, name: str) -> ChosenVariants:
         """Chooses the variants of the file that a fitted encoder reads."""
         own = replace(self, rows=None, is_flipped=None)
-        found = match(encoder.variants, own.named(count_a1=encoder.count_A1), name=name)
+        found = match(
+            encoder.variants, own.to_variants(count_a1=encoder.count_A1), name=name
+        )
         is_all = np.array_equal(found.positions, np.arange(self.in_file))
         rows = None if is_all else found.positions
         return replace(
@@ -77,7 +79,7 @@ class ChosenVariants:
         )
 
 
-def chosen_for(
+def choose_for_encoder(
     chosen: ChosenVariants, encoder: GenotypeEncoder, name: str
 ) -> ChosenVariants:
     """Takes the variants that were chosen, or those that a fitted encoder reads."""

@@ -50,7 +50,7 @@ class CodeStore:
         self._lines = None if by_sample else variants
         self._content: str | None = None
         self._copy: str | None = None
-        self._native: _native.GenotypeCodes | None = self._opened()
+        self._native: _native.GenotypeCodes | None = self._open_lines()
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_native": None}
@@ -60,7 +60,7 @@ class CodeStore:
     def native(self) -> _native.GenotypeCodes:
         """The lines, opened again where this is another process."""
         if self._native is None:
-            self._native = self._opened()
+            self._native = self._open_lines()
         return self._native
 
     @property
@@ -77,14 +77,14 @@ class CodeStore:
             return self._shape[0]
         return self._shape[1] if self._variants is None else self._variants.size
 
-    def _opened(self) -> _native.GenotypeCodes:
+    def _open_lines(self) -> _native.GenotypeCodes:
         """Opens the lines where they are best had."""
-        bed = self._files.opened()
+        bed = self._files.open_bed()
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
         lines = self._shape[0] if self.by_sample else self._shape[1]
         if lines * -(-self.places // _FOUR) <= self._reading.memory:
-            return self._held(bed)
+            return self._read_into_memory(bed)
         if is_same and self._variants is None:
             self._is_direct = True
             if self._reading.check:
@@ -92,23 +92,25 @@ class CodeStore:
             return _native.GenotypeCodes.open(
                 self._files.bed, self._shape, self.by_sample, None
             )
-        return self._copied(bed)
+        return self._open_cached_copy(bed)
 
     def _layer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
         """Says what is laid down."""
         return _native.GenotypeLayer(bed, self._shape, self.by_sample, self._variants)
 
-    def _held(self, bed: _native.BedFile) -> _native.GenotypeCodes:
+    def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
         """Holds all lines in memory."""
         stamp, kept = stamp_of(self._files.bed), self._content
         self._content = None
         content = self.content
         self._check_same(kept, content)
-        held = self._watched(lambda watch, rest: self._layer(bed).hold(watch, **rest))
+        held = self._run_with_progress(
+            lambda watch, rest: self._layer(bed).hold(watch, **rest)
+        )
         check_stamp(self._files.bed, stamp)
         return held
 
-    def _copied(self, bed: _native.BedFile) -> _native.GenotypeCodes:
+    def _open_cached_copy(self, bed: _native.BedFile) -> _native.GenotypeCodes:
         """Opens the copy in the cache, which is made if need be."""
         stamp, kept = stamp_of(self._files.bed), self._content
         self._content = None
@@ -116,7 +118,9 @@ class CodeStore:
 
         def write(path: str) -> NDArray[np.uint64]:
             layer = self._layer(bed)
-            sums = self._watched(lambda watch, rest: layer.write(path, watch, **rest))
+            sums = self._run_with_progress(
+                lambda watch, rest: layer.write(path, watch, **rest)
+            )
             check_stamp(self._files.bed, stamp)
             return sums
 
@@ -135,7 +139,9 @@ class CodeStore:
             path = self._files.bed
             raise FormatError(f"{path}: has changed since it was opened", path=path)
 
-    def _watched(self, work: Callable[[_native.GenotypeWatch, dict[str, Any]], Any]) -> Any:
+    def _run_with_progress(
+        self, work: Callable[[_native.GenotypeWatch, dict[str, Any]], Any]
+    ) -> Any:
         """Does what takes long, while others watch."""
         watch, reading = _native.GenotypeWatch(), self._reading
         total = self._shape[0] * self._shape[1] // _FOUR

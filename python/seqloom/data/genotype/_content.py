@@ -32,10 +32,10 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
     # that is not the same is hashed anew.
     stamp = stamp_of(files.bed)
     kept = reading.cache / "contents" / f"{_key(files.bed)}.json"
-    if found := _kept(kept, stamp):
+    if found := _find_known_content(kept, stamp):
         return found
     watch = _native.GenotypeWatch()
-    bed = files.opened()
+    bed = files.open_bed()
     content = run_interruptible(
         lambda: _native.hash_bed(bed, watch, reading.threads), lambda: None, stop=watch.stop
     )
@@ -69,7 +69,7 @@ def _key(path: str) -> str:
     return hashlib.blake2b(os.fsencode(real), digest_size=16).hexdigest()
 
 
-def _kept(path: Path, stamp: dict[str, int]) -> str | None:
+def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
     """Looks up what was found before, if the file is the same."""
     try:
         facts = json.loads(path.read_bytes())

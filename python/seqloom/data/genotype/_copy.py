@@ -41,7 +41,7 @@ def open_copy(
     # absent: it is written beside its place and renamed, under a lock that ends with the
     # process. Each line has a sum, which is compared when the line is read.
     folder, key = CacheFolder(cache / "genotypes"), _key(what)
-    opened = partial(_opened, shape=shape, by_sample=what[2])
+    opened = partial(_open_existing, shape=shape, by_sample=what[2])
     codes = folder.entry(key, opened, partial(_write, write=write))
     return os.fspath(folder.path / key / _CODES), codes
 
@@ -67,7 +67,7 @@ def _write(part: Path, *, write: Callable[[str], NDArray[np.uint64]]) -> None:
     finish_entry(part, {"lines": sums.size, "sums": _digest(sums)})
 
 
-def _opened(
+def _open_existing(
     entry: Path, *, shape: tuple[int, int], by_sample: bool
 ) -> _native.GenotypeCodes | None:
     """Opens a copy; None if it is absent, or not as it was written."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data.genotype._encoder import GenotypeEncoder
-    from seqloom.data.genotype._joined import Joined
+    from seqloom.data.genotype._joined import PersonValues
     from seqloom.data.genotype._people import People
 
 _SHOWN = 3
@@ -51,7 +51,7 @@ class Covariates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CovariateOptions:
+class CovariateReading:
     """How covariates are read."""
 
     id_column: str | None = None
@@ -67,7 +67,7 @@ class CovariateOptions:
 
 
 def read_covariates(
-    people: People, kept: NDArray[np.int64], covariates: Any, *, options: CovariateOptions
+    people: People, kept: NDArray[np.int64], covariates: Any, *, options: CovariateReading
 ) -> Covariates:
     """Reads the covariates of individuals."""
     way = options.missing_covariates
@@ -97,7 +97,7 @@ def _number(cell: str) -> float:
     return number if abs(number) <= _LARGEST else math.inf
 
 
-def _check_joined(people: People, joined: Joined) -> None:
+def _check_joined(people: People, joined: PersonValues) -> None:
     """Refuses names that mean two columns, and tables of other people."""
     if double := [name for name in joined.names if joined.names.count(name) > 1]:
         raise LabelError(
@@ -112,7 +112,9 @@ def _check_joined(people: People, joined: Joined) -> None:
         )
 
 
-def _check_numbers(people: People, joined: Joined, values: NDArray[np.float64]) -> None:
+def _check_numbers(
+    people: People, joined: PersonValues, values: NDArray[np.float64]
+) -> None:
     """Refuses a column of names: what they mean as numbers nobody can guess."""
     wrong = np.argwhere(np.isinf(values))
     if not wrong.size:
@@ -127,7 +129,7 @@ def _check_numbers(people: People, joined: Joined, values: NDArray[np.float64]) 
     )
 
 
-def _refuse_lacking(people: People, joined: Joined, lacking: list[int]) -> NoReturn:
+def _refuse_lacking(people: People, joined: PersonValues, lacking: list[int]) -> NoReturn:
     """Says which samples lack a covariate."""
     names = ", ".join(people.names[at] for at in lacking[:_SHOWN])
     more = ", ..." if len(lacking) > _SHOWN else ""

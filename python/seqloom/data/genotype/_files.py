@@ -63,7 +63,7 @@ class GenotypeFiles:
         ]
         return cls(os.fspath(path), *map(os.fspath, named))
 
-    def opened(self) -> _native.BedFile:
+    def open_bed(self) -> _native.BedFile:
         """Opens the genotypes."""
         return _native.BedFile(self.bed, check=True)
 

@@ -60,10 +60,10 @@ class FittedItems(GenotypeItems):
     def _open(self, *, dtype: str, output: str) -> None:
         """Opens the codes of the chosen variants."""
         self._dtype, self.output = np.dtype(dtype), output
-        self._codes = self._opened(self._variants)
+        self._codes = self._open_codes(self._variants)
         self._is_flipped = self._variants.is_flipped
 
-    def _opened(self, variants: ChosenVariants) -> CodeStore:
+    def _open_codes(self, variants: ChosenVariants) -> CodeStore:
         """Opens the codes of some variants."""
         return CodeStore(
             self._files,
@@ -117,7 +117,7 @@ class FittedItems(GenotypeItems):
         return _fit_statistics(
             encoder,
             (counts, total),
-            self._variants.named(count_a1=encoder.count_A1),
+            self._variants.to_variants(count_a1=encoder.count_A1),
             names=self._covariates.names,
             covariates=self._covariates.values[self._kept[rows]]
             if self._by_sample
@@ -153,9 +153,9 @@ class FittedItems(GenotypeItems):
             ... ]
             array([1.], dtype=float32)
         """
-        return self._changed(_learn_from=rows) if self._by_sample else self
+        return self._copy_with(_learn_from=rows) if self._by_sample else self
 
-    def _changed(self, **state: Any) -> Self:
+    def _copy_with(self, **state: Any) -> Self:
         """Makes another view of the same files."""
         other, fresh = copy.copy(self), {"_private": None, "_tables": None}
         vars(other).update({"_report": dict(self.report)} | fresh | state)
@@ -186,15 +186,15 @@ class FittedItems(GenotypeItems):
         if not self._by_sample:
             raise ArgumentError('items are variants: an encoder is for by="sample"')
         if not encoder.is_fitted:
-            return self._changed(_encoder=encoder, _fingerprint=None)
+            return self._copy_with(_encoder=encoder, _fingerprint=None)
         self._covariates.check_has(encoder, self._files.bed)
         variants = self._variants.read_by(encoder, self._files.bed)
         is_same = variants.has_rows_of(self._variants)
-        return self._changed(
+        return self._copy_with(
             _encoder=encoder,
             _variants=variants,
             _is_flipped=variants.is_flipped,
-            _codes=self._codes if is_same else self._opened(variants),
+            _codes=self._codes if is_same else self._open_codes(variants),
             _fingerprint=None,
             report=self.report | {"flipped": variants.flipped} | constants_of(encoder),
         )

@@ -11,9 +11,9 @@ import numpy as np
 from seqloom._arguments import as_choice, as_flag, check_function
 from seqloom._cache_home import cache_home
 from seqloom._files import check_path
-from seqloom.data.genotype._chosen import ChosenVariants, chosen_for
+from seqloom.data.genotype._chosen import ChosenVariants, choose_for_encoder
 from seqloom.data.genotype._covariates import (
-    CovariateOptions,
+    CovariateReading,
     Covariates,
     read_covariates,
 )
@@ -21,7 +21,7 @@ from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._files import GenotypeFiles, Reading
 from seqloom.data.genotype._fitted_items import FittedItems
 from seqloom.data.genotype._memory import memory_of
-from seqloom.data.genotype._options import agreed_encoder, check_counted, check_options
+from seqloom.data.genotype._options import check_counted, check_options, choose_encoder
 from seqloom.data.genotype._phenotype import (
     MISSING,
     PhenotypeOptions,
@@ -170,7 +170,7 @@ class GenotypeDataset(FittedItems):
             progress=progress,
             check=not skip_format_check,
         )
-        super().__init__(files, agreed_encoder(encoder, own), by=by, reading=reading)
+        super().__init__(files, choose_encoder(encoder, own), by=by, reading=reading)
         self._choose(variants)
         missing = marks_of(missing)
         options = PhenotypeOptions(
@@ -182,8 +182,8 @@ class GenotypeDataset(FittedItems):
             missing=missing,
             unlabelled=unlabelled,
         )
-        found = self._labelled(phenotype, options)
-        beside = CovariateOptions(
+        found = self._find_labels(phenotype, options)
+        beside = CovariateReading(
             id_column=id_column,
             columns=covariate_columns,
             missing=missing,
@@ -197,9 +197,9 @@ class GenotypeDataset(FittedItems):
         """Chooses variants, as the caller or a fitted encoder says."""
         columns = self._files.variants()
         chosen = ChosenVariants(columns, choose_variants(columns["sid"], variants))
-        self._variants = chosen_for(chosen, self._encoder, self._files.bed)
+        self._variants = choose_for_encoder(chosen, self._encoder, self._files.bed)
 
-    def _labelled(self, phenotype: Any, options: PhenotypeOptions) -> Phenotypes:
+    def _find_labels(self, phenotype: Any, options: PhenotypeOptions) -> Phenotypes:
         """Finds labels; variants have none."""
         if self._by_sample:
             return label_people(self._people, phenotype, options)
@@ -207,7 +207,7 @@ class GenotypeDataset(FittedItems):
             raise ArgumentError('phenotype is of samples: leave it out with by="variant"')
         return Phenotypes(kept=np.arange(len(self._variants)))
 
-    def _beside(self, covariates: Any, kept: Rows, options: CovariateOptions) -> Covariates:
+    def _beside(self, covariates: Any, kept: Rows, options: CovariateReading) -> Covariates:
         """Finds covariates; variants have none."""
         if covariates is not None and not self._by_sample:
             raise ArgumentError(
@@ -285,7 +285,7 @@ class GenotypeDataset(FittedItems):
         facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
         labels = (self.task, self.classes, self.covariate_names)
         digest = hashlib.blake2b(repr((facts, labels)).encode(), digest_size=16)
-        variants = self._variants.named(count_a1=self._encoder.count_A1)
+        variants = self._variants.to_variants(count_a1=self._encoder.count_A1)
         for texts in (self.ids, variants.ids, variants.counted, variants.other):
             digest.update("\0".join(texts).encode() + b"\1")
         for array in (self._kept, self.labels):

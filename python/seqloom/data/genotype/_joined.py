@@ -14,12 +14,12 @@ from seqloom.data._path import tables_of
 from seqloom.data.genotype._person_table import (
     Columns,
     PersonTable,
+    format_key,
     frame_table,
     read_person_table,
-    shown_key,
 )
 from seqloom.data.label._source import cells_of, id_text
-from seqloom.data.label._table import Table
+from seqloom.data.label._table import LabelTable
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -32,17 +32,17 @@ _Array: Any = np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class PersonValues:
     """Values as text, by individual."""
 
     what: str  # name of the source in errors
     names: Cells
     cells: dict[int, Cells]  # by position of the individual
     unmatched: Cells  # ids of rows without an individual
-    tables: list[Table]  # to name lines in errors
+    tables: list[LabelTable]  # to name lines in errors
 
 
-def join_people(values: Any, people: People, columns: Columns) -> Joined:
+def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
     """Finds the row of each individual."""
     tables = _tables(values, people, columns)
     names = tables[0].names
@@ -56,15 +56,15 @@ def join_people(values: Any, people: People, columns: Columns) -> Joined:
         )
         for person, key, row, line in rows:
             if person is None:
-                left.append(shown_key(key))
+                left.append(format_key(key))
                 continue
             where = f"{table.path}, line {line}"
             if cells.setdefault(person, row) != row:
                 _refuse_differing(people.names[person], where, row, before=lines[person])
             lines.setdefault(person, where)
     what = ", ".join(table.path for table in tables)
-    shown = [_named(table, people) for table in tables]
-    return Joined(what, names, cells, tuple(dict.fromkeys(left)), shown)
+    shown = [_to_label_table(table, people) for table in tables]
+    return PersonValues(what, names, cells, tuple(dict.fromkeys(left)), shown)
 
 
 def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
@@ -160,14 +160,14 @@ def _check_names(table: PersonTable, names: Cells, first: str) -> None:
         )
 
 
-def _named(table: PersonTable, people: People) -> Table:
+def _to_label_table(table: PersonTable, people: People) -> LabelTable:
     """Shows a table by the ids of the individuals."""
     found = people.find(table.keys)
     ids = [
-        shown_key(key) if person is None else people.names[person]
+        format_key(key) if person is None else people.names[person]
         for key, person in zip(table.keys, found, strict=True)
     ]
-    return Table(table.path, ids, table.rows, table.lines)
+    return LabelTable(table.path, ids, table.rows, table.lines)
 
 
 def _refuse_differing(name: str, where: str, row: Cells, *, before: str) -> NoReturn:

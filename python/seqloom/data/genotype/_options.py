@@ -31,7 +31,7 @@ def check_counted(bed: object, *, count_a1: bool) -> None:
         )
 
 
-def agreed_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> GenotypeEncoder:
+def choose_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> GenotypeEncoder:
     """Takes the encoder that is given, which excludes its own arguments, or makes one."""
     if given is None:
         return own

@@ -45,16 +45,16 @@ class People:
     @cached_property
     def _by_pair(self) -> dict[Key, int]:
         """Positions by both ids."""
-        return self._numbered(
+        return self._number_keys(
             list(zip(self.fids.tolist(), self.iids.tolist(), strict=True))
         )
 
     @cached_property
     def _by_iid(self) -> dict[Key, int]:
         """Positions by an individual's own id."""
-        return self._numbered(self.iids.tolist())
+        return self._number_keys(self.iids.tolist())
 
-    def _numbered(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def _number_keys(self, keys: Sequence[Key]) -> dict[Key, int]:
         """Numbers keys, each of which must stand once."""
         numbers = {key: number for number, key in enumerate(keys)}
         if len(numbers) == len(keys):

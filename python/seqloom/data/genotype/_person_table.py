@@ -98,7 +98,7 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
         table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
     else:
         ids, values = _bare(path, first, columns, people=people)
-        named = _numbered(columns.what, len(values))
+        named = _default_names(columns.what, len(values))
         chosen = [column_position(path, [*named], name) for name in columns.wanted or named]
         values = [values[at] for at in chosen]
         table = PersonTable(path, tuple(named[at] for at in chosen), [], [], [])
@@ -127,7 +127,7 @@ def _take(
     table.lines.append(line)
 
 
-def shown_key(key: Key) -> str:
+def format_key(key: Key) -> str:
     """Writes what an individual is found by."""
     return key if isinstance(key, str) else ":".join(key)
 
@@ -181,6 +181,6 @@ def _bare(
     )
 
 
-def _numbered(what: str, count: int) -> tuple[str, ...]:
+def _default_names(what: str, count: int) -> tuple[str, ...]:
     """Names values that have no names."""
     return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))

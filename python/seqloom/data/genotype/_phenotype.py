@@ -15,7 +15,7 @@ from seqloom.data.genotype._coding import (
     check_coding,
     states_of,
 )
-from seqloom.data.genotype._joined import Joined, join_people
+from seqloom.data.genotype._joined import PersonValues, join_people
 from seqloom.data.genotype._person_table import Columns
 from seqloom.data.label._labels import check_task, number_labels
 from seqloom.data.label._source import Source
@@ -70,24 +70,26 @@ def label_people(people: People, phenotype: Any, options: PhenotypeOptions) -> P
         return Phenotypes(kept=everyone)
     people.check_unique()
     is_own = phenotype is None
-    joined = _own(people) if is_own else _named(people, phenotype, options)
+    joined = _own(people) if is_own else _read_phenotype(people, phenotype, options)
     missing = Missing.of(options.missing)
     rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
     # PLINK writes one value for all, 0 or -9, where nobody has a phenotype.
     if is_own and len(set(rows.values())) <= 1:
         return Phenotypes(kept=everyone)
-    rows = _meant(joined, rows, options)
-    return _numbered(people, joined, rows, options=options)
+    rows = _replace_codes(joined, rows, options)
+    return _number_labels(people, joined, rows, options=options)
 
 
-def _own(people: People) -> Joined:
+def _own(people: People) -> PersonValues:
     """Takes the column of the .fam."""
     column: list[str] = [] if people.phenotypes is None else people.phenotypes.tolist()
     cells = {at: (cell,) for at, cell in enumerate(column)}
-    return Joined(people.path, ("phenotype",), cells, (), [])
+    return PersonValues(people.path, ("phenotype",), cells, (), [])
 
 
-def _named(people: People, phenotype: Any, options: PhenotypeOptions) -> Joined:
+def _read_phenotype(
+    people: People, phenotype: Any, options: PhenotypeOptions
+) -> PersonValues:
     """Takes what the caller names; one column unless several are asked for."""
     wanted = options.label_column
     several = (wanted,) if isinstance(wanted, str) else wanted
@@ -101,8 +103,8 @@ def _named(people: People, phenotype: Any, options: PhenotypeOptions) -> Joined:
     return joined
 
 
-def _meant(
-    joined: Joined, rows: dict[int, Cells], options: PhenotypeOptions
+def _replace_codes(
+    joined: PersonValues, rows: dict[int, Cells], options: PhenotypeOptions
 ) -> dict[int, Cells]:
     """Replaces codes of controls and cases by what they mean."""
     if len(joined.names) > 1 or options.task not in {"auto", "classify"}:
@@ -118,13 +120,17 @@ def _meant(
     return {at: row for at, row in meant.items() if row != _UNKNOWN}
 
 
-def _numbered(
-    people: People, joined: Joined, rows: dict[int, Cells], *, options: PhenotypeOptions
+def _number_labels(
+    people: People,
+    joined: PersonValues,
+    rows: dict[int, Cells],
+    *,
+    options: PhenotypeOptions,
 ) -> Phenotypes:
     """Turns labels into numbers, and counts who has none."""
     bare = [at for at in range(len(people)) if at not in joined.cells]
     if bare and (options.unlabelled == "error" or not rows):
-        raise _unlabelled(people, joined, bare)
+        raise _unlabelled_error(people, joined, bare)
     empty = [at for at in joined.cells if at not in rows]
     if not rows:
         raise LabelError(f"{joined.what}: {', '.join(joined.names)} is missing for all")
@@ -135,9 +141,9 @@ def _numbered(
     task, classes = _task_and_classes(cells, options)
     found = number_labels(source, ids, task=task, classes=classes)
     report = {
-        **_counted("unlabelled", [people.names[at] for at in bare]),
-        **_counted("missing_labels", [people.names[at] for at in sorted(empty)]),
-        **_counted("labels_without_sample", joined.unmatched),
+        **_count_ids("unlabelled", [people.names[at] for at in bare]),
+        **_count_ids("missing_labels", [people.names[at] for at in sorted(empty)]),
+        **_count_ids("labels_without_sample", joined.unmatched),
     }
     return Phenotypes(
         kept=np.array(kept, np.int64),
@@ -161,12 +167,12 @@ def _task_and_classes(
     return ("regress" if is_values else options.task), classes
 
 
-def _counted(name: str, ids: Sequence[str]) -> dict[str, Any]:
+def _count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
     """Counts ids, with examples."""
     return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
 
 
-def _unlabelled(people: People, joined: Joined, bare: list[int]) -> LabelError:
+def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> LabelError:
     """Says which samples have no row."""
     names = ", ".join(people.names[at] for at in bare[:_EXAMPLES])
     more = ", ..." if len(bare) > _EXAMPLES else ""

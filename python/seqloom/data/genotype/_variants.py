@@ -24,13 +24,17 @@ def choose_variants(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
     else:
         names = np.asarray([wanted] if isinstance(wanted, str) else wanted)
         is_text = names.dtype.kind in "UT"
-        chosen = _named(ids, names.tolist()) if is_text else _placed(names, len(ids))
+        chosen = (
+            _find_names(ids, names.tolist())
+            if is_text
+            else _check_positions(names, len(ids))
+        )
     if not chosen.size:
         raise ArgumentError("variants= chooses none")
     return chosen
 
 
-def _placed(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
+def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
     """Checks positions, or takes a mask's."""
     try:
         return positions(wanted, count)
@@ -41,7 +45,7 @@ def _placed(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
         ) from None
 
 
-def _named(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
+def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
     """Finds names, each of which must stand once."""
     order = np.argsort(ids, kind="stable")
     wanted = np.asarray(names, ids.dtype if ids.dtype.kind == "T" else np.str_)

@@ -18,7 +18,7 @@ from seqloom.data._state import check_integer
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._intervals import FARTHEST, SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
-from seqloom.data.interval._strand import alphabet_of, check_strands, padded, turn
+from seqloom.data.interval._strand import alphabet_of, check_strands, pad, turn
 from seqloom.data.label._interval_labels import check_no_label_options, label_intervals
 from seqloom.data.label._labels import check_task
 from seqloom.data.label._missing import MISSING
@@ -298,19 +298,19 @@ class IntervalDataset(SequenceItems):
         if not self.jitter:
             return spans
         key = Key(self.seed).fold("jitter").fold(epoch)
-        return spans.moved(shifts(key, ordinals, self.jitter))
+        return spans.shift(shifts(key, ordinals, self.jitter))
 
     def _fetch(
         self, rows: NDArray[np.int64], epoch: int, num_threads: int
     ) -> tuple[list[str], Letters]:
         """Reads parts, padded and turned as they must be."""
         wanted = self._spans_at(rows, epoch)
-        real = wanted.clipped(self._genome.lengths)
+        real = wanted.clip(self._genome.lengths)
         letters = self._genome.fetch(
             real.chroms, real.starts, real.stops, num_threads=num_threads
         )
         before, after = real.starts - wanted.starts, wanted.stops - real.stops
-        letters = padded(letters, before, after, alphabet=self._alphabet)
+        letters = pad(letters, before, after, alphabet=self._alphabet)
         if self.strand:
             turn(letters, self._intervals.strands[self._kept[rows]] < 0, self._alphabet)
         return self._ids(rows), (letters, None)

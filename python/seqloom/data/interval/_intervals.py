@@ -69,18 +69,18 @@ def read_intervals(intervals: Any) -> Intervals:
     if isinstance(intervals, (str, os.PathLike)):
         return _read(intervals)
     if isinstance(intervals, (list, tuple)):
-        return _joined([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
-    return _checked(_from_columns("the table of intervals", _table(intervals), []))
+        return _join_intervals([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
+    return _check_intervals(_from_columns("the table of intervals", _table(intervals), []))
 
 
 def _read(path: Any) -> Intervals:
     """Reads one file."""
     name = str(as_path("each of intervals", path, expected="the path of a BED file"))
     columns, lines = read_rows(name)
-    return _checked(_from_columns(name, columns, lines))
+    return _check_intervals(_from_columns(name, columns, lines))
 
 
-def _joined(parts: list[Intervals]) -> Intervals:
+def _join_intervals(parts: list[Intervals]) -> Intervals:
     """Puts the intervals of several files behind each other, with the columns of all."""
     if not parts:
         raise ArgumentError("intervals names no file")
@@ -237,7 +237,7 @@ def _is_whole(cell: Any) -> bool:
         return False
 
 
-def _checked(intervals: Intervals) -> Intervals:
+def _check_intervals(intervals: Intervals) -> Intervals:
     """Refuses intervals that hold nothing, and none at all; edges are judged later."""
     if not len(intervals):
         raise FormatError(f"{intervals.what}: expected intervals, found none")

@@ -34,11 +34,11 @@ class Spans:
         """Takes some of them."""
         return Spans(self.chroms[rows], self.starts[rows], self.stops[rows])
 
-    def moved(self, shifts: NDArray[np.int64]) -> Spans:
+    def shift(self, shifts: NDArray[np.int64]) -> Spans:
         """Moves each along its chromosome."""
         return replace(self, starts=self.starts + shifts, stops=self.stops + shifts)
 
-    def clipped(self, lengths: NDArray[np.int64]) -> Spans:
+    def clip(self, lengths: NDArray[np.int64]) -> Spans:
         """Takes the part of each that its chromosome has."""
         ends = lengths[self.chroms]
         starts = np.minimum(np.maximum(self.starts, 0), ends)

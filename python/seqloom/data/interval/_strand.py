@@ -88,7 +88,7 @@ def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
         )
 
 
-def padded(
+def pad(
     letters: Ragged,
     before: NDArray[np.int64],
     after: NDArray[np.int64],
@@ -101,8 +101,8 @@ def padded(
     if alphabet is None:
         _refuse_amino_acids(letters)
     offsets = offsets_of(letters.lengths + before + after)
-    pad = _PADS.get(alphabet or "", _PAD)
-    data = np.full(int(offsets[-1]), pad, np.uint8)
+    filler = _PADS.get(alphabet or "", _PAD)
+    data = np.full(int(offsets[-1]), filler, np.uint8)
     starts: list[int] = (offsets[:-1] + before).tolist()
     for start, row in zip(starts, letters, strict=True):
         data[start : start + row.size] = row

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom.data._frame import Frame, index_of, values_of
 from seqloom.data.label._by_file import labels_of_files
-from seqloom.data.label._join import Joined, drop_missing, missing_note
+from seqloom.data.label._join import JoinedLabels, drop_missing, missing_note
 from seqloom.data.label._labels import Labels, class_names, number_labels
 from seqloom.data.label._source import (
     Cells,
@@ -59,7 +59,7 @@ def label_intervals(
     classes: Iterable[str] | None,
     task: str,
     missing: Iterable[str],
-) -> tuple[Labels, Joined]:
+) -> tuple[Labels, JoinedLabels]:
     """Finds the labels of intervals as numbers, and which of the intervals have one."""
     names = None if classes is None else class_names(classes)
     source, left = _source(labels, intervals, kept, ids=ids, columns=columns)
@@ -68,7 +68,7 @@ def label_intervals(
     bare: list[int] = np.flatnonzero(~has_label).tolist()
     if bare and not (skip and has_label.any()):
         place = intervals.place(int(kept[bare[0]]))
-        raise LabelError(f"{place}: {_unlabelled(source, bare, ids)}")
+        raise LabelError(f"{place}: {_describe_unlabelled(source, bare, ids)}")
     rows = np.flatnonzero(has_label)
     found = [str(row) for row in rows.tolist()]
     report = {
@@ -78,10 +78,10 @@ def label_intervals(
         "labels_without_sequence_examples": list(left[:_EXAMPLES]),
     }
     labelled = number_labels(source, found, task=task, classes=names)
-    return labelled, Joined(rows, left, report)
+    return labelled, JoinedLabels(rows, left, report)
 
 
-def _unlabelled(source: Source, bare: list[int], ids: list[str]) -> str:
+def _describe_unlabelled(source: Source, bare: list[int], ids: list[str]) -> str:
     """Says which intervals have no label."""
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
     return (
@@ -125,10 +125,10 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
     rows: list[int] = kept.tolist()
     columns = [[intervals.columns[name][row] for row in rows] for name in names]
     if len(names) == 1:
-        source = dict_source(_numbered(columns[0]), names)
+        source = dict_source(_label_by_number(columns[0]), names)
     else:
         each = [sum(row, ()) for row in zip(*map(cells_of, columns), strict=True)]
-        source = Source("", names, _numbered(each))
+        source = Source("", names, _label_by_number(each))
     what = f"column {', '.join(map(repr, names))}"
     return replace(source, what=what, is_each=True, where=_places(intervals, rows))
 
@@ -143,7 +143,7 @@ def _of_files(
             "in memory: give the name of its column of labels"
         )
     rows: list[int] = kept.tolist()
-    each = _numbered([classes[intervals.files[row]] for row in rows])
+    each = _label_by_number([classes[intervals.files[row]] for row in rows])
     options: Any = {"what": "the labels of files", "is_each": True, "is_of_files": True}
     return replace(dict_source(each, ("label",)), **options, where=_places(intervals, rows))
 
@@ -153,7 +153,7 @@ def _places(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
     return lambda name: intervals.place(rows[int(name)])
 
 
-def _numbered(each: list[Any]) -> dict[str, Any]:
+def _label_by_number(each: list[Any]) -> dict[str, Any]:
     """Names labels by the numbers of their intervals."""
     return {str(i): label for i, label in enumerate(each)}
 

@@ -22,7 +22,7 @@ _EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedLabels:
     """Which sequences have a label."""
 
     kept: NDArray[np.int64]  # positions of sequences with a label
@@ -30,13 +30,13 @@ class Joined:
     report: dict[str, Any]  # what was left out
 
 
-def join(records: Records, ids: list[str], source: Source, *, skip: bool) -> Joined:
+def join(records: Records, ids: list[str], source: Source, *, skip: bool) -> JoinedLabels:
     """Finds the sequences that have a label."""
     _check_distinct(records, ids)
     has_label = np.array([name in source.cells for name in ids])
     bare: list[int] = np.flatnonzero(~has_label).tolist()
     if bare and not (skip and has_label.any()):
-        raise _unlabelled(records, ids, source, bare=bare, key=ids[bare[0]])
+        raise _unlabelled_error(records, ids, source, bare=bare, key=ids[bare[0]])
     known = set(ids)
     left = tuple([name for name in source.cells if name not in known])
     report = {
@@ -45,23 +45,23 @@ def join(records: Records, ids: list[str], source: Source, *, skip: bool) -> Joi
         "labels_without_sequence": len(left),
         "labels_without_sequence_examples": list(left[:_EXAMPLES]),
     }
-    return Joined(np.flatnonzero(has_label), left, report)
+    return JoinedLabels(np.flatnonzero(has_label), left, report)
 
 
 def join_each(
     records: Records, ids: list[str], source: Source, *, skip: bool
-) -> tuple[Joined, list[str]]:
+) -> tuple[JoinedLabels, list[str]]:
     """Finds the sequences that a function gave a label, and names each by its number."""
     keys = list(map(str, range(len(ids))))
     bare = [i for i, key in enumerate(keys) if key not in source.cells]
     if bare and not (skip and len(bare) < len(ids)):
-        raise _unlabelled(records, ids, source, bare=bare, key=keys[bare[0]])
+        raise _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
     report = {
         "unlabelled": len(bare),
         "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
     }
     kept = np.array([i for i, key in enumerate(keys) if key in source.cells], np.int64)
-    return Joined(kept, (), report), keys
+    return JoinedLabels(kept, (), report), keys
 
 
 def drop_missing(
@@ -107,7 +107,7 @@ def _check_distinct(records: Records, ids: list[str]) -> None:
             raise LabelError(f"id {name!r} stands twice: {where}; labels need distinct ids")
 
 
-def _unlabelled(
+def _unlabelled_error(
     records: Records, ids: list[str], source: Source, *, bare: list[int], key: str
 ) -> LabelError:
     """Says which sequences have no label."""

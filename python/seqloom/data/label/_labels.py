@@ -106,7 +106,7 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Labels:
         )
     names = [source.cells[name][0] for name in ids]
     if classes is None:
-        classes = _sorted(set(names))
+        classes = _sort_names(set(names))
         _check_several(source, classes, len(ids))
     number = {name: i for i, name in enumerate(classes)}
     names = [name if name in number else _as_class(name, number) for name in names]
@@ -125,7 +125,7 @@ def _as_class(name: str, classes: Container[str]) -> str:
     return next((same for same in (whole, f"{whole}.0") if same in classes), name)
 
 
-def _sorted(names: set[str]) -> Cells:
+def _sort_names(names: set[str]) -> Cells:
     """Sorts names; whole numbers by their value."""
     if all(_INTEGER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
@@ -195,8 +195,10 @@ def _number(source: Source, name: str, cell: str) -> float:
 def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Labels:
     """Reads which labels hold: names in one column, or zeros and ones in several."""
     one_column = len(source.names) == 1
-    held = {name: (_named if one_column else _marked)(source, name) for name in ids}
-    known = _sorted({label for labels in held.values() for label in labels})
+    held = {
+        name: (_split_names if one_column else _read_flags)(source, name) for name in ids
+    }
+    known = _sort_names({label for labels in held.values() for label in labels})
     order = classes or (known if one_column else source.names)
     if not order:
         raise LabelError(
@@ -216,13 +218,13 @@ def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Labels
     return Labels("multilabel", order, values)
 
 
-def _named(source: Source, name: str) -> list[str]:
+def _split_names(source: Source, name: str) -> list[str]:
     """Reads names between commas, semicolons or bars."""
     parts = BETWEEN_NAMES.split(source.cells[name][0])
     return [part.strip() for part in parts if part.strip()]
 
 
-def _marked(source: Source, name: str) -> list[str]:
+def _read_flags(source: Source, name: str) -> list[str]:
     """Reads zeros and ones."""
     cells = source.cells[name]
     if wrong := [cell for cell in cells if cell not in MARKS]:

@@ -18,7 +18,7 @@ from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._header_line import check_column, column_position
 from seqloom.data.label._missing import is_nothing
 from seqloom.data.label._parquet import parquet_frame
-from seqloom.data.label._table import Table, read_table, reading
+from seqloom.data.label._table import LabelTable, read_table, reading
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header, parse_id
 
@@ -42,7 +42,9 @@ class Source:
     what: str  # name of the source in errors
     names: Cells  # names of the cells of a label
     cells: dict[str, Cells]
-    tables: list[Table] = field(default_factory=list["Table"])  # to name lines in errors
+    tables: list[LabelTable] = field(
+        default_factory=list["LabelTable"]
+    )  # to name lines in errors
     is_each: bool = False  # by record number, not by id
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
     is_of_files: bool = False  # a label belongs to a whole file
@@ -216,7 +218,7 @@ def file_source(labels: list[Any], records: Records, columns: Cells) -> Source:
     return replace(source, what="the labels of files", is_of_files=True)
 
 
-def _frame_table(frame: Frame, id_column: str, columns: Cells) -> Table:
+def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
     """Takes labels from a data frame: a column of ids, or the names of its rows."""
     names, index = frame.names, frame.index()
     if id_column in names or index is None:
@@ -226,7 +228,7 @@ def _frame_table(frame: Frame, id_column: str, columns: Cells) -> Table:
         column_position(frame.what, names, name)
     ids = [id_text(name, f"{frame.what}, row {i}") for i, name in enumerate(index, 1)]
     rows, is_of_lists = _rows_of(frame, columns)
-    table = Table(frame.what, [], [], [], is_of_lists=is_of_lists)
+    table = LabelTable(frame.what, [], [], [], is_of_lists=is_of_lists)
     for line, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
         if row is not None:
             table.ids.append(name)
@@ -245,7 +247,7 @@ def table_source(
     return _of_tables([_read_table(path, id_column, columns) for path in paths], columns)
 
 
-def _read_table(path: str, id_column: str, columns: Cells) -> Table:
+def _read_table(path: str, id_column: str, columns: Cells) -> LabelTable:
     """Reads a table of text, or the columns of one that holds values."""
     with reading(path):
         frame = parquet_frame(path, (id_column, *columns))
@@ -254,7 +256,7 @@ def _read_table(path: str, id_column: str, columns: Cells) -> Table:
     return _frame_table(frame, id_column, columns)
 
 
-def _of_tables(tables: list[Table], columns: Cells) -> Source:
+def _of_tables(tables: list[LabelTable], columns: Cells) -> Source:
     """Joins tables, in which an id stands with one label."""
     cells: dict[str, Cells] = {}
     for table in tables:
@@ -267,7 +269,7 @@ def _of_tables(tables: list[Table], columns: Cells) -> Source:
     return Source(what, names, cells, tables, is_of_lists=is_of_lists)
 
 
-def _check_agreement(tables: list[Table]) -> None:
+def _check_agreement(tables: list[LabelTable]) -> None:
     """Finds an id that stands twice with two values; the same value twice is no harm."""
     seen: dict[str, tuple[Cells, str, int]] = {}
     for table in tables:
@@ -275,12 +277,12 @@ def _check_agreement(tables: list[Table]) -> None:
             first, path, where = seen.setdefault(name, (row, table.path, line))
             if first != row:
                 raise LabelError(
-                    f"{table.path}, line {line}: id {name!r} has the label {_shown(row)}, "
-                    f"but {path}, line {where} says {_shown(first)}"
+                    f"{table.path}, line {line}: id {name!r} has the label {_quote(row)}, "
+                    f"but {path}, line {where} says {_quote(first)}"
                 )
 
 
-def _shown(cells: Cells) -> str:
+def _quote(cells: Cells) -> str:
     """Quotes a label."""
     return repr(", ".join(cells))
 
@@ -370,11 +372,11 @@ def _as_cells(value: Any) -> Cells:
         return (as_cell(row.item()),)
     items: list[Any] = list(row)
     if all(isinstance(item, str) for item in items):
-        return (_joined(items),)
+        return (_join_names(items),)
     return tuple(map(as_cell, items))
 
 
-def _joined(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     """Writes several names as one cell, which is parted again at its semicolons."""
     if wrong := next(filter(BETWEEN_NAMES.search, names), None):
         raise LabelError(

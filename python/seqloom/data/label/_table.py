@@ -26,7 +26,7 @@ _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LabelTable:
     """An id and some cells a line."""
 
     path: str
@@ -36,7 +36,7 @@ class Table:
     is_of_lists: bool = False  # a label is a list of names
 
 
-def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> Table:
+def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
     """Reads some columns of a table whose first line names them."""
     with reading(path), open_text(path) as file:
         table = _parse(path, file, (id_column, *columns))
@@ -104,7 +104,7 @@ def open_text(path: str) -> Generator[TextIO]:
         yield io.TextIOWrapper(raw, "utf-8-sig", "backslashreplace", newline="")
 
 
-def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> Table:
+def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
     """Reads line by line, and says in which one something is wrong."""
     reader = csv_reader(path, file, columns)
     # A sequence may be longer than the 128 KiB that a cell has by default.
@@ -160,11 +160,11 @@ def _cells(line: str) -> set[str]:
     return {cell.strip('"# \r\n') for cell in line.split(_separator(line))}
 
 
-def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> Table:
+def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
     """Picks the wanted cells of each line."""
     names = _names(next(filter(any, reader)))
     key, *wanted = [column_position(path, names, name) for name in columns]
-    table = Table(path, [], [], [])
+    table = LabelTable(path, [], [], [])
     for row in reader:
         if not any(map(str.strip, row)):
             continue  # a line that is empty, or has separators only

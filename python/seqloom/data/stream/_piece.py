@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from seqloom._key import Key
-from seqloom.data._columns import encoded_columns, items_of, plain
+from seqloom.data._columns import encode_columns, items_of, plain
 from seqloom.data._drafter import Drafter, Shape
 from seqloom.data._encoded import augmented, in_file
 from seqloom.data._ids import Ids, ids_of
@@ -115,7 +115,7 @@ class StreamPiece:
         """Encodes letters; an error says where in its file the letter stands."""
         chunk, stream = self.chunk, self.stream
         try:
-            return encoded_columns(stream.encoder, letters, names, **options)
+            return encode_columns(stream.encoder, letters, names, **options)
         except LetterError as error:
             is_changed = stream.augment is not None
             raise _explain(chunk.source, chunk.rows, error, is_changed=is_changed) from None
