@@ -174,9 +174,9 @@ def test_a_packed_bed_is_read(genome, tmp_path):
         ("chr1\t-1\t5\n", "line 1: expected 0 <= start < stop, found start -1"),
         ("chr1\t1\n", "line 1: expected chrom, start and stop"),
         ("chr1\t1\t5\n\nchr1\t1\t5\tx\n", "line 3: expected 3 columns, found 4"),
-        ("chr1\ta\t5\n", "line 1: start must be a whole number, found 'a'"),
-        ("chr1\t1\t1_0\n", "line 1: stop must be a whole number, found '1_0'"),
-        ("chr1\t\u0661\t5\n", "line 1: start must be a whole number, found '\u0661'"),
+        ("chr1\ta\t5\n", "line 1: start must be an integer, found 'a'"),
+        ("chr1\t1\t1_0\n", "line 1: stop must be an integer, found '1_0'"),
+        ("chr1\t\u0661\t5\n", "line 1: start must be an integer, found '\u0661'"),
         ("chr1\t1\t5\tx\t0\t*+\n", r"line 1: strand must be \+, - or \., found '\*\+'"),
         ("chr1\t1\t5\nchr9\t1\t5\n", "line 2: .*has no sequence 'chr9', it has chr1, chr2"),
         (
@@ -457,8 +457,8 @@ ONE = {"chrom": ["chr1"], "start": [1], "stop": [5]}
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (ONE | {"start": [None]}, "row 0: start must be a whole number, found None"),
-        (ONE | {"start": [True]}, "row 0: start must be a whole number, found True"),
+        (ONE | {"start": [None]}, "row 0: start must be an integer, found None"),
+        (ONE | {"start": [True]}, "row 0: start must be an integer, found True"),
         (ONE | {"Start": [2]}, "'start' and 'Start' both may be the column of start"),
         ({"chrom": "chr1", "start": 1, "stop": 5}, "with a value for each"),
         ([("chr1", 1, 5)], "each of intervals must be the path of a BED file"),

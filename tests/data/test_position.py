@@ -27,15 +27,15 @@ def test_a_mask_of_another_length_is_an_error(data):
 
 
 @pytest.mark.parametrize("index", [1.5, 1.0, True, np.True_, [0, 1], "0", None])
-def test_an_index_is_a_whole_number(data, index):
-    with pytest.raises(ArgumentError, match="an index must be one whole number"):
+def test_an_index_is_an_integer(data, index):
+    with pytest.raises(ArgumentError, match="an index must be one integer"):
         data[cast("Any", index)]
 
 
 @pytest.mark.parametrize("indices", [[1.0], [0, 1.5], ["0"], [[0, 1]], True])
-def test_indices_are_whole_numbers(data, indices):
+def test_indices_are_integers(data, indices):
     for take in (data.batch, data.__getitems__, lambda rows: Subset(data, rows)):
-        with pytest.raises(ArgumentError, match="whole number"):
+        with pytest.raises(ArgumentError, match="integer"):
             take(indices)
 
 

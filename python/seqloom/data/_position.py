@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Position(int):
     """A position that carries its epoch, through torch's loader and its workers too."""
 
-    # It is the whole number in every other respect.
+    # It behaves as an integer in every other respect.
 
     epoch: int
 
@@ -59,7 +59,7 @@ def position(index: Any, size: int) -> int:
         row = None
     if row is None or isinstance(index, bool):
         raise ArgumentError(
-            f"an index must be one whole number, got {index!r}; "
+            f"an index must be one integer, got {index!r}; "
             "take several with .batch or sl.data.Subset"
         )
     if not -size <= row < size:
@@ -76,7 +76,7 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
         return _mask_positions(np.asarray(indices), size)
     if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
         raise ArgumentError(
-            "indices must be one row of whole numbers or a mask of True and False, got "
+            "indices must be one row of integers or a mask of True and False, got "
             f"{rows.dtype} of shape {rows.shape}"
         )
     wrong = rows[(rows < -size) | (rows >= size)]
@@ -95,7 +95,7 @@ def _are_all_there(rows: NDArray[np.int64], size: int) -> bool:
 def _mask_positions(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
     """Lists the positions that a mask marks."""
     if not mask.ndim:
-        raise ArgumentError(f"an index must be a whole number, got {mask}")
+        raise ArgumentError(f"an index must be an integer, got {mask}")
     if mask.shape != (size,):
         raise OutOfRangeError(f"a mask of shape {mask.shape} for {size} sequences")
     return np.flatnonzero(mask)

@@ -1,4 +1,4 @@
-"""Numbers beside the genotypes: age, sex, principal components."""
+"""Covariates of samples: age, sex, principal components."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class GenotypeEncoder(Config):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Lists what it was told, without what it was fitted on.
+        """Lists its arguments, without the fitted statistics.
 
         Returns:
             The arguments of an encoder that is not fitted.

@@ -70,7 +70,7 @@ class IntervalDataset(SequenceItems):
             of labels, or several as paths; ``"file"``: each file of intervals is a class; a
             dict from file of intervals to label.
         classes: The order of the classes; None sorts them.
-        seed: Which of the many ways to move and to augment.
+        seed: Seed of the random shifts and of the augmentation.
         id_column: The labels' table's column of ids.
         label_column: The labels' table's column of labels, or several of numbers.
         unlabelled: ``"error"`` for an interval without a label, ``"skip"`` to leave it out.

@@ -162,13 +162,13 @@ class _Reader:
     lines: list[int]
 
     def whole_numbers(self, name: str) -> NDArray[np.int64]:
-        """Reads a column of whole numbers."""
+        """Reads a column of integers."""
         cells = self.columns[name]
         try:
             numbers = np.array([_whole(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
-            raise self._fault(row, f"{name} must be a whole number", cells[row]) from None
+            raise self._fault(row, f"{name} must be an integer", cells[row]) from None
         too_far = (numbers > FARTHEST) | (numbers < -FARTHEST)
         if too_far.any():
             row = int(too_far.argmax())
@@ -220,7 +220,7 @@ def _strand(cell: Any) -> str:
 
 
 def _whole(cell: Any) -> int:
-    """Reads one whole number; one with a fraction is none."""
+    """Reads one integer; a number with a fraction is refused."""
     if isinstance(cell, str):
         return parse_integer(cell)
     number = int(cell)
@@ -230,7 +230,7 @@ def _whole(cell: Any) -> int:
 
 
 def _is_whole(cell: Any) -> bool:
-    """Tells whether a cell holds a whole number of 64 bits."""
+    """Tells whether a cell holds a 64-bit integer."""
     try:
         return abs(_whole(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):

@@ -88,7 +88,7 @@ def _check_summits(intervals: Intervals) -> None:
 
 
 def _check_distinct(intervals: Intervals, names: list[str]) -> None:
-    """Refuses a name that two sequences bear: which of them would an interval lie in."""
+    """Refuses a name of two sequences: an interval would be ambiguous."""
     counts = Counter(names)
     for row, name in enumerate(intervals.chroms):
         if counts[name] > 1:

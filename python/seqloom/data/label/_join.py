@@ -96,7 +96,7 @@ def missing_note(source: Source, name: str) -> str:
 
 
 def _check_distinct(records: Records, ids: list[str]) -> None:
-    """Refuses an id that two sequences bear: which of them would a label be for."""
+    """Refuses an id of two sequences: a label would be ambiguous."""
     if len(set(ids)) == len(ids):
         return
     first: dict[str, int] = {}
