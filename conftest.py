@@ -22,7 +22,7 @@ from sybil.parsers.rest import DocTestParser
 os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
 
 HOME = Path(__file__).parent
-# What JAX and torch compile serves the other tests of this run, and the processes they start.
+# What JAX and torch compile serves other tests of this run, and processes that they start.
 COMPILED = None if "PYTEST_XDIST_WORKER" in os.environ else Path(mkdtemp("-compiled"))
 if COMPILED is not None:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(COMPILED / "jax")
