@@ -11,7 +11,7 @@ from seqloom.errors import ConfigError
 _known: dict[str, type[Any]] = {}
 
 
-class Config:
+class JsonConfig:
     """Base of settings that are written to and read from JSON.
 
     A subclass is a frozen dataclass. Its JSON form is its fields, the name of its class
@@ -120,7 +120,7 @@ class Config:
         return cls.from_dict(cast("dict[str, Any]", values))
 
 
-def convert_fields(config: Config) -> None:
+def convert_fields(config: JsonConfig) -> None:
     """Converts each field to its declared type; called by ``__post_init__``."""
     # Lists become tuples and NumPy's numbers Python's, so that settings compare with those
     # that are read back from JSON.
@@ -145,7 +145,7 @@ def _fields(config: Any) -> list[Any]:
 
 def _to_json_value(value: Any) -> Any:
     """Converts nested settings and tuples to what JSON knows."""
-    if isinstance(value, Config):
+    if isinstance(value, JsonConfig):
         return value.to_dict()
     if isinstance(value, (list, tuple)):
         return [_to_json_value(item) for item in cast("list[Any]", value)]
@@ -195,9 +195,9 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
     import msgspec
 
     if _is_config(value):
-        return Config.from_dict(value)
+        return JsonConfig.from_dict(value)
     if isinstance(value, list) and any(map(_is_config, cast("list[Any]", value))):
-        return tuple(_convert(field, item, Config) for item in cast("list[Any]", value))
+        return tuple(_convert(field, item, JsonConfig) for item in cast("list[Any]", value))
     try:
         return msgspec.convert(value, declared)
     except msgspec.ValidationError as error:

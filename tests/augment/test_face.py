@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from seqloom import Key
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom._ragged import Ragged
 from seqloom.augment import (
     Compose,
@@ -65,7 +65,7 @@ ALL = Compose(
 
 
 def test_json_and_pickle_give_an_augmentation_back():
-    assert Config.from_json(ALL.to_json()) == ALL
+    assert JsonConfig.from_json(ALL.to_json()) == ALL
     assert pickle.loads(pickle.dumps(ALL)) == ALL  # noqa: S301 - ours
 
 

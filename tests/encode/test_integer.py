@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from encode_oracle import IUPAC, TWENTY, padded
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom.encode import Integer
 from seqloom.errors import ArgumentError, LetterError
 
@@ -82,4 +82,4 @@ def test_decoding_what_is_no_token_is_an_error():
 
 def test_json_gives_an_equal_encoder():
     encode = Integer("rna", padding=-1, case="mask")
-    assert Config.from_json(encode.to_json()) == encode
+    assert JsonConfig.from_json(encode.to_json()) == encode

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from encode_oracle import TWENTY, canonical, number, padded, words
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom.encode import Kmer
 from seqloom.errors import ArgumentError, LetterError
 
@@ -98,4 +98,4 @@ def test_what_was_met_is_told_where_counts_is_a_setting():
 
 def test_json_gives_an_equal_encoder():
     encode = Kmer(4, canonical=True, counts=True)
-    assert Config.from_json(encode.to_json()) == encode
+    assert JsonConfig.from_json(encode.to_json()) == encode

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom._ragged import Ragged
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, LetterError, ShapeError
@@ -153,7 +153,7 @@ def test_an_option_that_makes_no_sense_is_an_error(options):
 
 def test_json_gives_an_equal_encoder():
     encode = OneHot("protein", channels="last", unknown="fractional")
-    assert Config.from_json(encode.to_json()) == encode
+    assert JsonConfig.from_json(encode.to_json()) == encode
 
 
 def test_a_pickled_encoder_encodes():

@@ -3,7 +3,7 @@ import pytest
 from Bio.SeqIO import QualityIO
 from hypothesis import given, settings, strategies as st
 
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom.encode import Quality
 from seqloom.errors import ArgumentError, LetterError
 
@@ -75,4 +75,4 @@ def test_an_option_that_makes_no_sense_is_an_error(options):
 
 def test_json_gives_an_equal_encoder():
     encode = Quality("phred64", "error_probability", dtype="float16")
-    assert Config.from_json(encode.to_json()) == encode
+    assert JsonConfig.from_json(encode.to_json()) == encode

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from encode_oracle import ESM2, number, padded, words
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, LetterError
 
@@ -100,5 +100,5 @@ def test_an_option_that_makes_no_sense_is_an_error(options):
 def test_json_and_pickle_give_equal_encoders():
     encode = Tokens("dna", k=3, case="mask")
     again = pickle.loads(pickle.dumps(encode))  # noqa: S301 - ours
-    assert Config.from_json(encode.to_json()) == encode == again
+    assert JsonConfig.from_json(encode.to_json()) == encode == again
     np.testing.assert_array_equal(again("ACGTac"), encode("ACGTac"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
@@ -25,7 +25,7 @@ _LETTERS_PER_THREAD = 1 << 18
 MAX_LETTERS = 1 << 61  # of a sequence, in the kernels
 
 
-class Augmentation(Config):
+class Augmentation(JsonConfig):
     """Changes sequences at random: the base of all augmentations.
 
     The result is a pure function of the sequence and its key: the same bits alone or in a

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from seqloom.cli._kinds import are_genotypes
-from seqloom.cli._options import CovariateOptions, GenotypeOptions, LabelOptions
+from seqloom.cli._options import CovariateFileOptions, GenotypeOptions, LabelOptions
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -61,7 +61,11 @@ def open_genotypes(
 
 
 def open_unlabelled(
-    console: Console, files: Sequence[Path], *, encoder: Any, covariates: CovariateOptions
+    console: Console,
+    files: Sequence[Path],
+    *,
+    encoder: Any,
+    covariates: CovariateFileOptions,
 ) -> "GenotypeDataset":
     """Opens a .bed to be scored."""
     from seqloom.data import GenotypeDataset
@@ -78,7 +82,7 @@ def label_column_of(columns: tuple[str, ...]) -> str | tuple[str, ...] | None:
     return columns[0] if len(columns) == 1 else columns or None
 
 
-def _check_covariates(encoder: Any, options: CovariateOptions) -> None:
+def _check_covariates(encoder: Any, options: CovariateFileOptions) -> None:
     """Refuses to name columns of no table, and to leave out what a model reads."""
     if options.covariate_column and not options.covariates:
         raise ArgumentError("--covariate-column is of --covariates: give that too")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from seqloom.cli._options import (
-    CovariateOptions,
+    CovariateFileOptions,
     DataOptions,
     FileOptions,
     IntervalOptions,
@@ -36,7 +36,7 @@ def check_options(
     files: Sequence[Path],
     *,
     options: LabelOptions,
-    genotypes: CovariateOptions,
+    genotypes: CovariateFileOptions,
     sequences: SequenceOptions,
     intervals: IntervalOptions,
 ) -> Kind:
@@ -60,7 +60,7 @@ def check_options(
 
 def check_reading(
     files: Sequence[Path],
-    genotypes: CovariateOptions,
+    genotypes: CovariateFileOptions,
     *,
     sequences: SequenceOptions,
     intervals: IntervalOptions,

@@ -224,7 +224,7 @@ class DataOptions(LabelOptions):
 
 @Parameter(name="*", group=GENOTYPES)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CovariateOptions:
+class CovariateFileOptions:
     """Says how a .bed is read, and which numbers go with its genotypes.
 
     Args:
@@ -251,7 +251,7 @@ class CovariateOptions:
 
 @Parameter(name="*", group=GENOTYPES)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenotypeOptions(CovariateOptions):
+class GenotypeOptions(CovariateFileOptions):
     """Says what goes with a .bed; its labels are the sixth column of the .fam by default.
 
     Args:
@@ -403,7 +403,7 @@ INTERVAL_DEFAULTS = IntervalOptions()
 MOVING_DEFAULTS = MovingOptions()
 LABEL_DEFAULTS = LabelOptions()
 DATA_DEFAULTS = DataOptions()
-COVARIATE_DEFAULTS = CovariateOptions()
+COVARIATE_DEFAULTS = CovariateFileOptions()
 GENOTYPE_DEFAULTS = GenotypeOptions()
 PART_DEFAULTS = PartOptions()
 NETWORK_DEFAULTS = NetworkOptions()

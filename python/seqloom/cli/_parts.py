@@ -15,7 +15,7 @@ DEFAULT_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class DataPart:
     """Holds what one run learns from, chooses by and writes to."""
 
     train: "Whole"
@@ -31,34 +31,36 @@ def parts_of(
     *,
     folder: Path,
     seed: int,
-) -> Iterator[Part]:
+) -> Iterator[DataPart]:
     """Gives the one run to make, or one for each fold, in a folder of its own."""
     if options.folds is not None:
         yield from _folds(whole, options.folds, folder=folder, seed=seed)
     elif valid is not None:
-        yield Part(train=whole, valid=valid, folder=folder)
+        yield DataPart(train=whole, valid=valid, folder=folder)
     elif names := options.valid_chromosomes:
         train, held = hold_out(whole, names, "--valid-chromosomes")
-        yield Part(train=train, valid=held, folder=folder)
+        yield DataPart(train=train, valid=held, folder=folder)
     else:
         yield _cut(whole, options.valid_share, folder=folder, seed=seed)
 
 
-def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[Part]:
+def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[DataPart]:
     """Leaves each part out once."""
     from seqloom.data import folds
 
     for number, (train, valid) in enumerate(folds(whole, k, seed=seed), start=1):
         title = f"fold {number} of {k}"
-        yield Part(train=train, valid=valid, folder=folder / f"fold-{number}", title=title)
+        yield DataPart(
+            train=train, valid=valid, folder=folder / f"fold-{number}", title=title
+        )
 
 
-def _cut(whole: "Whole", share: float | None, *, folder: Path, seed: int) -> Part:
+def _cut(whole: "Whole", share: float | None, *, folder: Path, seed: int) -> DataPart:
     """Cuts the validation share off; a share of 0 leaves nothing to choose by."""
     from seqloom.data import split
 
     share = DEFAULT_SHARE if share is None else share
     if not share:
-        return Part(train=whole, valid=None, folder=folder)
+        return DataPart(train=whole, valid=None, folder=folder)
     train, valid = split(whole, (1 - share, share), seed=seed)
-    return Part(train=train, valid=valid, folder=folder)
+    return DataPart(train=train, valid=valid, folder=folder)

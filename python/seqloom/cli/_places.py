@@ -12,7 +12,7 @@ _HOW = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ConvertPaths:
     """Holds one file or two to read, and one or two to write, checked."""
 
     sources: tuple[str, ...]
@@ -69,11 +69,11 @@ class Places:
 
 def places_of(
     source: str, other: str | None, out: Sequence[Path], *, interleaved: bool
-) -> Places:
+) -> ConvertPaths:
     """Tells what is read from what is written: with --out, all other words are read."""
     words = (source,) if other is None else (source, other)
     sources, targets = (words, tuple(map(str, out))) if out else (words[:1], words[1:])
-    return Places(sources=sources, targets=targets, interleaved=interleaved)
+    return ConvertPaths(sources=sources, targets=targets, interleaved=interleaved)
 
 
 def _one_or_two(names: tuple[str, ...]) -> str | tuple[str, str]:

@@ -20,7 +20,7 @@ from seqloom.cli._options import (
     QUIET_DEFAULTS,
     SEQUENCE_DEFAULTS,
     SEQUENCES,
-    CovariateOptions,
+    CovariateFileOptions,
     Flag,
     IntervalOptions,
     MachineOptions,
@@ -43,7 +43,7 @@ def predict(
     id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     intervals: IntervalOptions = INTERVAL_DEFAULTS,
-    covariates: CovariateOptions = COVARIATE_DEFAULTS,
+    covariates: CovariateFileOptions = COVARIATE_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: QuietOption = QUIET_DEFAULTS,
 ) -> None:
@@ -113,7 +113,7 @@ def _open_data(
     sequences: SequenceOptions,
     intervals: IntervalOptions,
     id_column: str,
-    covariates: CovariateOptions,
+    covariates: CovariateFileOptions,
 ) -> Any:
     """Opens files without labels; standard input is opened by `seqloom.infer`."""
     from seqloom.data import IntervalDataset, SequenceDataset

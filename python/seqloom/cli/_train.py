@@ -32,7 +32,7 @@ from seqloom.cli._options import (
     PartOptions,
     ShownOptions,
 )
-from seqloom.cli._parts import Part, parts_of
+from seqloom.cli._parts import DataPart, parts_of
 from seqloom.cli._read import read_parts, show_left_out
 from seqloom.cli._show import show_folds, show_run
 from seqloom.cli._warn import (
@@ -146,7 +146,7 @@ def _show(
 
 def _fit(
     console: Console,
-    part: Part,
+    part: DataPart,
     folder: FolderOptions,
     *,
     config: "Config",

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from seqloom.cli._intervals import are_intervals, count_overlaps
 from seqloom.cli._options import PartOptions
-from seqloom.cli._parts import Part
+from seqloom.cli._parts import DataPart
 
 if TYPE_CHECKING:
     from seqloom.cli._read import Whole
@@ -36,7 +36,7 @@ def warn_of_classes(console: Console, whole: "Whole") -> None:
         )
 
 
-def warn_of_part(console: Console, part: Part) -> None:
+def warn_of_part(console: Console, part: DataPart) -> None:
     """Says which classes are asked for, but not taught."""
     if part.valid is None or part.train.task != "classify":
         return
@@ -48,7 +48,7 @@ def warn_of_part(console: Console, part: Part) -> None:
         )
 
 
-def warn_of_overlaps(console: Console, part: Part, test: "Whole | None") -> None:
+def warn_of_overlaps(console: Console, part: DataPart, test: "Whole | None") -> None:
     """Says how many parts of a genome judge a model that has seen letters of them."""
     if not are_intervals(part.train):
         return

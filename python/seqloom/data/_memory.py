@@ -38,7 +38,7 @@ _Array: Any = np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class MemoryRecords:
     """Records in memory."""
 
     name: str  # what stands for the name of a file
@@ -46,7 +46,7 @@ class Held:
     frame: Frame | None = None  # the table they come from, with labels perhaps
 
 
-def held_records(data: Any, options: SourceOptions) -> Held | None:
+def held_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
     """Takes records from memory."""
     if isinstance(data, (str, os.PathLike, bytes)) or hasattr(data, "read"):
         return None
@@ -81,7 +81,7 @@ def _is_by_id(frame: Frame, options: SourceOptions) -> bool:
     return isinstance(frame.table, Mapping) and options.sequence_column not in frame.names
 
 
-def from_frame(name: str, frame: Frame, options: SourceOptions) -> Held:
+def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
     """Takes the records of a table: sequences, and ids if it has such a column."""
     letters = frame.column(options.find_sequences(name, frame.names))
     has_ids = options.find_ids(name, frame.names)
@@ -89,7 +89,7 @@ def from_frame(name: str, frame: Frame, options: SourceOptions) -> Held:
     ids = _ids(name, list(map(str, range(len(letters)))) if ids is None else ids, options)
     _check_first_words(name, ids)
     pairs = zip(ids, letters, strict=True)
-    return Held(name, _held(name, pairs, options).batch, frame)
+    return MemoryRecords(name, _held(name, pairs, options).batch, frame)
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
@@ -180,7 +180,7 @@ def _exists(text: str) -> bool:
 
 def _from_rows(
     name: str, rows: list[Any], ids: list[Any], *, options: SourceOptions
-) -> Held:
+) -> MemoryRecords:
     """Takes sequences, pairs of id and sequence, records, or dicts of columns."""
     first = rows[0]
     _check_alike(name, rows)
@@ -238,7 +238,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
     return cells[0], cells[1]
 
 
-def _from_records(name: str, rows: list[Any], options: SourceOptions) -> Held:
+def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
     """Takes records as `sl.io.open_sequences` gives them, qualities and all."""
     held = _held(name, ((row.id, row.sequence) for row in rows), options)
     headers = [
@@ -249,7 +249,7 @@ def _from_records(name: str, rows: list[Any], options: SourceOptions) -> Held:
     column = Ragged.from_list(qualities) if len(qualities) == len(rows) else None
     batch = SequenceBatch(Ragged.from_list(headers), held.batch.sequences, column)
     _check_qualities(name, batch)
-    return Held(name, batch)
+    return MemoryRecords(name, batch)
 
 
 def _header(row: Any, given: bytes) -> bytes:
@@ -275,7 +275,9 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
         )
 
 
-def _held(name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions) -> Held:
+def _held(
+    name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions
+) -> MemoryRecords:
     """Puts ids and letters into columns."""
     listed = list(pairs)
     if not listed:
@@ -284,4 +286,4 @@ def _held(name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions) -
     rows = [letters for _, letters in listed]
     sequences = letters_of_rows(name, ids, rows, whitespace=options.whitespace)
     headers = Ragged.from_list([each.encode("utf-8", "surrogatepass") for each in ids])
-    return Held(name, SequenceBatch(headers, sequences))
+    return MemoryRecords(name, SequenceBatch(headers, sequences))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._memory import Held, from_frame, held_records
+from seqloom.data._memory import MemoryRecords, from_frame, held_records
 from seqloom.data._path import expand
 from seqloom.data.label._parquet import is_parquet
 from seqloom.data.label._table import header_of, open_text, read_frame
@@ -31,7 +31,7 @@ class Sources:
 
     paths: tuple[str, ...]  # files, or the names of sources in memory, in order
     # Records in memory, by name.
-    held: dict[str, Held] = field(default_factory=dict[str, Held])
+    held: dict[str, MemoryRecords] = field(default_factory=dict[str, MemoryRecords])
 
     @property
     def frames(self) -> list[Frame | None]:

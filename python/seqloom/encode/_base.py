@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_integer, quote
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
 from seqloom.encode._letters import check_choices, count_encoded
@@ -29,7 +29,7 @@ _LETTERS_PER_THREAD = 1 << 18
 _MET = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
 
 
-class SequenceEncoder(Config):
+class SequenceEncoder(JsonConfig):
     """Base of the encoders, which are frozen dataclasses.
 
     Examples:

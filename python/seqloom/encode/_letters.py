@@ -15,7 +15,7 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom._config import Config
+    from seqloom._config import JsonConfig
     from seqloom._ragged import Ragged
 
 Case = Literal["fold", "mask", "keep", "error"]
@@ -30,7 +30,7 @@ STOP = ord("*")
 ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 
-def check_choices(encoder: Config) -> None:
+def check_choices(encoder: JsonConfig) -> None:
     """Refuses a setting of an encoder that is not one of its choices."""
     for name, choices in _find_choices(type(encoder)).items():
         value = getattr(encoder, name)

@@ -21,7 +21,7 @@ from seqloom.models._examples import noun_of
 from seqloom.models._trained import find_trained
 
 
-class Held(Protocol):
+class HasTrained(Protocol):
     """What holds a trained model: a run."""
 
     @property
@@ -30,7 +30,7 @@ class Held(Protocol):
         ...
 
 
-Model: TypeAlias = Trained | Held | FilePath
+Model: TypeAlias = Trained | HasTrained | FilePath
 
 
 def predict(

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._config import Config, convert_fields
+from seqloom._config import JsonConfig, convert_fields
 from seqloom.nn import functional as F
 from seqloom.nn._metrics import (
     accuracy,
@@ -29,7 +29,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Task(Config, ABC):
+class Task(JsonConfig, ABC):
     """Base of the tasks: one output of the model a column of the predictions.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._arguments import as_path
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom._files import write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
@@ -21,7 +21,7 @@ from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
 from seqloom.tensor import Backend, backend as find_backend
 
-Settings = TypeVar("Settings", bound=Config)
+Settings = TypeVar("Settings", bound=JsonConfig)
 _VERSION = 1
 
 
@@ -45,7 +45,7 @@ class Trained:
     """
 
     model: Module
-    encoder: Any  # a Config that encodes sequences or genotypes
+    encoder: Any  # a JsonConfig that encodes sequences or genotypes
     task: Task
     batch_size: int
 
@@ -121,7 +121,7 @@ def load(
     """
     home = _home(folder)
     facts = _read_config(home)
-    encoder = load_encoder(home, _settings(home, facts["encoder"], Config))
+    encoder = load_encoder(home, _settings(home, facts["encoder"], JsonConfig))
     task = _task(home, facts["task"])
     network = _network(home, facts["model"], model)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))

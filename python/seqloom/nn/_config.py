@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from seqloom._config import Config as PlainConfig
+from seqloom._config import JsonConfig
 from seqloom._key import Key
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FIRST_KEY = Key(0)
 
 
-class Config(PlainConfig, ABC):
+class Config(JsonConfig, ABC):
     """Base of a network's settings: a frozen dataclass that builds the network.
 
     A subclass defines ``build``, which makes the module from the fields. `init` also binds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_integer
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom._files import check_path
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.data._extent import mask_of, padded_length, place_axis
@@ -220,5 +220,5 @@ class CachedDataset(SequenceItems):
 
 def _can_be_kept(encoder: Any) -> bool:
     """Tells whether an encoder says all that makes its arrays, and NumPy can hold them."""
-    says_all = isinstance(encoder, Config) and hasattr(encoder, "shape")
+    says_all = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
     return says_all and getattr(encoder, "dtype", None) != "bfloat16"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from seqloom._arguments import as_flag
-from seqloom._config import Config
+from seqloom._config import JsonConfig
 from seqloom.data.genotype._arrays import Fitted
 from seqloom.data.genotype._decode import decode_codes
 from seqloom.data.genotype._statistics import check_standardize
@@ -38,7 +38,7 @@ class CountedSamples(Protocol):
 
 
 @dataclass(frozen=True)
-class GenotypeEncoder(Config):
+class GenotypeEncoder(JsonConfig):
     """Fills in and standardises genotypes, by statistics of the samples it was fitted to.
 
     A number is ``(copies - mean) * scale``, computed in float64 and rounded once; what is

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom.tensor._backend import backend
 from seqloom.tensor._graph import Value, map_values, values_in
-from seqloom.tensor.backends._jax._places import Places, places_in, require_bounds
+from seqloom.tensor.backends._jax._places import JaxPositions, places_in, require_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +73,9 @@ class GivenPlaces:
             longest = operation.options["max_seqlen"]
             require_bounds(bounds, operation.args[0].shape[0], longest)
 
-    def _found(self, graph: Graph) -> dict[Any, Places]:
+    def _found(self, graph: Graph) -> dict[Any, JaxPositions]:
         """The indices that can be told, each once."""
-        found: dict[Any, Places] = {}
+        found: dict[Any, JaxPositions] = {}
         for operation in graph.operations:
             for each in places_in(operation.name, operation.args, operation.options):
                 if isinstance(each.array, Value) and self._tells(each.array):

@@ -19,7 +19,7 @@ from seqloom.errors import ArgumentError, OutOfRangeError
 Array = Any
 
 
-class Places(NamedTuple):
+class JaxPositions(NamedTuple):
     """Whole numbers that name places of an axis."""
 
     name: str
@@ -71,10 +71,14 @@ def require_bounds(cu_seqlens: Array, total: int, longest: int) -> None:
         )
 
 
-def places_in(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> list[Places]:
+def places_in(
+    name: str, args: tuple[Any, ...], options: dict[str, Any]
+) -> list[JaxPositions]:
     """The indices among an operation's arguments, arrays or values of a graph."""
     find = _FINDERS.get(name)
-    return [] if find is None else [Places(name, *each) for each in find(args, options)]
+    return (
+        [] if find is None else [JaxPositions(name, *each) for each in find(args, options)]
+    )
 
 
 Found = Iterator[tuple[Array, int, bool]]
