@@ -51,7 +51,7 @@ _KERNELS = functions_of(
 _OTHERS = functions_of(_keys, _planning, _standard)
 
 
-class NumPyBackend(Backend, functions=_KERNELS | _OTHERS):
+class NumPyBackend(Backend, functions=_OTHERS | _KERNELS):
     """NumPy's arrays on the CPU, with Rust kernels where NumPy has none.
 
     Products of matrices, convolution, attention, norms, activations, losses, dropout and

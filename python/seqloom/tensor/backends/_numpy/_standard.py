@@ -44,7 +44,7 @@ _PLAIN = [
     "logical_not",
     "matrix_transpose", "max", "min", "moveaxis", "negative", "nonzero", "permute_dims",
     "positive", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit",
-    "sin", "sinh", "sqrt", "square", "squeeze", "stack", "take", "tan", "tanh", "tile",
+    "sin", "sinh", "sqrt", "square", "squeeze", "take", "tan", "tanh", "tile",
     "trunc", "unstack",
 ]
 _TWO = [
@@ -56,7 +56,6 @@ _TWO = [
 ]
 _COUNTED = ["cumulative_prod", "cumulative_sum", "prod", "sum"]
 _AVERAGED = ["mean", "std", "var"]
-_PRODUCTS = ["matmul", "tensordot"]
 # fmt: on
 
 
@@ -276,7 +275,6 @@ LIBRARY = {
         (_TWO, of_two),
         (_COUNTED, partial(_wide, counted)),
         (_AVERAGED, partial(_wide, averaged)),
-        (_PRODUCTS, partial(_wide, None)),
     )
     for name in names
 }
