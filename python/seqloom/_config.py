@@ -21,11 +21,11 @@ class JsonConfig:
     Examples:
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)
-        ... class Window(Config):
+        ... class Window(JsonConfig):
         ...     width: int = 60
         >>> Window(width=80).to_json()
         '{"class": "Window", "version": 1, "width": 80}'
-        >>> Config.from_json('{"class": "Window", "version": 1, "width": 80}')
+        >>> JsonConfig.from_json('{"class": "Window", "version": 1, "width": 80}')
         Window(width=80)
     """
 
