@@ -22,12 +22,8 @@ from sybil.parsers.rest import DocTestParser
 os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
 
 HOME = Path(__file__).parent
-# What JAX and torch compile serves other tests of this run, and processes that they start.
-COMPILED = None if "PYTEST_XDIST_WORKER" in os.environ else Path(mkdtemp("-compiled"))
-if COMPILED is not None:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(COMPILED / "jax")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(COMPILED / "torch")
+# What JAX and torch compile serves other tests, processes that they start, and later runs.
+COMPILED_BYTES = 2**30
 # A block of commands: indented lines, of which one calls seqloom.
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
 COMMAND = re.compile(r"^ {4}(?:.*\| )?seqloom ", re.MULTILINE)
@@ -116,9 +112,23 @@ docstrings = Sybil(
 pytest_collect_file = (markdown + docstrings).pytest()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Lets JAX and torch keep what they compile in pytest's cache (pytest --cache-clear)."""
+    if config.cache is None or hasattr(
+        config, "workerinput"
+    ):  # a worker has our environment
+        return
+    folder = config.cache.mkdir("compiled")
+    if sum(path.stat().st_size for path in folder.rglob("*")) > COMPILED_BYTES:
+        rmtree(folder)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / "jax")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "torch")
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Removes what pages made, and fails a run that built rayon's global pool."""
-    for made in [*MADE.values(), *([COMPILED] if COMPILED else [])]:
+    for made in MADE.values():
         rmtree(made, ignore_errors=True)
     is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()
     output = getattr(session.config, "workeroutput", None)
