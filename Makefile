@@ -18,6 +18,8 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export PYO3_PYTHON := $(VIRTUAL_ENV)/bin/python
 export PYO3_BUILD_EXTENSION_MODULE := 1
+# Python keeps the bytecode of what it imports; each test that starts a process needs it.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Stamps live in .venv, so that they go when it goes.
 STAMPS := .venv/.stamps
