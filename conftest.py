@@ -113,12 +113,11 @@ pytest_collect_file = (markdown + docstrings).pytest()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Lets JAX and torch keep what they compile in pytest's cache (pytest --cache-clear)."""
-    if config.cache is None or hasattr(
-        config, "workerinput"
-    ):  # a worker has our environment
+    """Lets JAX and torch keep what they compile until pytest --cache-clear."""
+    cache = getattr(config, "cache", None)  # -p no:cacheprovider
+    if cache is None or hasattr(config, "workerinput"):  # a worker has our environment
         return
-    folder = config.cache.mkdir("compiled")
+    folder = cache.mkdir("compiled")
     if sum(path.stat().st_size for path in folder.rglob("*")) > COMPILED_BYTES:
         rmtree(folder)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / "jax")
