@@ -4,16 +4,18 @@ from seqloom.tensor._defaults._defaults import EXTENSION, ArrayFunctions
 from seqloom.tensor._defaults._normal import erf_inv
 from seqloom.tensor._defaults._standard import REQUIRED, Array, Standard
 from seqloom.tensor._defaults._threefry import counter
-from seqloom.tensor._defaults._window import fitting, seen
+from seqloom.tensor._defaults._window import Size, Windows, crop_input, to_sizes
 
 __all__ = [
     "EXTENSION",
     "REQUIRED",
     "Array",
     "ArrayFunctions",
+    "Size",
     "Standard",
+    "Windows",
     "counter",
+    "crop_input",
     "erf_inv",
-    "fitting",
-    "seen",
+    "to_sizes",
 ]

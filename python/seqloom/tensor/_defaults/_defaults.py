@@ -27,7 +27,7 @@ from seqloom.tensor._defaults import (
     _series,
     _sets,
     _shape,
-    _unfold,
+    _window,
 )
 from seqloom.tensor._defaults._standard import REQUIRED, Standard
 
@@ -183,8 +183,8 @@ class ArrayFunctions(Standard):
     topk = _shape.topk
     one_hot = _shape.one_hot
 
-    unfold = _unfold.unfold
-    fold = _unfold.fold
+    unfold = _window.unfold
+    fold = _window.fold
 
     def __init_subclass__(
         cls, *, functions: Mapping[str, Callable[..., Any]] = _NONE, **options: Any

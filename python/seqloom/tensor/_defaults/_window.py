@@ -1,29 +1,29 @@
-"""Windows that slide along the last axes of an array."""
+"""Windows that slide along the last axes of an array, whatever the number of axes."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from seqloom.tensor._defaults._standard import Array, Functions
 
-Tap = tuple[int, ...]
+Size = int | Sequence[int]
+Tap = tuple[int, ...]  # one position of the kernel
 
 
-def pairs(size: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """One number for each axis."""
-    return (size,) * count if isinstance(size, int) else tuple(size)
+def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
+    """Returns one number for each axis."""
+    return (size,) * axes if isinstance(size, int) else tuple(size)
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(NamedTuple):
     """How windows lie: one number for each axis in every field."""
 
     kernel: tuple[int, ...]
@@ -35,26 +35,33 @@ class Windows:
     @staticmethod
     def of(
         kernel: Sequence[int],
-        stride: int | Sequence[int],
-        padding: int | Sequence[int],
-        dilation: int | Sequence[int],
         *,
-        ceil: bool = False,
+        stride: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
     ) -> Windows:
-        """From numbers, or one for each axis."""
-        count = len(kernel)
-        sizes = (pairs(size, count) for size in (stride, padding, dilation))
-        return Windows(tuple(kernel), *sizes, ceil=ceil)
+        """Makes windows of sizes that are a number, or one for each axis."""
+        axes = len(kernel)
+        return Windows(
+            tuple(kernel),
+            to_sizes(stride, axes),
+            to_sizes(padding, axes),
+            to_sizes(dilation, axes),
+        )
 
     def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        """How many windows fit along each axis."""
+        """Returns how many windows fit along each axis, as torch counts them."""
+        if self.ceil:
+            return tuple([_count_beyond(*sizes) for sizes in self._axes(lengths)])
         return tuple(
-            fitting(length, k, s, p, d, ceil=self.ceil)
-            for length, k, s, p, d in self._axes(lengths)
+            [
+                (length + 2 * p - d * (k - 1) - 1) // s + 1
+                for length, k, s, p, d in self._axes(lengths)
+            ]
         )
 
     def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
-        """How long the axes are that have so many windows, and something more."""
+        """Returns the lengths of axes with so many windows, and `extra` positions more."""
         return tuple(
             (count - 1) * s - 2 * p + d * (k - 1) + more + 1
             for (count, k, s, p, d), more in zip(self._axes(counts), extra, strict=True)
@@ -63,14 +70,14 @@ class Windows:
     def taps(
         self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
-        """Each place of the kernel, and what it sees in all windows (or the first ones)."""
+        """Yields each tap with what it covers in all windows, or in the first `counts`."""
         lengths = x.shape[-len(self.kernel) :]
         counts = counts or self.counts(lengths)
         widths = ((0, 0),) * (len(x.shape) - len(self.kernel))
         beyond = self._beyond(lengths, counts)
         around = ((p, p + more) for p, more in zip(self.padding, beyond, strict=True))
         x = b.pad(x, (*widths, *around), value=value)
-        for tap in product(*(range(k) for k in self.kernel)):
+        for tap in self._kernel_positions():
             spans = (
                 slice(at * d, at * d + (count - 1) * s + 1, s)
                 for at, count, s, d in zip(
@@ -79,46 +86,29 @@ class Windows:
             )
             yield tap, b.index(x, (..., *spans))
 
-    def gathered(
+    def scatter(
         self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
-        """The reverse of `taps`: the shares of all places, added where they looked."""
+        """Reverses `taps`: adds the share of each tap to the positions that it covers."""
         total = None
         first = len(shape) - len(self.kernel)
-        for tap in product(*(range(k) for k in self.kernel)):
+        for tap in self._kernel_positions():
             part = share(tap)
-            for place, at in enumerate(tap):
-                axis = first + place
+            for number, at in enumerate(tap):
                 part = b.spaced(
                     part,
-                    axis,
-                    start=at * self.dilation[place] - self.padding[place],
-                    step=self.stride[place],
-                    length=shape[axis],
+                    first + number,
+                    start=at * self.dilation[number] - self.padding[number],
+                    step=self.stride[number],
+                    length=shape[first + number],
                 )
             total = part if total is None else b.add(total, part)
         return total
 
-    def _beyond(self, lengths: Sequence[int], counts: Sequence[int]) -> list[int]:
-        """How far the last window reaches beyond the padding, along each axis."""
-        return [
-            max(0, (count - 1) * s + d * (k - 1) + 1 - length - 2 * p)
-            for count, (length, k, s, p, d) in zip(counts, self._axes(lengths), strict=True)
-        ]
-
-    def shares(
+    def mean_factors(
         self, lengths: Sequence[int], *, count_padding: bool, divisor: int | None
     ) -> np.ndarray[Any, np.dtype[np.float64]] | float:
-        """What the sum of each window is multiplied by to be its mean.
-
-        Args:
-            lengths: Those of the axes.
-            count_padding: Whether places of the padding count.
-            divisor: What to divide by in place of the number of places.
-
-        Returns:
-            A number where it is the same for all windows, else one for each.
-        """
+        """Returns what turns sums into means: a number, or one for each window."""
         if divisor is not None:
             return 1.0 / divisor
         if not self.ceil and (count_padding or not any(self.padding)):
@@ -132,52 +122,75 @@ class Windows:
             total = total[..., None] * (ends - starts)
         return 1.0 / total
 
+    def _kernel_positions(self) -> Iterator[Tap]:
+        return product(*(range(k) for k in self.kernel))
+
+    def _beyond(self, lengths: Sequence[int], counts: Sequence[int]) -> list[int]:
+        """Returns how far the last window reaches beyond the padding of each axis."""
+        return [
+            max(0, (count - 1) * s + d * (k - 1) + 1 - length - 2 * p)
+            for count, (length, k, s, p, d) in zip(counts, self._axes(lengths), strict=True)
+        ]
+
     def _axes(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
-        """One row of numbers for each axis."""
+        """Yields the numbers of each axis."""
         return zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
         )
 
 
-def fitting(
-    length: int, kernel: int, stride: int, padding: int, dilation: int, *, ceil: bool
+def _count_beyond(
+    length: int, kernel: int, stride: int, padding: int, dilation: int
 ) -> int:
-    """How many windows fit along an axis, as torch counts them.
-
-    Args:
-        length: Of the axis.
-        kernel: Places in a window.
-        stride: Places from one window to the next.
-        padding: Places before and after.
-        dilation: Places from one place of a window to the next.
-        ceil: Whether a last window may reach beyond the padding; it begins before the end
-            of the row and the padding before it.
-
-    Returns:
-        A number.
-    """
+    """Counts windows of which the last may reach beyond the padding, not start there."""
     room = length + 2 * padding - dilation * (kernel - 1) - 1
-    if not ceil:
-        return room // stride + 1
     count = -(-room // stride) + 1
     return count - ((count - 1) * stride >= length + padding)
 
 
-def seen(
-    x: Array,
-    grad: Array,
-    shape: Sequence[int],
-    *,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
+def crop_input(
+    x: Array, grad: Array, shape: Sequence[int], *, groups: int = 1, **geometry: Size
 ) -> Array:
-    """The part of a convolution's input that the places of `grad` reach."""
-    del groups  # the input of a transposed one may be longer
-    windows = Windows.of(shape[2:], stride, padding, dilation)
-    places = tuple(grad.shape[2:])
-    if windows.counts(x.shape[2:]) == places:
+    """Returns the part of a convolution's input that its windows reach.
+
+    Args:
+        x: The input, which may be longer if the convolution is transposed.
+        grad: The gradient by the output.
+        shape: The shape of the weight.
+        groups: Changes nothing; it is among the options of a convolution.
+        **geometry: Stride, padding and dilation.
+
+    Returns:
+        A view of `x`, or `x`.
+    """
+    del groups
+    windows = Windows.of(shape[2:], **geometry)
+    counts = tuple(grad.shape[2:])
+    if windows.counts(x.shape[2:]) == counts:
         return x
-    lengths = windows.lengths(places, (0,) * len(places))
+    lengths = windows.lengths(counts, (0,) * len(counts))
     return x[(slice(None), slice(None), *(slice(0, length) for length in lengths))]
+
+
+def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
+    """Each window of ``(n, c, h, w)`` as a column: ``(n, c * kh * kw, windows)``."""
+    windows = Windows.of(to_sizes(kernel, len(x.shape) - 2), **geometry)
+    columns = b.stack([covered for _, covered in windows.taps(b, x, 0)], axis=2)
+    channels = x.shape[1] * math.prod(windows.kernel)
+    count = math.prod(windows.counts(x.shape[2:]))
+    return b.reshape(columns, (x.shape[0], channels, count))
+
+
+def fold(
+    b: Functions, x: Array, *, shape: Sequence[int], kernel: Size, **geometry: Size
+) -> Array:
+    """Adds columns up where their windows lie in an image of ``shape`` (h, w)."""
+    windows = Windows.of(to_sizes(kernel, len(shape)), **geometry)
+    channels = x.shape[1] // math.prod(windows.kernel)
+    counts = windows.counts(shape)
+    columns = b.reshape(x, (x.shape[0], channels, *windows.kernel, *counts))
+
+    def share(tap: Tap) -> Array:
+        return b.index(columns, (slice(None), slice(None), *tap, ...))
+
+    return windows.scatter(b, share, (*columns.shape[:2], *shape))

@@ -1,7 +1,7 @@
-"""Windows that slide: convolution, pooling, unfolding.
+"""Windows that slide: convolution, pooling, unfolding, each for one axis or two.
 
 A convolution is linear in its input and in its weight, so its two gradients are linear
-too, and each has the others as its own gradients: nothing is kept but the factors.
+too, and each has the others as its own gradients: only the factors are saved.
 """
 
 from __future__ import annotations
@@ -10,28 +10,26 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.tensor._rules import _keep as keep
-from seqloom.tensor._rules._rule import ALL, Parts, Pull, Rule
+from seqloom.tensor._rules._rule import ALL, Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._defaults import Array, ArrayFunctions
+    from collections.abc import Callable
 
-_ONE_AXIS = {"stride": 1, "padding": 0, "dilation": 1}
-_TWO_AXES = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
+    from seqloom.tensor._defaults import Array, ArrayFunctions
 
 
 def _keep_factors(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
-    """The input if the weight is followed, the weight if the input is; shapes, options."""
+    """The input if the weight is tracked, the weight if the input is; shapes, options."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return kept, (tuple(x.shape), tuple(weight.shape)), options
 
 
-def _conv(name: str, geometry: dict[str, Any]) -> Rule:
+def _conv(name: str) -> Rule:
     """The rule of a convolution."""
 
     def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
-        options = {**geometry, **options}
         by_x = by_weight = by_bias = None
         if needs[0]:
             by_x = getattr(b, f"{name}_input_grad")(grad, weight, x_shape, **options)
@@ -45,7 +43,7 @@ def _conv(name: str, geometry: dict[str, Any]) -> Rule:
     return Rule(_keep_factors, pull)
 
 
-def _input_grad(name: str) -> Rule:
+def _conv_input_grad(name: str) -> Rule:
     """The rule of a convolution's gradient by its input, of (gradient, weight, shape)."""
 
     def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
@@ -61,7 +59,7 @@ def _input_grad(name: str) -> Rule:
     return Rule(_keep_factors, pull)
 
 
-def _weight_grad(name: str) -> Rule:
+def _conv_weight_grad(name: str) -> Rule:
     """The rule of its gradients by weight and bias, of (input, gradient, shape)."""
 
     def pull(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
@@ -80,48 +78,51 @@ def _weight_grad(name: str) -> Rule:
     return Rule(_keep_factors, pull, tracked=ALL)
 
 
-def _keep_places(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
-    """Where each maximum stood, and the shape of the input."""
+def _keep_indices(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
+    """The index of each maximum, and the shape of the input."""
     return out[1], tuple(args[0].shape)
 
 
 def _max_pool(name: str) -> Rule:
-    """The rule of pooling by the largest: back to where it stood."""
+    """The rule of a max pool: gradients go back to the maxima."""
 
     def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         return (getattr(b, f"{name}_grad")(grad, *saved),)
 
-    return Rule(_keep_places, pull)
+    return Rule(_keep_indices, pull)
 
 
-def _max_pool_grad(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
-    """What stands at the places, which count within a row or a flattened plane."""
-    places, _ = saved
-    shape = tuple(places.shape)
-    rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
-    flat = b.reshape(places, (*shape[:2], math.prod(shape[2:])))
-    return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
+def _max_pool_grad(_name: str) -> Rule:
+    """The rule of its gradient: the values at the indices, which count positions."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        indices, _ = saved
+        shape = tuple(indices.shape)
+        rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
+        flat = b.reshape(indices, (*shape[:2], math.prod(shape[2:])))
+        return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
+
+    return Rule(keep.further, pull)
 
 
-def _averages(name: str) -> Pull:
-    """The rule of pooling by the mean."""
+def _avg_pool(name: str) -> Rule:
+    """The rule of a mean pool."""
 
     def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         shape, _, options = saved
-        options = {"padding": 0 if name.endswith("1d") else (0, 0), **options}
         return (getattr(b, f"{name}_grad")(grad, shape, **options),)
 
-    return pull
+    return Rule(keep.shape_and_options, pull)
 
 
-def _averages_grad(name: str) -> Pull:
-    """The rule of its gradient."""
+def _avg_pool_grad(name: str) -> Rule:
+    """The rule of its gradient, which is linear too."""
 
     def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         _, options = saved
         return (getattr(b, name)(grad, **options),)
 
-    return pull
+    return Rule(keep.further_and_options, pull)
 
 
 def _unfold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
@@ -134,21 +135,19 @@ def _fold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 
 
+def _of_each_rank(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[str, Rule]:
+    """Makes the rules of an operation along one axis and along two."""
+    return {f"{name}{rank}d{end}": rule(f"{name}{rank}d") for rank in (1, 2)}
+
+
 RULES: dict[str, Rule] = {
-    "conv1d": _conv("conv1d", _ONE_AXIS),
-    "conv1d_input_grad": _input_grad("conv1d"),
-    "conv1d_weight_grad": _weight_grad("conv1d"),
-    "conv2d": _conv("conv2d", _TWO_AXES),
-    "conv2d_input_grad": _input_grad("conv2d"),
-    "conv2d_weight_grad": _weight_grad("conv2d"),
-    "max_pool1d": _max_pool("max_pool1d"),
-    "max_pool1d_grad": Rule(keep.further, _max_pool_grad),
-    "max_pool2d": _max_pool("max_pool2d"),
-    "max_pool2d_grad": Rule(keep.further, _max_pool_grad),
-    "avg_pool1d": Rule(keep.shape_and_options, _averages("avg_pool1d")),
-    "avg_pool1d_grad": Rule(keep.further_and_options, _averages_grad("avg_pool1d")),
-    "avg_pool2d": Rule(keep.shape_and_options, _averages("avg_pool2d")),
-    "avg_pool2d_grad": Rule(keep.further_and_options, _averages_grad("avg_pool2d")),
+    **_of_each_rank(_conv, "conv"),
+    **_of_each_rank(_conv_input_grad, "conv", "_input_grad"),
+    **_of_each_rank(_conv_weight_grad, "conv", "_weight_grad"),
+    **_of_each_rank(_max_pool, "max_pool"),
+    **_of_each_rank(_max_pool_grad, "max_pool", "_grad"),
+    **_of_each_rank(_avg_pool, "avg_pool"),
+    **_of_each_rank(_avg_pool_grad, "avg_pool", "_grad"),
     "unfold": Rule(keep.shape_and_options, _unfold),
     "fold": Rule(keep.further_and_options, _fold),
 }

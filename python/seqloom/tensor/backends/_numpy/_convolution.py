@@ -1,4 +1,7 @@
-"""Convolutions, as blocks of matrix products in Rust."""
+"""Convolutions along one or two axes, as blocks of matrix products in Rust.
+
+The kernels take images: one axis of positions is passed as an image of height 1.
+"""
 
 from __future__ import annotations
 
@@ -8,144 +11,44 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._defaults import Windows, to_sizes
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._product import filled
-from seqloom.tensor.backends._numpy._window import Geometry, flat, pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from seqloom.tensor._defaults import Size
+
     Floats = NDArray[Any]
-    Size = int | Sequence[int]
+    Pair = tuple[int, ...]
+
+_ONE_AXIS = 3  # axes of (n, c, l)
 
 
-def conv1d(
+def conv(
     b: Backend,
     x: Floats,
     weight: Floats,
     bias: Floats | None = None,
-    *,
-    out: Floats | None = None,
-    **options: Any,
-) -> Floats:
-    """Cross-correlation: ``(n, c, l)``, ``(o, c / groups, k)`` to ``(n, o, l')``."""
-    return _convolve(b, x, weight, bias, out=out, **options)
-
-
-def conv2d(
-    b: Backend,
-    x: Floats,
-    weight: Floats,
-    bias: Floats | None = None,
-    *,
-    out: Floats | None = None,
-    **options: Any,
-) -> Floats:
-    """The same along two axes: ``(n, c, h, w)`` to ``(n, o, h', w')``."""
-    return _convolve(b, x, weight, bias, out=out, **options)
-
-
-def conv1d_input_grad(
-    b: Backend,
-    grad: Floats,
-    weight: Floats,
-    shape: Sequence[int],
-    *,
-    out: Floats | None = None,
-    **options: Any,
-) -> Floats:
-    """The derivative of ``conv1d`` by its input, which had `shape`."""
-    return _input_grad(b, grad, weight, shape, out=out, **options)
-
-
-def conv2d_input_grad(
-    b: Backend,
-    grad: Floats,
-    weight: Floats,
-    shape: Sequence[int],
-    *,
-    out: Floats | None = None,
-    **options: Any,
-) -> Floats:
-    """The derivative of ``conv2d`` by its input, which had `shape`."""
-    return _input_grad(b, grad, weight, shape, out=out, **options)
-
-
-def conv1d_weight_grad(
-    b: Backend,
-    x: Floats,
-    grad: Floats,
-    shape: Sequence[int],
-    *,
-    out: tuple[Floats, Floats] | None = None,
-    **options: Any,
-) -> tuple[Floats, Floats]:
-    """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
-    return _weight_grad(b, x, grad, shape, out=out, **options)
-
-
-def conv2d_weight_grad(
-    b: Backend,
-    x: Floats,
-    grad: Floats,
-    shape: Sequence[int],
-    *,
-    out: tuple[Floats, Floats] | None = None,
-    **options: Any,
-) -> tuple[Floats, Floats]:
-    """The derivatives of ``conv2d`` by its weight, of `shape`, and by its bias."""
-    return _weight_grad(b, x, grad, shape, out=out, **options)
-
-
-def conv_transpose1d(
-    b: Backend,
-    x: Floats,
-    weight: Floats,
-    bias: Floats | None = None,
-    *,
-    out: Floats | None = None,
-    **options: Any,
-) -> Floats:
-    """Torch's ``conv_transpose1d``: weight ``(c, o / groups, k)``."""
-    return _transposed(b, x, weight, bias, out=out, **options)
-
-
-def conv_transpose2d(
-    b: Backend,
-    x: Floats,
-    weight: Floats,
-    bias: Floats | None = None,
-    *,
-    out: Floats | None = None,
-    **options: Any,
-) -> Floats:
-    """Torch's ``conv_transpose2d``: weight ``(c, o / groups, kh, kw)``."""
-    return _transposed(b, x, weight, bias, out=out, **options)
-
-
-def _convolve(
-    b: Backend,
-    x: Floats,
-    weight: Floats,
-    bias: Floats | None,
     *,
     groups: int = 1,
     out: Floats | None = None,
-    **steps: Size,
+    **geometry: Size,
 ) -> Floats:
-    """Runs the kernel into a new array, or into `out`."""
-    geometry = Geometry.of(x.ndim - 2, **steps)
+    """Cross-correlation, into a new array or into `out`."""
+    windows = Windows.of(weight.shape[2:], **geometry)
     if out is None:
-        places = geometry.windows(x.shape[2:], weight.shape[2:])
-        out = fresh((x.shape[0], weight.shape[0], *places), x.dtype)
-    args = flat(x), flat(weight), bias, flat(out), geometry.steps, groups
-    _native.conv2d(*args, b.threads)
+        counts = windows.counts(x.shape[2:])
+        out = fresh((x.shape[0], weight.shape[0], *counts), x.dtype)
+    arrays = _to_image(x), _to_image(weight), bias, _to_image(out)
+    _native.conv2d(*arrays, _to_steps(windows), groups, b.threads)
     return out
 
 
-def _input_grad(
+def conv_input_grad(
     b: Backend,
     grad: Floats,
     weight: Floats,
@@ -153,17 +56,17 @@ def _input_grad(
     *,
     groups: int = 1,
     out: Floats | None = None,
-    **steps: Size,
+    **geometry: Size,
 ) -> Floats:
-    """Adds each window's gradient where the window stands."""
-    geometry = Geometry.of(grad.ndim - 2, **steps)
+    """The gradient of `conv` by its input, which had `shape`."""
+    windows = Windows.of(weight.shape[2:], **geometry)
     out = fresh(tuple(shape), grad.dtype) if out is None else out
-    args = flat(grad), flat(weight), flat(out), geometry.steps, groups
-    _native.conv2d_input_grad(*args, b.threads)
+    arrays = _to_image(grad), _to_image(weight), _to_image(out)
+    _native.conv2d_input_grad(*arrays, _to_steps(windows), groups, b.threads)
     return out
 
 
-def _weight_grad(
+def conv_weight_grad(
     b: Backend,
     x: Floats,
     grad: Floats,
@@ -171,50 +74,59 @@ def _weight_grad(
     *,
     groups: int = 1,
     out: tuple[Floats, Floats] | None = None,
-    **steps: Size,
+    **geometry: Size,
 ) -> tuple[Floats, Floats]:
-    """Sums over samples and windows."""
-    geometry = Geometry.of(grad.ndim - 2, **steps)
+    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    windows = Windows.of(shape[2:], **geometry)
     if out is None:
         out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
-    args = flat(x), flat(grad), flat(out[0]), out[1], geometry.steps, groups
-    _native.conv2d_weight_grad(*args, b.threads)
+    arrays = _to_image(x), _to_image(grad), _to_image(out[0]), out[1]
+    _native.conv2d_weight_grad(*arrays, _to_steps(windows), groups, b.threads)
     return out
 
 
-def _transposed(
+def conv_transpose(
     b: Backend,
     x: Floats,
     weight: Floats,
-    bias: Floats | None,
+    bias: Floats | None = None,
     *,
     output_padding: Size = 0,
     groups: int = 1,
     out: Floats | None = None,
-    **steps: Size,
+    **geometry: Any,
 ) -> Floats:
-    """The derivative of a convolution by its input, used as a layer."""
-    geometry = Geometry.of(x.ndim - 2, **steps)
-    extra = pair(output_padding, x.ndim - 2)
-    if any(more >= step for more, step in zip(extra, geometry.stride, strict=True)):
-        steps |= {"output_padding": extra, "groups": groups}
-        return _beyond(b, x, weight, bias, out, **steps)
-    places = geometry.lengths(x.shape[2:], weight.shape[2:], extra)
-    shape = (x.shape[0], weight.shape[1] * groups, *places)
-    out = _input_grad(b, x, weight, shape, groups=groups, out=out, **steps)
+    """The gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    extra = to_sizes(output_padding, x.ndim - 2)
+    if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
+        # Longer than the input of any convolution, which the kernel refuses.
+        geometry |= {"output_padding": extra, "groups": groups}
+        return filled(Backend.conv_transpose1d(b, x, weight, bias, **geometry), out)
+    lengths = windows.lengths(x.shape[2:], extra)
+    shape = (x.shape[0], weight.shape[1] * groups, *lengths)
+    out = conv_input_grad(b, x, weight, shape, groups=groups, out=out, **geometry)
     if bias is not None:
-        out += bias.reshape(-1, *(1 for _ in places))
+        out += bias.reshape(-1, *(1 for _ in lengths))
     return out
 
 
-def _beyond(
-    b: Backend,
-    x: Floats,
-    weight: Floats,
-    bias: Floats | None,
-    out: Floats | None,
-    **options: Any,
-) -> Floats:
-    """The same where it is longer than any convolution's input: by the default body."""
-    body = Backend.conv_transpose1d if x.ndim == 3 else Backend.conv_transpose2d  # noqa: PLR2004 - (n, c, l)
-    return filled(body(b, x, weight, bias, **options), out)
+def _to_image(x: Floats) -> Floats:
+    """Returns the array in C order, with a height of 1 in front of a single axis."""
+    x = np.ascontiguousarray(x)
+    return x[:, :, None, :] if x.ndim == _ONE_AXIS else x
+
+
+def _to_steps(windows: Windows) -> tuple[Pair, Pair, Pair]:
+    """Returns stride, padding and dilation of an image: each (height, width)."""
+    _, stride, padding, dilation, _ = windows
+    if len(stride) > 1:
+        return stride, padding, dilation
+    return (1, *stride), (0, *padding), (1, *dilation)
+
+
+# The operations of each rank: one function.
+conv1d = conv2d = conv
+conv1d_input_grad = conv2d_input_grad = conv_input_grad
+conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
+conv_transpose1d = conv_transpose2d = conv_transpose

@@ -1,4 +1,4 @@
-"""Convolutions: torch's, and ``convolution_backward`` for both derivatives."""
+"""Convolutions: torch's, and ``convolution_backward`` for their gradients."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._defaults import seen
+from seqloom.tensor._defaults import Windows, crop_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Size = int | Sequence[int]
+    from seqloom.tensor._defaults import Size
 
 aten = torch.ops.aten
+_ONE_AXIS = 3  # axes of (n, c, l)
 
 
-def conv1d(
+def conv(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -28,43 +29,35 @@ def conv1d(
     dilation: Size = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Cross-correlation along the last axis."""
-    return functional.conv1d(x, weight, bias, stride, padding, dilation, groups)
+    """Cross-correlation along the last axis or two."""
+    function = functional.conv1d if x.ndim == _ONE_AXIS else functional.conv2d
+    return function(x, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    *,
-    stride: Size = 1,
-    padding: Size = 0,
-    dilation: Size = 1,
-    groups: int = 1,
+def conv_transpose(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
 ) -> Tensor:
-    """Cross-correlation along the last two axes."""
-    return functional.conv2d(x, weight, bias, stride, padding, dilation, groups)
+    """The gradient of `conv` by its input as a layer."""
+    is_row = x.ndim == _ONE_AXIS
+    function = functional.conv_transpose1d if is_row else functional.conv_transpose2d
+    return function(x, weight, bias, **geometry)
 
 
-def conv1d_input_grad(
+def conv_input_grad(
     grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
 ) -> Tensor:
-    """The derivative of ``conv1d`` by its input, which had `shape`."""
+    """The gradient of `conv` by its input, which had `shape`."""
     x = _outline(grad, shape)
     return _backward(grad, x, weight, (True, False, False), **geometry)[0]
 
 
-def conv1d_weight_grad(
+def conv_weight_grad(
     x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
 ) -> tuple[Tensor, Tensor]:
-    """The derivatives of ``conv1d`` by its weight, of `shape`, and by its bias."""
-    x, weight = seen(x, grad, shape, **geometry), _outline(grad, shape)
+    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    x, weight = crop_input(x, grad, shape, **geometry), _outline(grad, shape)
     _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
     return weight, bias
-
-
-conv2d_input_grad = conv1d_input_grad
-conv2d_weight_grad = conv1d_weight_grad
 
 
 def conv_grads(
@@ -75,31 +68,17 @@ def conv_grads(
     wanted: Sequence[bool],
     **geometry: Any,
 ) -> Any:
-    """Those derivatives by input, weight and bias that are wanted, in one call."""
-    # Of the weight its shape is enough where none by the input is wanted.
+    """Those gradients by input, weight and bias that are wanted, in one call."""
+    # Of the weight its shape is enough where no gradient by the input is wanted.
     if not isinstance(weight, Tensor):
-        x, weight = seen(x, grad, weight, **geometry), _outline(grad, weight)
-    every = _backward(grad, x, weight, wanted, **geometry)
-    made = [each for each, is_wanted in zip(every, wanted, strict=True) if is_wanted]
+        x, weight = crop_input(x, grad, weight, **geometry), _outline(grad, weight)
+    found = _backward(grad, x, weight, wanted, **geometry)
+    made = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
     return made if len(made) > 1 else made[0]
 
 
-def conv_transpose1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
-) -> Tensor:
-    """The turn of ``conv1d``."""
-    return functional.conv_transpose1d(x, weight, bias, **geometry)
-
-
-def conv_transpose2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
-) -> Tensor:
-    """The turn of ``conv2d``."""
-    return functional.conv_transpose2d(x, weight, bias, **geometry)
-
-
 def _outline(grad: Tensor, shape: Sequence[int]) -> Tensor:
-    """An array of which only the shape is looked at: it takes the memory of one value."""
+    """Makes an array for its shape alone: it takes the memory of one value."""
     return grad.new_empty(1).expand(tuple(shape))
 
 
@@ -109,17 +88,20 @@ def _backward(
     weight: Tensor,
     wanted: Sequence[bool],
     *,
-    stride: Size = 1,
-    padding: Size = 0,
-    dilation: Size = 1,
     groups: int = 1,
+    **geometry: Size,
 ) -> tuple[Any, Any, Any]:
-    """The derivatives that are wanted: by input, weight, bias."""
-    count = x.ndim - 2
-    sizes = [
-        [each] * count if isinstance(each, int) else list(each)
-        for each in (stride, padding, dilation)
-    ]
+    """Computes the wanted gradients by input, weight and bias."""
+    kernel, *sizes, _ = Windows.of(weight.shape[2:], **geometry)
+    none = [0] * len(kernel)
+    biases = [weight.shape[0]]
     return aten.convolution_backward(
-        grad, x, weight, [weight.shape[0]], *sizes, False, [0] * count, groups, list(wanted)
+        grad, x, weight, biases, *sizes, False, none, groups, list(wanted)
     )
+
+
+# The operations of each rank: one function.
+conv1d = conv2d = conv
+conv1d_input_grad = conv2d_input_grad = conv_input_grad
+conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
+conv_transpose1d = conv_transpose2d = conv_transpose
