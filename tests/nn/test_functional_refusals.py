@@ -42,13 +42,13 @@ SIZES = {
     ),
     "pooling of more padding than half a window": (
         lambda t: F.avg_pool1d(t(*LINE), 2, padding=2),
-        "more than half the kernel of 2",
+        "padding must be at most half of kernel_size 2",
     ),
-    "a window of no places": (
+    "a window of no positions": (
         lambda t: F.max_pool2d(t(*PLANE), 0),
         "kernel_size must be at least 1",
     ),
-    "a window of 2.0 places": (
+    "a window of 2.0 positions": (
         lambda t: F.max_pool1d(t(*LINE), 2.0),
         "kernel_size must be an integer, got 2.0",
     ),
@@ -68,7 +68,7 @@ SIZES = {
         lambda t: F.conv2d(t(*PLANE), t(1, 2, 2, 2), groups=0),
         "groups must be at least 1",
     ),
-    "more places at the end than a stride": (
+    "output padding longer than a stride": (
         lambda t: F.conv_transpose1d(t(*LINE), t(1, 1, 2), output_padding=1),
         "output_padding 1 must be below the stride 1",
     ),
@@ -116,7 +116,7 @@ SIZES = {
 SHAPES = {
     "a window longer than its row": (
         lambda t: F.avg_pool1d(t(*LINE), 9),
-        r"no window of \[9\] places fits into \[4\]",
+        r"a window of \[9\] positions does not fit into an input of \[4\]",
     ),
     "pooling without channels": (lambda t: F.max_pool1d(t(4), 2), r"3 axes.*\(n, c, l\)"),
     "a convolution without channels": (
@@ -125,16 +125,16 @@ SHAPES = {
     ),
     "a filter longer than its row": (
         lambda t: F.conv1d(t(1, 1, 2), t(1, 1, 3)),
-        r"conv1d: no window of \[3\] places fits into \[2\]",
+        r"conv1d: a window of \[3\] positions does not fit into an input of \[2\]",
     ),
     "a filter spread over more than the image": (
         lambda t: F.conv2d(t(1, 1, 9, 4), t(1, 1, 3, 3), dilation=2),
-        r"conv2d: no window of \[3, 3\]",
+        r"conv2d: a window of \[3, 3\] positions",
     ),
     "columns without a batch": (lambda t: F.unfold(t(2, 5, 5), 2), "4 axes"),
     "columns of windows that do not fit": (
         lambda t: F.unfold(t(*PLANE), 9),
-        r"no window of \[9, 9\]",
+        r"a window of \[9, 9\] positions",
     ),
     "columns of another number": (
         lambda t: F.fold(t(1, 4, 5), 3, 2),

@@ -1,4 +1,4 @@
-"""Convolutions."""
+"""Modules that convolve along one axis or two."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, get_value
 from seqloom.nn.functional._convolutions import same_padding
-from seqloom.nn.functional._geometry import number, pair
+from seqloom.nn.functional._geometry import as_size, as_sizes
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
 class Conv1d(Module):
-    """Cross-correlation along the last axis.
+    """Computes the cross-correlation along the last axis.
 
     Args:
-        in_channels: Channels before.
-        out_channels: Channels after.
-        kernel_size: Places that one output sees.
-        stride: Places from one window to the next.
-        padding: Zeros before and after, or ``"same"``.
-        dilation: Places from one weight to the next.
-        bias: Whether to add one.
-        groups: 1 alone; `functional.conv1d` takes more.
+        in_channels: Number of channels of the input.
+        out_channels: Number of channels of the output.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows.
+        padding: Number of zeros before and after, or ``"same"``.
+        dilation: Distance between neighbouring weights of the kernel.
+        bias: Whether to add a bias.
+        groups: Must be 1; `functional.conv1d` takes more.
 
     Raises:
-        ArgumentError: A size is no whole number, or too small.
+        ArgumentError: A size is not an integer, or too small.
 
     Examples:
         >>> import seqloom as sl
@@ -61,15 +61,15 @@ class Conv1d(Module):
         _require_one_group("conv1d", groups)
         inside = as_integer("in_channels", in_channels)
         outside = as_integer("out_channels", out_channels)
-        size = number("kernel_size", kernel_size, 1)
+        size = as_size("kernel_size", kernel_size, 1)
         fan_in = FanIn(inside * size)
         self.weight = Param((outside, inside, size), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None
-        self.stride = number("stride", stride, 1)
-        self.dilation = number("dilation", dilation, 1)
+        self.stride = as_size("stride", stride, 1)
+        self.dilation = as_size("dilation", dilation, 1)
         if isinstance(padding, str):
             padding = same_padding(size, self.stride, padding, self.dilation)
-        self.padding = number("padding", padding, 0)
+        self.padding = as_size("padding", padding, 0)
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, in, l)`` to ``(n, out, l')``."""
@@ -84,7 +84,7 @@ class Conv1d(Module):
 
 
 def _require_one_group(function: str, groups: int) -> None:
-    """Says where convolutions of groups are, which the layers do not make."""
+    """Refuses several groups; names the function that takes them."""
     if groups != 1:
         raise ArgumentError(
             f"groups must be 1 in this layer, got {groups!r}; write a Module with a Param "
@@ -96,20 +96,20 @@ Size = int | tuple[int, int]
 
 
 class Conv2d(Module):
-    """Cross-correlation along the last two axes.
+    """Computes the cross-correlation along the last two axes.
 
     Args:
-        in_channels: Channels before.
-        out_channels: Channels after.
-        kernel_size: Places that one output sees along each axis.
-        stride: Places from one window to the next.
-        padding: Zeros around.
-        dilation: Places from one weight to the next.
-        bias: Whether to add one.
-        groups: 1 alone; `functional.conv2d` takes more.
+        in_channels: Number of channels of the input.
+        out_channels: Number of channels of the output.
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows.
+        padding: Number of zeros on each side.
+        dilation: Distance between neighbouring weights of the kernel.
+        bias: Whether to add a bias.
+        groups: Must be 1; `functional.conv2d` takes more.
 
     Raises:
-        ArgumentError: A size is no whole number, or too small.
+        ArgumentError: A size is not an integer, or too small.
 
     Examples:
         >>> import seqloom as sl
@@ -139,7 +139,7 @@ class Conv2d(Module):
         _require_one_group("conv2d", groups)
         inside = as_integer("in_channels", in_channels)
         outside = as_integer("out_channels", out_channels)
-        sizes = pair("kernel_size", kernel_size, 1)
+        sizes = as_sizes("kernel_size", kernel_size, 1, 2)
         fan_in = FanIn(inside * sizes[0] * sizes[1])
         self.weight = Param((outside, inside, *sizes), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None

@@ -1,4 +1,4 @@
-"""Pooling."""
+"""Modules that pool windows: the maximum, or the mean."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Size = int | tuple[int, int]
 
 
 class MaxPool1d(Module):
-    """The largest value of each window.
+    """Computes the maximum of each window.
 
     Args:
-        kernel_size: Places in a window.
-        stride: Places from one window to the next; default the window.
-        padding: Places before and after that never win.
-        dilation: Places from one place of a window to the next.
-        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions before and after, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
 
     Examples:
         >>> import seqloom as sl
@@ -54,14 +54,14 @@ class MaxPool1d(Module):
 
 
 class MaxPool2d(Module):
-    """The largest value of each window of a plane.
+    """Computes the maximum of each window of an image.
 
     Args:
-        kernel_size: Places in a window, for each axis or for both.
-        stride: Places from one window to the next; default the window.
-        padding: Places around that never win.
-        dilation: Places from one place of a window to the next.
-        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions on each side, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
 
     Examples:
         >>> import seqloom as sl
@@ -95,14 +95,14 @@ class MaxPool2d(Module):
 
 
 class AvgPool1d(Module):
-    """The mean of each window.
+    """Computes the mean of each window.
 
     Args:
-        kernel_size: Places in a window.
-        stride: Places from one window to the next; default the window.
-        padding: Zeros before and after.
-        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
-        count_include_pad: Whether zeros of the padding count.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros before and after.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+        count_include_pad: Whether the zeros of the padding count as values.
 
     Examples:
         >>> import seqloom as sl

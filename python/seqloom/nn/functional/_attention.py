@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import ATTENTION, require_same_dtype
-from seqloom.nn.functional._geometry import number
+from seqloom.nn.functional._geometry import as_size
 from seqloom.nn.functional._operands import as_operand, read_host_array
 from seqloom.tensor import Tensor, apply
 
@@ -197,7 +197,7 @@ def attention_varlen(
     """
     _require_packed(query, key, value)
     require_same_dtype("attention_varlen", ATTENTION, query, key, value)
-    longest = number("max_seqlen", max_seqlen, 0)
+    longest = as_size("max_seqlen", max_seqlen, 0)
     _require_rising(cu_seqlens, query.shape[0], longest)
     offsets = as_operand(query, cu_seqlens, "int32")
     options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}

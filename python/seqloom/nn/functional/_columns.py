@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ShapeError
-from seqloom.nn.functional._geometry import pair, require_axes, too_long
+from seqloom.nn.functional._geometry import as_sizes, require_axes, too_long
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def fold(
         [[[[1.0, 4.0, 3.0]]]]
     """
     geometry = _geometry(kernel_size, dilation, padding, stride)
-    shape = pair("output_size", output_size, 1)
+    shape = as_sizes("output_size", output_size, 1, 2)
     count, area = _count_windows(shape, geometry), math.prod(geometry["kernel"])
     if x.ndim != 3 or x.shape[1] % area or x.shape[2] != count:  # noqa: PLR2004
         raise ShapeError(
@@ -92,10 +92,10 @@ def fold(
 def _geometry(kernel: Size, dilation: Size, padding: Size, stride: Size) -> dict[str, Any]:
     """Returns the sizes of windows, one number for each axis."""
     return {
-        "kernel": pair("kernel_size", kernel, 1),
-        "stride": pair("stride", stride, 1),
-        "padding": pair("padding", padding, 0),
-        "dilation": pair("dilation", dilation, 1),
+        "kernel": as_sizes("kernel_size", kernel, 1, 2),
+        "stride": as_sizes("stride", stride, 1, 2),
+        "padding": as_sizes("padding", padding, 0, 2),
+        "dilation": as_sizes("dilation", dilation, 1, 2),
     }
 
 

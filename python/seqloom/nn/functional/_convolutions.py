@@ -1,4 +1,4 @@
-"""Convolutions."""
+"""Convolutions along one axis or two: the public functions, and one check for both."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from seqloom.errors import ArgumentError
 from seqloom.nn.functional._dtypes import LAYER, require_same_dtype
 from seqloom.nn.functional._geometry import (
-    number,
-    of_one_or_many,
-    pair,
+    as_option,
+    as_size,
+    as_sizes,
     require_axes,
     require_window,
+    with_or_without_batch,
 )
 from seqloom.tensor import apply
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
-@of_one_or_many(3)
+@with_or_without_batch(3)
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -30,25 +31,25 @@ def conv1d(
     dilation: int = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Cross-correlation along the last axis.
+    """Computes the cross-correlation along the last axis.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
         weight: ``(o, c / groups, k)``.
         bias: ``(o,)``.
-        stride: Places from one window to the next.
-        padding: Zeros before and after, ``"valid"`` for none, or ``"same"`` for an output
-            as long as the input (stride 1; an odd zero goes behind).
-        dilation: Places from one weight to the next.
-        groups: Blocks of channels that do not see each other.
+        stride: Distance between neighbouring windows.
+        padding: Number of zeros before and after, ``"valid"`` for none, or ``"same"`` for
+            an output as long as the input (stride 1; an odd zero is added at the end).
+        dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of blocks of channels that are convolved independently.
 
     Returns:
         ``(n, o, l')``, without `n` where `x` has none.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
+        ArgumentError: ``"same"`` with a stride; a size is not an integer, or too small.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The arrays have other axes, do not go together, or no window fits.
+        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -57,20 +58,11 @@ def conv1d(
         >>> conv1d(x, weight).numpy().tolist()
         [[[3.0, 5.0]]]
     """
-    require_axes("conv1d", 3, x, weight)
-    require_same_dtype("conv1d", LAYER, weight, x, bias)
-    step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
-    x, around = _padded(x, weight, (step,), padding, (apart,))
-    require_window(x, weight.shape[2:], around, (apart,), "conv1d")
-    options = {"groups": number("groups", groups, 1)} if groups != 1 else {}
-    return apply(
-        "conv1d",
-        *(x, weight, bias),
-        **{"stride": step, "padding": around[0], "dilation": apart, **options},
-    )
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    return _convolve("conv1d", 1, (x, weight, bias), groups, sizes)
 
 
-@of_one_or_many(4)
+@with_or_without_batch(4)
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -80,24 +72,25 @@ def conv2d(
     dilation: Size = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Cross-correlation along the last two axes; arguments as in `conv1d`.
+    """Computes the cross-correlation along the last two axes.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
         weight: ``(o, c / groups, kh, kw)``.
         bias: ``(o,)``.
-        stride: Places from one window to the next, for each axis or for both.
-        padding: Zeros around, for each axis or for both; ``"valid"`` or ``"same"``.
-        dilation: Places from one weight to the next.
-        groups: Blocks of channels that do not see each other.
+        stride: Distance between neighbouring windows, for each axis or for both.
+        padding: Number of zeros on each side, for each axis or for both; ``"valid"`` or
+            ``"same"`` as in `conv1d`.
+        dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of blocks of channels that are convolved independently.
 
     Returns:
         ``(n, o, h', w')``, without `n` where `x` has none.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride; a size is no whole number or too small.
+        ArgumentError: ``"same"`` with a stride; a size is not an integer, or too small.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The arrays have other axes, do not go together, or no window fits.
+        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -106,60 +99,11 @@ def conv2d(
         >>> conv2d(x, weight).numpy().tolist()
         [[[[3.0]]]]
     """
-    require_axes("conv2d", 4, x, weight)
-    require_same_dtype("conv2d", LAYER, weight, x, bias)
-    step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
-    x, around = _padded(x, weight, step, padding, apart)
-    require_window(x, weight.shape[2:], around, apart, "conv2d")
-    geometry = {"stride": step, "padding": around, "dilation": apart}
-    return apply("conv2d", x, weight, bias, **geometry, groups=number("groups", groups, 1))
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    return _convolve("conv2d", 2, (x, weight, bias), groups, sizes)
 
 
-def _padded(
-    x: Tensor,
-    weight: Tensor,
-    stride: tuple[int, ...],
-    padding: Size | str,
-    dilation: tuple[int, ...],
-) -> tuple[Tensor, tuple[int, ...]]:
-    """The input and the zeros around it; an odd zero is put behind it at once."""
-    if not isinstance(padding, str):
-        several = len(stride) > 1
-        return x, pair("padding", padding, 0) if several else (
-            number("padding", padding, 0),
-        )
-    if padding == "valid":
-        return x, (0,) * len(stride)
-    sizes = weight.shape[2:]
-    if padding != "same" or any(each != 1 for each in stride):
-        raise _no_padding(padding, stride, sizes)
-    spans = [d * (k - 1) for d, k in zip(dilation, sizes, strict=True)]
-    if any(span % 2 for span in spans):
-        widths = ((0, 0), (0, 0), *((0, span % 2) for span in spans))
-        x = apply("pad", x, widths)
-    return x, tuple(span // 2 for span in spans)
-
-
-def _no_padding(padding: str, stride: Any, sizes: Any) -> ArgumentError:
-    """The error for a padding that cannot be."""
-    return ArgumentError(
-        f"padding={padding!r} with stride {list(stride)} and kernel {list(sizes)}: "
-        '"same" needs stride 1; give the padding as a number'
-    )
-
-
-def same_padding(kernel_size: int, stride: int, padding: str, dilation: int) -> int:
-    """The padding on each side that keeps the length, where one exists."""
-    span = dilation * (kernel_size - 1)
-    if padding != "same" or stride != 1 or span % 2:
-        raise ArgumentError(
-            f'padding={padding!r} with stride {stride} and kernel {kernel_size}: "same" '
-            "needs stride 1 and an odd kernel; give the padding as a number"
-        )
-    return span // 2
-
-
-@of_one_or_many(3)
+@with_or_without_batch(3)
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -170,26 +114,26 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int = 1,
 ) -> Tensor:
-    """The derivative of `conv1d` by its input, used as a layer that grows the length.
+    """Transposed convolution: the gradient of `conv1d` by its input, as a layer.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
         weight: ``(c, o / groups, k)``.
         bias: ``(o,)``.
-        stride: Places from one window to the next, in the output.
-        padding: Places cut off on both sides.
-        output_padding: Places more at the end.
-        groups: Blocks of channels that do not see each other.
-        dilation: Places from one weight to the next.
+        stride: Distance between neighbouring windows, in the output.
+        padding: Number of positions cut off on both sides.
+        output_padding: Number of positions added at the end.
+        groups: Number of blocks of channels that are convolved independently.
+        dilation: Distance between neighbouring weights of the kernel.
 
     Returns:
         ``(n, o, l')``, without `n` where `x` has none.
 
     Raises:
-        ArgumentError: A size is no whole number or too small; more places at the end than
-            a stride or a dilation makes room for.
+        ArgumentError: A size is not an integer, or too small; or `output_padding` is not
+            below the stride or the dilation.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The arrays have other axes, do not go together, or no window fits.
+        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -198,18 +142,12 @@ def conv_transpose1d(
         >>> conv_transpose1d(x, weight, stride=2).numpy().tolist()
         [[[1.0, 1.0, 2.0, 2.0]]]
     """
-    require_axes("conv_transpose1d", 3, x, weight)
-    require_same_dtype("conv_transpose1d", LAYER, weight, x, bias)
-    step, apart = number("stride", stride, 1), number("dilation", dilation, 1)
-    extra = number("output_padding", output_padding, 0)
-    _require_room((extra,), (step,), (apart,))
-    geometry = {"stride": step, "padding": number("padding", padding, 0)}
-    geometry |= {"output_padding": extra, "dilation": apart}
-    geometry["groups"] = number("groups", groups, 1)
-    return apply("conv_transpose1d", x, weight, bias, **geometry)
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    sizes["output_padding"] = output_padding
+    return _convolve_transposed("conv_transpose1d", 1, (x, weight, bias), groups, sizes)
 
 
-@of_one_or_many(4)
+@with_or_without_batch(4)
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -220,26 +158,26 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Size = 1,
 ) -> Tensor:
-    """The derivative of `conv2d` by its input; arguments as in `conv_transpose1d`.
+    """Transposed convolution: the gradient of `conv2d` by its input, as a layer.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
         weight: ``(c, o / groups, kh, kw)``.
         bias: ``(o,)``.
-        stride: Places from one window to the next, for each axis or for both.
-        padding: Places cut off around.
-        output_padding: Places more at the ends.
-        groups: Blocks of channels that do not see each other.
-        dilation: Places from one weight to the next.
+        stride: Distance between neighbouring windows, for each axis or for both.
+        padding: Number of positions cut off on each side.
+        output_padding: Number of positions added at the end of each axis.
+        groups: Number of blocks of channels that are convolved independently.
+        dilation: Distance between neighbouring weights of the kernel.
 
     Returns:
         ``(n, o, h', w')``, without `n` where `x` has none.
 
     Raises:
-        ArgumentError: A size is no whole number or too small; more places at the end than
-            a stride or a dilation makes room for.
+        ArgumentError: A size is not an integer, or too small; or `output_padding` is not
+            below the stride or the dilation.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The arrays have other axes, do not go together, or no window fits.
+        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -248,21 +186,85 @@ def conv_transpose2d(
         >>> conv_transpose2d(x, weight).numpy().tolist()
         [[[[1.0, 2.0]]]]
     """
-    require_axes("conv_transpose2d", 4, x, weight)
-    require_same_dtype("conv_transpose2d", LAYER, weight, x, bias)
-    step, apart = pair("stride", stride, 1), pair("dilation", dilation, 1)
-    extra = pair("output_padding", output_padding, 0)
-    _require_room(extra, step, apart)
-    geometry = {"stride": step, "padding": pair("padding", padding, 0)}
-    geometry |= {"output_padding": extra, "dilation": apart}
-    count = number("groups", groups, 1)
-    return apply("conv_transpose2d", x, weight, bias, **geometry, groups=count)
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    sizes["output_padding"] = output_padding
+    return _convolve_transposed("conv_transpose2d", 2, (x, weight, bias), groups, sizes)
 
 
-def _require_room(
+Arrays = tuple["Tensor", "Tensor", "Tensor | None"]
+
+
+def _convolve(
+    name: str, axes: int, arrays: Arrays, groups: int, sizes: dict[str, Any]
+) -> Tensor:
+    """Checks the arguments of a convolution along `axes` axes, and computes it."""
+    x, weight, bias = arrays
+    require_axes(name, axes + 2, x, weight)
+    require_same_dtype(name, LAYER, weight, x, bias)
+    stride = as_sizes("stride", sizes["stride"], 1, axes)
+    dilation = as_sizes("dilation", sizes["dilation"], 1, axes)
+    x, padding = _pad_input(x, weight, stride, sizes["padding"], dilation)
+    require_window(x, weight.shape[2:], padding, dilation, name)
+    options = {"stride": stride, "padding": padding, "dilation": dilation}
+    options = {option: as_option(value) for option, value in options.items()}
+    return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
+
+
+def _pad_input(
+    x: Tensor,
+    weight: Tensor,
+    stride: tuple[int, ...],
+    padding: Size | str,
+    dilation: tuple[int, ...],
+) -> tuple[Tensor, tuple[int, ...]]:
+    """Returns the input, with an odd zero at the end, and the padding on both sides."""
+    axes, kernel = len(stride), weight.shape[2:]
+    if not isinstance(padding, str):
+        return x, as_sizes("padding", padding, 0, axes)
+    if padding == "valid":
+        return x, (0,) * axes
+    if padding != "same" or any(step != 1 for step in stride):
+        raise ArgumentError(
+            f"padding={padding!r} with stride {list(stride)} and kernel {list(kernel)}: "
+            '"same" needs stride 1; pass the padding as a number'
+        )
+    spans = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    if any(span % 2 for span in spans):
+        x = apply("pad", x, ((0, 0), (0, 0), *((0, span % 2) for span in spans)))
+    return x, tuple(span // 2 for span in spans)
+
+
+def same_padding(kernel_size: int, stride: int, padding: str, dilation: int) -> int:
+    """Returns the padding on each side that keeps the length; raises if none exists."""
+    span = dilation * (kernel_size - 1)
+    if padding != "same" or stride != 1 or span % 2:
+        raise ArgumentError(
+            f'padding={padding!r} with stride {stride} and kernel {kernel_size}: "same" '
+            "needs stride 1 and an odd kernel; pass the padding as a number"
+        )
+    return span // 2
+
+
+def _convolve_transposed(
+    name: str, axes: int, arrays: Arrays, groups: int, sizes: dict[str, Any]
+) -> Tensor:
+    """Checks the arguments of a transposed convolution, and computes it."""
+    x, weight, bias = arrays
+    require_axes(name, axes + 2, x, weight)
+    require_same_dtype(name, LAYER, weight, x, bias)
+    options = {
+        option: as_sizes(option, size, 1 if option in {"stride", "dilation"} else 0, axes)
+        for option, size in sizes.items()
+    }
+    _require_reach(options["output_padding"], options["stride"], options["dilation"])
+    options = {option: as_option(value) for option, value in options.items()}
+    return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
+
+
+def _require_reach(
     extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> None:
-    """Refuses more places at the end than a window could have reached."""
+    """Raises an error for an output padding that no window could have reached."""
     for more, step, apart in zip(extra, stride, dilation, strict=True):
         if more >= max(step, apart):
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""How windows lie: sizes that are whole numbers, and fit."""
+"""Checks of the sizes of windows: integers, and no window longer than its input."""
 
 from __future__ import annotations
 
@@ -18,37 +18,38 @@ Size = int | Sequence[int]
 _SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 
-def number(name: str, size: Any, least: int) -> int:
-    """A whole number that is not below the least; also as a sequence of one."""
-    if type(size) is not int:
-        size = _whole(name, size, 1)[0]
-    if size < least:
+def as_size(name: str, size: Any, least: int) -> int:
+    """Converts an integer, or a sequence of one, to an integer of at least `least`."""
+    return as_sizes(name, size, least, 1)[0]
+
+
+def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
+    """Converts an argument to one integer for each axis: from one integer, or from each."""
+    sizes = (size,) * axes if type(size) is int else _to_integers(name, size, axes)
+    if any(number < least for number in sizes):
         raise ArgumentError(f"{name} must be at least {least}, got {size}")
-    return size
+    return sizes
 
 
-def pair(name: str, size: Any, least: int) -> tuple[int, int]:
-    """One number for both axes, or one for each."""
-    sizes = (size, size) if type(size) is int else _whole(name, size, 2)
-    if sizes[0] < least or sizes[1] < least:
-        raise ArgumentError(f"{name} must be at least {least}, got {size}")
-    return sizes[0], sizes[1]
+def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
+    """Converts sizes to what operations take: a number for one axis."""
+    return sizes if len(sizes) > 1 else sizes[0]
 
 
-def _whole(name: str, size: Any, count: int) -> tuple[int, ...]:
-    """Whole numbers, as many as there are axes."""
-    given = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
+def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
+    """Converts any integer or sequence of integers to as many as there are axes."""
+    parts = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
     try:
-        sizes = tuple(index(each) for each in given)
+        sizes = tuple(index(part) for part in parts)
     except TypeError:
         sizes = ()
-    if len(sizes) not in {1, count}:
-        wanted = "an integer" + (" or a pair of integers" if count > 1 else "")
-        raise ArgumentError(f"{name} must be {wanted}, got {size!r}")
-    return sizes * count if len(sizes) < count else sizes
+    if len(sizes) not in {1, axes}:
+        expected = "an integer" + (" or a pair of integers" if axes > 1 else "")
+        raise ArgumentError(f"{name} must be {expected}, got {size!r}")
+    return sizes * axes if len(sizes) < axes else sizes
 
 
-def of_one_or_many(rank: int) -> Callable[[Function], Function]:
+def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
     """Lets a function of arrays of `rank` axes also take one without the batch axis."""
 
     def decorate(function: Function) -> Function:
@@ -59,7 +60,7 @@ def of_one_or_many(rank: int) -> Callable[[Function], Function]:
             found = function(apply("expand_dims", x, axis=0), *args, **options)
             if isinstance(found, tuple):
                 several = cast("tuple[Tensor, ...]", found)
-                return tuple(apply("squeeze", each, axis=0) for each in several)
+                return tuple(apply("squeeze", part, axis=0) for part in several)
             return apply("squeeze", found, axis=0)
 
         return cast("Function", call)
@@ -68,12 +69,12 @@ def of_one_or_many(rank: int) -> Callable[[Function], Function]:
 
 
 def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
-    """Refuses arrays of another number of axes."""
+    """Raises an error for arrays of another number of axes."""
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(
                 f"{name} takes arrays of {rank} axes, its input {_SHAPES[rank]}, and got "
-                f"shape {x.shape}: reshape it, one record as a batch of one"
+                f"shape {x.shape}; reshape it: one record is a batch of one"
             )
 
 
@@ -84,14 +85,14 @@ def require_pool(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Refuses windows that see padding alone, or that are longer than the row."""
-    shape, axes = x.shape, len(kernel)
-    if len(shape) != axes + 2:
+    """Raises an error for windows of padding only, or longer than the input."""
+    axes = len(kernel)
+    if x.ndim != axes + 2:
         require_axes(name, axes + 2, x)
-    for wide, around in zip(kernel, padding, strict=True):
-        if 2 * around > wide:
+    for size, around in zip(kernel, padding, strict=True):
+        if 2 * around > size:
             raise ArgumentError(
-                f"{name}: padding {around} is more than half the kernel of {wide}"
+                f"{name}: padding must be at most half of kernel_size {size}, got {around}"
             )
     require_window(x, kernel, padding, dilation, name)
 
@@ -103,16 +104,17 @@ def require_window(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Refuses windows that are longer than the row: jax gives nothing for them."""
+    """Raises an error for windows longer than the input: jax returns nothing for them."""
     sizes = zip(x.shape[2:], kernel, padding, dilation, strict=True)
-    for length, wide, around, apart in sizes:
-        if apart * (wide - 1) + 1 > length + 2 * around:
+    for length, size, around, apart in sizes:
+        if apart * (size - 1) + 1 > length + 2 * around:
             raise too_long(name, kernel, x.shape[2:])
 
 
 def too_long(name: str, kernel: Sequence[int], sizes: Sequence[int]) -> ShapeError:
-    """The error for a kernel that does not fit."""
+    """Makes the error for a kernel that is longer than the padded input."""
     return ShapeError(
-        f"{name}: no window of {list(kernel)} places fits into {list(sizes)} with its "
-        "padding; give longer rows or a smaller kernel"
+        f"{name}: a window of {list(kernel)} positions does not fit into an input of "
+        f"{list(sizes)} with its padding and dilation; pass a longer input or a smaller "
+        "kernel"
     )

@@ -13,7 +13,7 @@ from seqloom.errors import (
     OutOfRangeError,
     ShapeError,
 )
-from seqloom.nn.functional._geometry import number
+from seqloom.nn.functional._geometry import as_size
 from seqloom.nn.functional._operands import as_operand, require_below
 from seqloom.tensor import Tensor, apply
 
@@ -92,7 +92,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
         [[0, 1, 0], [1, 0, 0]]
     """
     classes = _count_classes(x) if num_classes in {None, -1} else num_classes
-    count = number("num_classes", classes, 1)
+    count = as_size("num_classes", classes, 1)
     require_below("one_hot", x, count)
     return apply("one_hot", x, count, dtype="int64")
 

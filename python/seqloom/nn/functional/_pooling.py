@@ -1,4 +1,4 @@
-"""Pooling: one number for each window."""
+"""Pooling along one axis or two: one number for each window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
 from seqloom.nn.functional._dtypes import require_floats, require_numbers
-from seqloom.nn.functional._geometry import number, of_one_or_many, pair, require_pool
+from seqloom.nn.functional._geometry import (
+    as_option,
+    as_sizes,
+    require_pool,
+    with_or_without_batch,
+)
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -14,7 +19,7 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
-@of_one_or_many(3)
+@with_or_without_batch(3)
 def max_pool1d(
     x: Tensor,
     kernel_size: int,
@@ -24,25 +29,25 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window.
+    """Computes the maximum of each window.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
-        kernel_size: Places in a window.
-        stride: Places from one window to the next; default the window.
-        padding: Places before and after that never win.
-        dilation: Places from one place of a window to the next.
-        ceil_mode: Whether a last window may reach beyond the padding; it begins before.
-        return_indices: Give the places of the largest values too, in the row.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions before and after, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+        return_indices: Whether to return the index of each maximum in its row too.
 
     Returns:
-        ``(n, c, l')``; with `return_indices` a pair of it and of whole numbers.
+        ``(n, c, l')``; with `return_indices`, a pair of that and the indices.
 
     Raises:
-        ArgumentError: A size is no whole number or too small, or the padding is more than
+        ArgumentError: A size is not an integer, or too small, or the padding is more than
             half the window.
         DTypeError: `x` has a boolean type.
-        ShapeError: `x` has other axes, or no window fits.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -50,13 +55,14 @@ def max_pool1d(
         >>> max_pool1d(x, 2).numpy().tolist()
         [[[5.0, 3.0]]]
     """
-    options = _row(x, kernel_size, stride, padding, dilation)
+    sizes = kernel_size, stride, padding, dilation
+    options = _windows(x, 1, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers("max_pool1d", x)
-    found = apply("max_pool1d", x, **options, **_ceil(ceil_mode))
+    found = apply("max_pool1d", x, **options)
     return found if return_indices else found[0]
 
 
-@of_one_or_many(4)
+@with_or_without_batch(4)
 def max_pool2d(
     x: Tensor,
     kernel_size: Size,
@@ -66,25 +72,26 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window of an image; arguments as in `max_pool1d`.
+    """Computes the maximum of each window of an image.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
-        kernel_size: Places in a window, for each axis or for both.
-        stride: Places from one window to the next; default the window.
-        padding: Places around that never win.
-        dilation: Places from one place of a window to the next.
-        ceil_mode: Whether last windows may reach beyond the padding; they begin before.
-        return_indices: Give the places of the largest values too, in the flattened plane.
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions on each side, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
+        return_indices: Whether to return the index of each maximum in the flattened
+            image too.
 
     Returns:
-        ``(n, c, h', w')``; with `return_indices` a pair of it and of whole numbers.
+        ``(n, c, h', w')``; with `return_indices`, a pair of that and the indices.
 
     Raises:
-        ArgumentError: A size is no whole number or too small, or the padding is more than
+        ArgumentError: A size is not an integer, or too small, or the padding is more than
             half the window.
         DTypeError: `x` has a boolean type.
-        ShapeError: `x` has other axes, or no window fits.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -92,13 +99,14 @@ def max_pool2d(
         >>> max_pool2d(x, 2).item()
         5.0
     """
-    options = _plane(x, kernel_size, stride, padding, dilation)
+    sizes = kernel_size, stride, padding, dilation
+    options = _windows(x, 2, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers("max_pool2d", x)
-    found = apply("max_pool2d", x, **options, **_ceil(ceil_mode))
+    found = apply("max_pool2d", x, **options)
     return found if return_indices else found[0]
 
 
-@of_one_or_many(3)
+@with_or_without_batch(3)
 def avg_pool1d(
     x: Tensor,
     kernel_size: int,
@@ -107,25 +115,25 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window.
+    """Computes the mean of each window.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
-        kernel_size: Places in a window.
-        stride: Places from one window to the next; default the window.
-        padding: Zeros before and after.
-        ceil_mode: Whether a last window may reach beyond the padding; it begins before,
-            and what lies beyond does not count.
-        count_include_pad: Whether zeros of the padding count.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros before and after.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding;
+            positions beyond the padding do not count.
+        count_include_pad: Whether the zeros of the padding count as values.
 
     Returns:
         ``(n, c, l')``, without `n` where `x` has none.
 
     Raises:
-        ArgumentError: A size is no whole number or too small, or the padding is more than
+        ArgumentError: A size is not an integer, or too small, or the padding is more than
             half the window.
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `x` has other axes, or no window fits.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -134,11 +142,11 @@ def avg_pool1d(
         [[[3.0, 2.5]]]
     """
     require_floats("avg_pool1d", x)
-    options = _row(x, kernel_size, stride, padding)
-    return apply("avg_pool1d", x, **options, **_counting(ceil_mode, count_include_pad))
+    flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    return apply("avg_pool1d", x, **_windows(x, 1, kernel_size, stride, padding, **flags))
 
 
-@of_one_or_many(4)
+@with_or_without_batch(4)
 def avg_pool2d(
     x: Tensor,
     kernel_size: Size,
@@ -148,25 +156,25 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window of an image; arguments as in `avg_pool1d`.
+    """Computes the mean of each window of an image.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
-        kernel_size: Places in a window, for each axis or for both.
-        stride: Places from one window to the next; default the window.
-        padding: Zeros around.
-        ceil_mode: Whether last windows may reach beyond the padding; they begin before.
-        count_include_pad: Whether zeros of the padding count.
-        divisor_override: What sums are divided by; default how many places count.
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros on each side.
+        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
+        count_include_pad: Whether the zeros of the padding count as values.
+        divisor_override: Divisor of each sum; default the number of positions that count.
 
     Returns:
         ``(n, c, h', w')``, without `n` where `x` has none.
 
     Raises:
-        ArgumentError: A size is no whole number or too small, the padding is more than
+        ArgumentError: A size is not an integer, or too small, the padding is more than
             half the window, or the divisor is 0.
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `x` has other axes, or no window fits.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -175,45 +183,36 @@ def avg_pool2d(
         3.0
     """
     if divisor_override == 0:
-        raise ArgumentError("divisor_override must not be 0; leave it out for the mean")
+        raise ArgumentError("divisor_override must not be 0; omit it to get the mean")
     require_floats("avg_pool2d", x)
-    options = _plane(x, kernel_size, stride, padding)
-    options |= _counting(ceil_mode, count_include_pad)
-    if divisor_override is not None:
-        options["divisor_override"] = divisor_override
+    flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    options = _windows(
+        x, 2, kernel_size, stride, padding, **flags, divisor_override=divisor_override
+    )
     return apply("avg_pool2d", x, **options)
 
 
-def _row(
-    x: Tensor, kernel: int, stride: int | None, padding: int, dilation: int = 1
+def _windows(
+    x: Tensor,
+    axes: int,
+    kernel: Size,
+    stride: Size | None,
+    padding: Size,
+    dilation: Size = 1,
+    **flags: Any,
 ) -> dict[str, Any]:
-    """How the windows of a row lie."""
-    wide, around = number("kernel_size", kernel, 1), number("padding", padding, 0)
-    step = wide if stride is None else number("stride", stride, 1)
-    apart = number("dilation", dilation, 1)
-    require_pool(x, (wide,), (around,), (apart,), "pooling of rows")
-    options = {"kernel": wide, "stride": step, "padding": around}
-    return options if apart == 1 else {**options, "dilation": apart}
+    """Checks the windows of a pool; returns the options of the operation."""
+    size = as_sizes("kernel_size", kernel, 1, axes)
+    step = size if stride is None else as_sizes("stride", stride, 1, axes)
+    around = as_sizes("padding", padding, 0, axes)
+    apart = as_sizes("dilation", dilation, 1, axes)
+    require_pool(x, size, around, apart, f"pooling of {'rows' if axes == 1 else 'images'}")
+    options = {"kernel": size, "stride": step, "padding": around}
+    if any(distance != 1 for distance in apart):
+        options["dilation"] = apart
+    sizes = {name: as_option(value) for name, value in options.items()}
+    return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
 
 
-def _plane(
-    x: Tensor, kernel: Size, stride: Size | None, padding: Size, dilation: Size = 1
-) -> dict[str, Any]:
-    """How the windows of an image lie."""
-    wide, around = pair("kernel_size", kernel, 1), pair("padding", padding, 0)
-    step = wide if stride is None else pair("stride", stride, 1)
-    apart = pair("dilation", dilation, 1)
-    require_pool(x, wide, around, apart, "pooling of images")
-    options = {"kernel": wide, "stride": step, "padding": around}
-    return options if apart == (1, 1) else {**options, "dilation": apart}
-
-
-def _ceil(ceil_mode: bool) -> dict[str, Any]:
-    """The option, where it is not the default."""
-    return {"ceil_mode": True} if ceil_mode else {}
-
-
-def _counting(ceil_mode: bool, count_include_pad: bool) -> dict[str, Any]:
-    """The options of a mean that are not the default."""
-    counted = {} if count_include_pad else {"count_include_pad": False}
-    return _ceil(ceil_mode) | counted
+# What a custom backend need not take where the default is asked for.
+_DEFAULTS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
