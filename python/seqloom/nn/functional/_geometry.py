@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -20,13 +21,18 @@ _SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 def as_size(name: str, size: Any, least: int) -> int:
     """Converts an integer, or a sequence of one, to an integer of at least `least`."""
-    return as_sizes(name, size, least, 1)[0]
+    number = size if type(size) is int else _to_integers(name, size, 1)[0]
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {size}")
+    return number
 
 
 def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
     """Converts an argument to one integer for each axis: from one integer, or from each."""
-    sizes = (size,) * axes if type(size) is int else _to_integers(name, size, axes)
-    if any(number < least for number in sizes):
+    if type(size) is int and size >= least:  # the usual case
+        return (size,) * axes
+    sizes = _to_integers(name, size, axes)
+    if min(sizes) < least:
         raise ArgumentError(f"{name} must be at least {least}, got {size}")
     return sizes
 
@@ -39,10 +45,9 @@ def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
 def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
     """Converts any integer or sequence of integers to as many as there are axes."""
     parts = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
-    try:
+    sizes: tuple[int, ...] = ()
+    with suppress(TypeError):
         sizes = tuple(index(part) for part in parts)
-    except TypeError:
-        sizes = ()
     if len(sizes) not in {1, axes}:
         expected = "an integer" + (" or a pair of integers" if axes > 1 else "")
         raise ArgumentError(f"{name} must be {expected}, got {size!r}")

@@ -208,7 +208,7 @@ def _windows(
     apart = as_sizes("dilation", dilation, 1, axes)
     require_pool(x, size, around, apart, f"pooling of {'rows' if axes == 1 else 'images'}")
     options = {"kernel": size, "stride": step, "padding": around}
-    if any(distance != 1 for distance in apart):
+    if apart != (1,) * axes:
         options["dilation"] = apart
     sizes = {name: as_option(value) for name, value in options.items()}
     return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
