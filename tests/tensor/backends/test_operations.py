@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from seqloom.tensor import _defaults, backend
+from seqloom.errors import InternalError
+from seqloom.tensor import Backend, _defaults, _rules, backend
+from seqloom.tensor._compile import _shapes
+from seqloom.tensor._operations import OPERATIONS
 from seqloom.tensor._rules import RULES
+from seqloom.tensor.backends._table import check_overrides
 
 BACKENDS = ["numpy", "torch", "jax"]
 
@@ -41,3 +45,41 @@ def test_each_default_body_is_in_the_table():
 
 def test_each_rule_is_of_an_operation():
     assert set(RULES) <= _defaults.EXTENSION | _defaults.REQUIRED
+
+
+def test_each_operation_has_a_line_that_names_the_file_of_its_default_body():
+    bodies = {
+        name: vars(Backend).get(name, getattr(_defaults.ArrayFunctions, name, None))
+        for name in _defaults.EXTENSION | _defaults.REQUIRED | {"to_full_precision"}
+    }
+    files = {
+        name: body.__module__.rpartition(".")[2] if body else ""
+        for name, body in bodies.items()
+    }
+    assert {name: line.default for name, line in OPERATIONS.items()} == files
+
+
+@pytest.mark.parametrize(("package", "column"), [(_rules, "rule"), (_shapes, "shape")])
+def test_each_rule_and_shape_is_on_the_line_of_its_operation(package, column):
+    written = {
+        (name, module.__name__.rpartition(".")[2])
+        for module in modules_of(package)
+        if not module.__name__.endswith("._table")
+        for name in getattr(module, "RULES", ())
+    }
+    listed = {(name, getattr(line, column)) for name, line in OPERATIONS.items()}
+    assert written == {(name, file) for name, file in listed if file}
+
+
+def test_an_override_whose_name_is_misspelt_is_an_error_at_import():
+    functions = {name: abs for name, line in OPERATIONS.items() if "jax" in line.overrides}
+    assert check_overrides("jax", functions) is functions
+    functions["sofmax"] = functions.pop("softmax")
+    with pytest.raises(InternalError, match=r"jax backend.*differ in softmax: correct"):
+        check_overrides("jax", functions)
+
+
+def test_an_override_that_the_table_does_not_list_is_an_error_at_import():
+    functions = {name: abs for name, line in OPERATIONS.items() if "jax" in line.overrides}
+    with pytest.raises(InternalError, match="differ in max_pool1d"):
+        check_overrides("jax", {**functions, "max_pool1d": abs})

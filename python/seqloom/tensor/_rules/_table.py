@@ -1,42 +1,20 @@
-"""The rules of all operations, by name."""
+"""The rules of all operations, by name: those that the table of operations finds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._rules import (
-    _arithmetic,
-    _attention,
-    _einsum,
-    _elementwise,
-    _indexing,
-    _losses,
-    _norms,
-    _products,
-    _reductions,
-    _shapes,
-    _windows,
-)
+from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from seqloom.tensor._rules._rule import Rule
 
-_THEMES = (
-    _arithmetic,
-    _attention,
-    _einsum,
-    _elementwise,
-    _indexing,
-    _losses,
-    _norms,
-    _products,
-    _reductions,
-    _shapes,
-    _windows,
-)
 RULES: dict[str, Rule] = {
-    name: replace(rule, name=name)
-    for theme in _THEMES
-    for name, rule in theme.RULES.items()
+    name: replace(
+        import_module(f"seqloom.tensor._rules.{files.rule}").RULES[name], name=name
+    )
+    for name, files in OPERATIONS.items()
+    if files.rule
 }

@@ -1,11 +1,13 @@
-"""The table of a backend: which function of which module computes which operation."""
+"""A backend's functions: which function of which module computes which operation."""
 
 from __future__ import annotations
 
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
+from seqloom.errors import InternalError
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,3 +41,14 @@ def functions_of(
         for name, function in getattr(module, "LIBRARY", {}).items():
             found[name] = staticmethod(function)
     return found
+
+
+def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
+    """Returns the functions of a library; raises if the table of operations lists others."""
+    listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
+    if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
+        raise InternalError(
+            f"the functions of the {library} backend and the table in tensor/_operations.py "
+            f"differ in {', '.join(differing)}: correct the function's name or the table"
+        )
+    return functions

@@ -21,7 +21,7 @@ _ELEMENTWISE = """
     logaddexp equal not_equal less less_equal greater greater_equal logical_and logical_or
     logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
     hypot copysign nextafter
-    where clip relu_grad sigmoid_grad gelu_grad silu_grad softplus_grad erf_grad
+    where clip relu_grad sigmoid_grad gelu_grad
 """
 _KEY_DTYPE = np.dtype(np.uint32)
 _KEY_WORDS = 2

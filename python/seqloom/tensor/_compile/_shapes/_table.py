@@ -1,28 +1,21 @@
-"""The rules of all functions in one table."""
+"""The shapes of all operations, by name: those that the table of operations finds."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from seqloom.tensor._compile._shapes import (
-    _axes,
-    _elementwise,
-    _indexing,
-    _layers,
-    _windows,
-)
 from seqloom.tensor._compile._shapes._call import Call, run_on_ones
+from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._compile._shapes._call import Kind, Rule
 
 RULES: dict[str, Rule] = {
-    **_elementwise.RULES,
-    **_axes.RULES,
-    **_indexing.RULES,
-    **_layers.RULES,
-    **_windows.RULES,
+    name: import_module(f"seqloom.tensor._compile._shapes.{files.shape}").RULES[name]
+    for name, files in OPERATIONS.items()
+    if files.shape
 }
 
 

@@ -17,7 +17,7 @@ from seqloom.tensor.backends._jax import (
     _random,
     _standard,
 )
-from seqloom.tensor.backends._table import functions_of
+from seqloom.tensor.backends._table import check_overrides, functions_of
 
 _FUNCTIONS = functions_of(
     _convolution,
@@ -30,7 +30,7 @@ _FUNCTIONS = functions_of(
 )
 
 
-class JaxBackend(Backend, functions=_FUNCTIONS):
+class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
     """JAX's arrays. What is asked for is computed later; `sync` waits.
 
     Types of 64 bits exist only where ``jax_enable_x64`` is switched on. Without it, whole

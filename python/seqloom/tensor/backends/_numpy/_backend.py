@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from seqloom.tensor.backends._numpy import (
     _standard,
 )
 from seqloom.tensor.backends._numpy._narrow import widened
-from seqloom.tensor.backends._table import functions_of
+from seqloom.tensor.backends._table import check_overrides, functions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +51,7 @@ _KERNELS = functions_of(
 _OTHERS = functions_of(_keys, _planning, _standard)
 
 
-class NumPyBackend(Backend, functions=_OTHERS | _KERNELS):
+class NumPyBackend(Backend, functions=check_overrides("numpy", _OTHERS | _KERNELS)):
     """NumPy's arrays on the CPU, with Rust kernels where NumPy has none.
 
     Products of matrices, convolution, attention, norms, activations, losses, dropout and
@@ -97,12 +97,6 @@ class NumPyBackend(Backend, functions=_OTHERS | _KERNELS):
     def nbytes(self, x: Floats) -> int:
         """The memory of an array."""
         return x.nbytes
-
-    def accumulate(self, total: Floats, more: Floats) -> Floats:
-        """``total + more`` in total's own memory, which the caller owns."""
-        # NumPy gives sums of everything as scalars, which cannot be written.
-        into = total if isinstance(cast("Any", total), np.ndarray) else None
-        return np.add(total, more, out=into)
 
 
 def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's

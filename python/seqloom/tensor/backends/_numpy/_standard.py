@@ -255,6 +255,13 @@ def reciprocal(x: Floats, out: Floats | None = None) -> Floats:
     return np.divide(x.dtype.type(1), x, out=out)
 
 
+def accumulate(total: Floats, more: Floats) -> Floats:
+    """``total + more`` in total's own memory, which the caller owns."""
+    # NumPy gives sums of everything as scalars, which cannot be written.
+    into = total if isinstance(cast("Any", total), np.ndarray) else None
+    return np.add(total, more, out=into)
+
+
 def _matrices(name: str, x: Floats) -> Floats:
     """The array, which NumPy would repeat to a matrix where it is a row."""
     if x.ndim < 2:  # noqa: PLR2004  # a matrix

@@ -8,7 +8,7 @@ import torch
 
 from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._table import functions_of
+from seqloom.tensor.backends._table import check_overrides, functions_of
 from seqloom.tensor.backends._torch import (
     _activation,
     _attention,
@@ -46,7 +46,7 @@ _FUNCTIONS = functions_of(
 )
 
 
-class TorchBackend(Backend, functions=_FUNCTIONS):
+class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
     """Torch's tensors as plain arrays: nothing here records a graph of torch's.
 
     Args:
