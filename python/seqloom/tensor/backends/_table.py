@@ -44,11 +44,11 @@ def functions_of(
 
 
 def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
-    """Returns the functions of a library; raises if the table of operations lists others."""
+    """Returns the functions of a library; raises if the table lists others."""
     listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
     if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
         raise InternalError(
-            f"the functions of the {library} backend and the table in tensor/_operations.py "
+            f"the functions of the {library} backend and the table _operations.py "
             f"differ in {', '.join(differing)}: correct the function's name or the table"
         )
     return functions
