@@ -12,7 +12,7 @@ from seqloom.data._content import content_digest
 from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._spans import Spans
 from seqloom.data.label._join import drop_missing
-from seqloom.data.label._missing import MISSING
+from seqloom.data.label._labels import USUAL
 from seqloom.data.label._source import Source
 
 if TYPE_CHECKING:
@@ -56,6 +56,6 @@ def test_a_span_is_clipped_to_its_chromosome() -> None:
 
 def test_a_missing_label_is_moved_to_the_missing_ones() -> None:
     source = Source("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
-    left = drop_missing(source, MISSING, classes=None, task="auto")
+    left = drop_missing(source, USUAL)
     assert list(left.cells) == ["y"]
     assert left.missing == {"x": ("NA",)}

@@ -1,17 +1,18 @@
 """Genotypes on the command line: how they are opened."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from seqloom.cli._kinds import are_genotypes
-from seqloom.cli._options import CovariateFileOptions, GenotypeOptions, LabelOptions
+from seqloom.cli._options import CovariateFileOptions, GenotypeOptions
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset
+    from seqloom.data import GenotypeDataset, Labels
 
 
 def files_read(files: Sequence[Path]) -> list[Path]:
@@ -37,26 +38,22 @@ def open_genotypes(
     console: Console,
     files: Sequence[Path],
     *,
-    labels: LabelOptions,
+    labels: "Labels",
     genotypes: GenotypeOptions,
-    **options: Any,
+    encoder: Any = None,
 ) -> "GenotypeDataset":
     """Opens a .bed with its labels and covariates; a copy that must be made is watched."""
     from seqloom.data import GenotypeDataset
     from seqloom.infer._score_bar import work_bar
 
-    _check_covariates(options.get("encoder"), genotypes)
+    _check_covariates(encoder, genotypes)
     with work_bar(console, "copy, samples first") as tell:
         return GenotypeDataset(
             one_bed(files),
-            list(labels.labels) or None,
-            id_column=labels.id_column,
-            unlabelled=labels.unlabelled,
-            coding=genotypes.coding,
+            replace(labels, coding=genotypes.coding),
+            encoder=encoder,
             progress=tell,
-            **labels.to_marks(),
             **genotypes.to_keywords(),
-            **options,
         )
 
 
@@ -75,11 +72,6 @@ def open_unlabelled(
     options: dict[str, Any] = {"phenotype": False, **covariates.to_keywords()}
     with work_bar(console, "copy, samples first") as tell:
         return GenotypeDataset(one_bed(files), encoder=encoder, progress=tell, **options)
-
-
-def label_column_of(columns: tuple[str, ...]) -> str | tuple[str, ...] | None:
-    """Spells columns as `GenotypeDataset` takes them."""
-    return columns[0] if len(columns) == 1 else columns or None
 
 
 def _check_covariates(encoder: Any, options: CovariateFileOptions) -> None:

@@ -1,18 +1,19 @@
 """Opens genome intervals on the command line, and splits them by chromosome."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.cli._options import IntervalOptions, LabelOptions
+from seqloom.cli._options import IntervalOptions
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.data import IntervalDataset, Subset
+    from seqloom.data import IntervalDataset, Labels, Subset
     from seqloom.data.interval._intervals import Intervals
 
 _MAX_SHOWN = 3  # chromosomes that an error lists
@@ -22,24 +23,18 @@ def open_intervals(
     genome: Path,
     options: IntervalOptions,
     *,
-    labels: LabelOptions,
-    columns: tuple[str, ...] = (),
+    labels: "Labels",
     **settings: Any,
 ) -> "IntervalDataset":
     """Opens the intervals with labels, from label tables or from the intervals' columns."""
     from seqloom.data import IntervalDataset
     from seqloom.data.interval._intervals import read_intervals
 
-    columns = labels.label_column or columns or ("label",)
     intervals = read_intervals(options.intervals)
     data = IntervalDataset(
         genome,
         intervals,
-        labels=_choose_labels(labels, intervals, columns),
-        id_column=labels.id_column or "id",
-        label_column=columns[0] if len(columns) == 1 else columns,
-        unlabelled=labels.unlabelled,
-        **labels.to_marks(),
+        labels=_choose_labels(labels, intervals),
         **options.to_keywords(),
         **settings,
     )
@@ -111,23 +106,20 @@ def _count_overlapping(train: "NDArray[np.int64]", others: "NDArray[np.int64]") 
     return int((overlaps & (counts > 0)).sum())
 
 
-def _choose_labels(
-    options: LabelOptions, intervals: "Intervals", columns: tuple[str, ...]
-) -> Any:
-    """Returns the argument `labels` of `IntervalDataset` for the options."""
-    if options.label_from_file:
-        if "file" in intervals.columns:
-            raise LabelError(
-                f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
-                "give --label-column file instead, or rename the column"
-            )
-        return "file"
-    if options.labels:
-        return list(options.labels)
-    if options.id_column:
+def _choose_labels(labels: "Labels", intervals: "Intervals") -> "Labels":
+    """Takes labels from the intervals' own columns where no table is given."""
+    if labels.source == "file" and "file" in intervals.columns:
+        raise LabelError(
+            f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
+            "give --label-column file instead, or rename the column"
+        )
+    if labels.source is not None:
+        return labels
+    if labels.id_column:
         raise ArgumentError(
             "--id-column names a column of --labels TABLE: give --labels TABLE too"
         )
+    columns = tuple(labels.label_column or ("label",))
     missing = [name for name in columns if name not in intervals.columns]
     if missing:
         known = f"; it has {', '.join(intervals.columns)}: give one as --label-column, or"
@@ -136,7 +128,7 @@ def _choose_labels(
             f"{known if intervals.columns else ': give'} --labels TABLE, or "
             "--label-from-file where each file is one class"
         )
-    return columns
+    return replace(labels, source=columns)
 
 
 def _check_one_class_each(what: str, data: "IntervalDataset") -> None:

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token, validators
+
+if TYPE_CHECKING:
+    from seqloom.data import Labels
 
 SEQUENCES = Group("Sequences", sort_key=0)
 INTERVALS = Group("Intervals", sort_key=1)
@@ -190,21 +193,19 @@ class LabelOptions:
         tuple[str, ...], Parameter(allow_leading_hyphen=True, show_default=False)
     ] = ()
 
-    def to_keywords(self, *, columns: tuple[str, ...] = ("label",)) -> dict[str, Any]:
-        """Spells the options as `SequenceDataset` takes them."""
-        columns = self.label_column or columns  # those that were named, if any were
-        return {
-            "labels": "file" if self.label_from_file else list(self.labels) or None,
-            "id_column": self.id_column or "id",
-            "label_column": columns[0] if len(columns) == 1 else columns,
-            "label_from_header": self.label_from_header,
-            "unlabelled": self.unlabelled,
-            **self.to_marks(),
-        }
+    def to_labels(self, *, columns: Sequence[str] = (), **settings: Any) -> "Labels":
+        """Makes the value that every dataset takes; columns stand in for --label-column."""
+        from seqloom.data import Labels
 
-    def to_marks(self) -> dict[str, Any]:
-        """Spells what is no label, where the caller says."""
-        return {"missing": self.missing} if self.missing else {}
+        return Labels(
+            "file" if self.label_from_file else list(self.labels) or None,
+            id_column=self.id_column,
+            label_column=self.label_column or columns or None,
+            label_from_header=self.label_from_header,
+            missing=self.missing or None,
+            unlabelled=self.unlabelled,
+            **settings,
+        )
 
 
 @Parameter(name="*", group=LABELS)

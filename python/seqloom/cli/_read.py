@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from seqloom.cli._genotypes import label_column_of, open_genotypes
+from seqloom.cli._genotypes import open_genotypes
 from seqloom.cli._intervals import hold_out, open_intervals
 from seqloom.cli._kinds import detect_kind
 from seqloom.cli._network import augment_for
@@ -25,7 +25,13 @@ from seqloom.cli._options import (
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset, IntervalDataset, SequenceDataset, Subset
+    from seqloom.data import (
+        GenotypeDataset,
+        IntervalDataset,
+        Labels,
+        SequenceDataset,
+        Subset,
+    )
 
     Opened = SequenceDataset | GenotypeDataset | IntervalDataset
     Whole = Opened | Subset
@@ -72,22 +78,21 @@ def _read_training(
 ) -> "Opened":
     """Reads the training files and says what they are."""
     kind = detect_kind(files, intervals)
+    labels = options.to_labels(task=options.task)
     if kind == "genotypes":
         augment_for("genotypes", network)
         data = open_genotypes(
             console,
             files,
-            labels=options,
+            labels=labels,
             genotypes=genotypes,
-            task=options.task,
-            label_column=label_column_of(options.label_column),
         )
     else:
         encoding = _encoding(console, files, options, sequences=sequences, network=network)
         data = (
-            _open_whole(files, options, sequences, **encoding)
+            _open_whole(files, labels, sequences, **encoding)
             if kind == "sequences"
-            else open_intervals(files[0], intervals, labels=options, **encoding)
+            else open_intervals(files[0], intervals, labels=labels, **encoding)
         )
     console.print(str(data))
     if data.labels is None:
@@ -110,20 +115,19 @@ def read_like(
 ) -> "Opened":
     """Reads more files as a dataset, or a trained model, reads its own."""
     task = getattr(model.task, "name", model.task)
-    settings = {"encoder": model.encoder, "classes": model.classes, "task": task}
+    encoder = model.encoder
     columns = model.classes if task == "regress" else ()
     kind = detect_kind(files, intervals)
+    # The column of a .fam has no name.
+    columns = columns if options.labels or kind != "genotypes" else ()
+    labels = options.to_labels(columns=columns, classes=model.classes, task=task)
     if kind == "intervals":
-        return open_intervals(
-            files[0], intervals, labels=options, columns=columns, **settings
-        )
+        return open_intervals(files[0], intervals, labels=labels, encoder=encoder)
     if kind == "genotypes":
-        asked = options.label_column or (columns if options.labels else ())
-        settings["label_column"] = label_column_of(asked)
         return open_genotypes(
-            console, files, labels=options, genotypes=genotypes, **settings
+            console, files, labels=labels, genotypes=genotypes, encoder=encoder
         )
-    return _open_whole(files, options, sequences, columns=columns, **settings)
+    return _open_whole(files, labels, sequences, encoder=encoder)
 
 
 def _read_part(
@@ -145,17 +149,16 @@ def _read_part(
 
 def _open_whole(
     files: Sequence[Path],
-    options: LabelOptions,
+    labels: "Labels",
     sequences: SequenceOptions,
-    *,
-    columns: tuple[str, ...] = (),
     **settings: Any,
 ) -> "SequenceDataset":
     """Opens sequence files with their labels."""
     from seqloom.data import SequenceDataset
 
-    named = options.to_keywords(columns=columns or ("label",))
-    return SequenceDataset(files, **named, **sequences.to_reading(), **settings)
+    # The column of ids is that of FILES too, where they are tables.
+    settings |= {"id_column": labels.id_column or "id", **sequences.to_reading()}
+    return SequenceDataset(files, labels=labels, **settings)
 
 
 def _encoding(
@@ -179,7 +182,6 @@ def _encoding(
     return {
         "encoder": OneHot(alphabet, **sequences.to_policy()),
         "augment": augment_for(alphabet, network),
-        "task": options.task,
     }
 
 

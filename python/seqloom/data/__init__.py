@@ -14,6 +14,7 @@ from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._interval_dataset import IntervalDataset
 from seqloom.data.interval._windows import windows
+from seqloom.data.label._labels import Labels
 from seqloom.data.loader._async import create_async_dataloader
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.sample._epoch_sampler import EpochSampler
@@ -29,6 +30,7 @@ __all__ = [
     "GenotypeEncoder",
     "Ids",
     "IntervalDataset",
+    "Labels",
     "LengthBucketSampler",
     "PadCollator",
     "SequenceDataset",

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._ragged import Ragged, offsets_of
-from seqloom.data.label._missing import is_nothing
+from seqloom.data.label._cells import is_nothing
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:

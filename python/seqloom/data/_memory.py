@@ -16,7 +16,7 @@ from seqloom._arguments import quote
 from seqloom._ragged import Ragged
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._letters import letters_of_rows
-from seqloom.data.label._missing import is_nothing
+from seqloom.data.label._cells import is_nothing
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
 from seqloom.io._records import decode_header

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_choice, as_flag
+from seqloom._arguments import as_flag
 from seqloom.data._columns import encode_part
 from seqloom.data._composition import composition
 from seqloom.data._encoded import first_refused, in_file
@@ -18,9 +19,10 @@ from seqloom.data._records import Records
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
-from seqloom.data.label._join import drop_missing, join, join_each
-from seqloom.data.label._labels import check_task, class_names, number_labels
-from seqloom.data.label._missing import MISSING
+from seqloom.data.label._cells import MISSING
+from seqloom.data.label._join import drop_missing, join_records
+from seqloom.data.label._labels import USUAL, Labels
+from seqloom.data.label._numbers import number_labels
 from seqloom.data.label._source import choose_source
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class SequenceDataset(SequenceItems):
             array or a list of numbers in the order of the records; ``"file"`` where each
             file is a class, called as the file is without its endings, or a dict from file
             to label. None takes the column of a table of sequences, if it has one; False
-            leaves labels out.
+            leaves labels out. A ``Labels`` holds these and the options of labels below.
         classes: The order of the classes; a label outside is an error. None sorts them.
         max_length: A longer sequence is an error.
         seed: Seed of the augmentation.
@@ -141,8 +143,17 @@ class SequenceDataset(SequenceItems):
         ids: str = "error",
         in_memory: bool | None = None,
     ) -> None:
-        as_choice("unlabelled", unlabelled, ("error", "skip"))
-        check_task(task)
+        labels = Labels.of(
+            labels,
+            replace(USUAL, id_column=id_column),  # of the table of sequences, too
+            classes=classes,
+            label_column=label_column,
+            label_from_header=label_from_header,
+            unlabelled=unlabelled,
+            missing=missing,
+            task=task,
+        )
+        labels.check_usual("coding", of="GenotypeDataset")
         if in_memory is not None:
             in_memory = as_flag("in_memory", in_memory)
         check_encoder(encoder)
@@ -160,39 +171,24 @@ class SequenceDataset(SequenceItems):
         self._records = Records(inputs, in_memory=in_memory)
         check_lengths(self._records, max_length, encoder)
         super().__init__(self._records.paths, encoder=encoder, augment=augment, seed=seed)
-        classes = None if classes is None else class_names(classes)
-        self.classes = classes or ()
+        self.classes = tuple(labels.classes or ())
         # Several datasets may share a table: what none of them has is truly left over.
         self.unmatched: tuple[str, ...] = ()
-        source = choose_source(
-            self._records,
-            labels,
-            label_from_header,
-            id_column=id_column,
-            label_column=label_column,
-            frames=sources.frames,
-        )
+        source = choose_source(self._records, labels, sources.frames)
         if source is not None:
-            source = drop_missing(source, missing, classes=classes, task=task)
-            self._label(source, task=task, classes=classes, skip=unlabelled == "skip")
+            self._label(drop_missing(source, labels), labels)
         self._records.store.forget_headers()
         self._check_letters()
 
-    def _label(
-        self, source: Source, *, task: str, classes: Iterable[str] | None, skip: bool
-    ) -> None:
+    def _label(self, source: Source, labels: Labels) -> None:
         """Joins labels to sequences, and leaves out those that have none."""
-        ids = self.ids
-        if source.is_each:
-            joined, ids = join_each(self._records, ids, source, skip=skip)
-        else:
-            joined = join(self._records, ids, source, skip=skip)
+        joined, ids = join_records(self._records, self.ids, source, skip=labels.skips)
         self.report, self.unmatched = joined.report, joined.unmatched
         if joined.kept.size < len(ids):
             self._records.keep(joined.kept)
             kept: list[int] = joined.kept.tolist()
             ids = [ids[i] for i in kept]
-        found = number_labels(source, ids, task=task, classes=classes)
+        found = number_labels(source, ids, task=labels.task, classes=labels.classes)
         self.task, self.classes, self.labels = found.task, found.classes, found.values
 
     def _check_letters(self) -> None:

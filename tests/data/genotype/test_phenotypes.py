@@ -184,7 +184,7 @@ def test_a_zero_beside_a_two_is_ambiguous(four, values):
 def test_a_number_that_a_coding_does_not_know_is_refused(four):
     with pytest.raises(sl.errors.LabelError, match="coding=\"01\" knows no '2'"):
         labelled(four(), dict(zip(NAMES, ["0", "1", "2", "1"], strict=True)), coding="01")
-    with pytest.raises(ValueError, match="coding must be one of"):
+    with pytest.raises(ValueError, match='coding must be "auto", "01" or "12", got'):
         labelled(four(), HALVES, coding="case")
     with pytest.raises(ValueError, match="leave it out for task"):
         labelled(four(), HALVES, coding="12", task="regress")

@@ -7,27 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from seqloom._text import parse_decimal
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CODINGS = ("auto", "01", "12")
 STATES = ("control", "case")
 # What each number means; PLINK's 0 beside 1 and 2 is "not known".
 _MEANINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
 _SHOWN = 3
-
-
-def check_coding(coding: str, task: str) -> None:
-    """Refuses what is no coding, or has no meaning for a task."""
-    if coding not in CODINGS:
-        names = ", ".join(f'"{name}"' for name in CODINGS)
-        raise ArgumentError(f"coding must be one of {names}; got {coding!r}")
-    if coding != "auto" and task not in {"auto", "classify"}:
-        raise ArgumentError(
-            f'coding="{coding}" means controls and cases; leave it out for task="{task}"'
-        )
 
 
 @dataclass(frozen=True, slots=True)

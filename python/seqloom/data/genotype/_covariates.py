@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from seqloom._text import parse_decimal
-from seqloom.data.genotype._coding import Missing
 from seqloom.data.genotype._joined import join_people
-from seqloom.data.genotype._person_table import Columns
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from seqloom.data.genotype._coding import Missing
     from seqloom.data.genotype._encoder import GenotypeEncoder
     from seqloom.data.genotype._joined import PersonValues
     from seqloom.data.genotype._people import People
+    from seqloom.data.genotype._person_table import Columns
 
 _SHOWN = 3
 _LARGEST = float(np.finfo(np.float32).max)
@@ -50,38 +50,24 @@ class Covariates:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CovariateReading:
-    """How covariates are read."""
-
-    id_column: str | None = None
-    columns: str | Sequence[str] | None = None
-    missing: Iterable[str]
-    missing_covariates: str = "error"
-
-    @property
-    def wanted(self) -> Columns:
-        """Which columns of tables are meant."""
-        names = (self.columns,) if isinstance(self.columns, str) else self.columns
-        return Columns(self.id_column, tuple(names) if names else None, "covariate")
-
-
 def read_covariates(
-    people: People, kept: NDArray[np.int64], covariates: Any, *, options: CovariateReading
+    people: People,
+    kept: NDArray[np.int64],
+    covariates: Any,
+    *,
+    columns: Columns,
+    marks: Missing,
+    fills: bool,
 ) -> Covariates:
     """Reads the covariates of individuals."""
-    way = options.missing_covariates
-    if way not in {"error", "mean"}:
-        raise ArgumentError(f'missing_covariates must be "error" or "mean", got {way!r}')
-    joined = join_people(covariates, people, options.wanted)
+    joined = join_people(covariates, people, columns)
     _check_joined(people, joined)
-    marks = Missing.of(options.missing)
     values = np.full((len(people), len(joined.names)), np.nan)
     for person, row in joined.cells.items():
         values[person] = [math.nan if marks.has(cell) else _number(cell) for cell in row]
     _check_numbers(people, joined, values)
     lacking: list[int] = kept[np.isnan(values[kept]).any(axis=1)].tolist()
-    if lacking and way == "error":
+    if lacking and not fills:
         _refuse_lacking(people, joined, lacking)
     names = [people.names[at] for at in lacking[:_SHOWN]]
     report = {"missing_covariates": len(lacking), "missing_covariates_examples": names}

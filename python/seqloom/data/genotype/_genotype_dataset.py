@@ -12,26 +12,18 @@ from seqloom._arguments import as_choice, as_flag, check_function
 from seqloom._cache_home import cache_home
 from seqloom._files import check_path
 from seqloom.data.genotype._chosen import ChosenVariants, choose_for_encoder
-from seqloom.data.genotype._covariates import (
-    CovariateReading,
-    Covariates,
-    read_covariates,
-)
+from seqloom.data.genotype._coding import Missing
+from seqloom.data.genotype._covariates import Covariates, read_covariates
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._files import GenotypeFiles, Reading
 from seqloom.data.genotype._fitted_items import FittedItems
 from seqloom.data.genotype._memory import memory_of
 from seqloom.data.genotype._options import check_counted, check_options, choose_encoder
-from seqloom.data.genotype._phenotype import (
-    MISSING,
-    PhenotypeOptions,
-    Phenotypes,
-    label_people,
-)
+from seqloom.data.genotype._person_table import Columns
+from seqloom.data.genotype._phenotype import MISSING, Phenotypes, label_people
 from seqloom.data.genotype._variants import choose_variants
-from seqloom.data.label._header_line import check_column, column_names
-from seqloom.data.label._labels import class_names
-from seqloom.data.label._missing import marks_of
+from seqloom.data.label._header_line import column_names
+from seqloom.data.label._labels import Labels
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -71,7 +63,8 @@ class GenotypeDataset(FittedItems):
             header, or PLINK's lines ``FID IID value``), a data frame with such columns or
             with IIDs as the names of its rows, a dict from IID to value, or an array, a
             series or a list of numbers in the order of the .fam. None takes the sixth
-            column of the .fam, if it tells samples apart; False leaves labels out.
+            column of the .fam, if it tells samples apart; False leaves labels out. A
+            ``Labels`` holds these and the options of labels below.
         covariates: The same, of numbers.
         by: What an item is: ``"sample"`` or ``"variant"``.
         variants: Which variants: ids, positions, a mask or a slice; None takes all.
@@ -154,9 +147,18 @@ class GenotypeDataset(FittedItems):
         check_function("progress", progress)
         skip_format_check = as_flag("skip_format_check", skip_format_check)
         count_A1 = as_flag("count_A1", count_A1)  # noqa: N806 - PLINK's name
-        if id_column is not None:
-            check_column("id_column", id_column)
-        label_column = column_names("label_column", label_column)
+        labels = Labels.of(
+            phenotype,
+            Labels(missing=MISSING),
+            classes=classes,
+            task=task,
+            coding=coding,
+            missing=missing,
+            unlabelled=unlabelled,
+            id_column=id_column,
+            label_column=label_column,
+        )
+        labels.check_usual("label_from_header", of="SequenceDataset")
         covariate_columns = column_names("covariate_columns", covariate_columns)
         check_counted(bed, count_a1=count_A1)
         files = GenotypeFiles.beside(bed, fam=fam, bim=bim)
@@ -172,24 +174,14 @@ class GenotypeDataset(FittedItems):
         )
         super().__init__(files, choose_encoder(encoder, own), by=by, reading=reading)
         self._choose(variants)
-        missing = marks_of(missing)
-        options = PhenotypeOptions(
-            id_column=id_column,
-            label_column=label_column,
-            classes=None if classes is None else class_names(classes),
-            task=task,
-            coding=coding,
-            missing=missing,
-            unlabelled=unlabelled,
+        found = self._find_labels(labels)
+        self._covariates = self._find_covariates(
+            covariates,
+            found.kept,
+            columns=Columns(labels.id_column, covariate_columns or None, "covariate"),
+            marks=Missing.of(labels.missing or ()),
+            fills=missing_covariates == "mean",
         )
-        found = self._find_labels(phenotype, options)
-        beside = CovariateReading(
-            id_column=id_column,
-            columns=covariate_columns,
-            missing=missing,
-            missing_covariates=missing_covariates,
-        )
-        self._covariates = self._beside(covariates, found.kept, beside)
         self._open(dtype=dtype, output=output)
         self._take(found)
 
@@ -199,15 +191,15 @@ class GenotypeDataset(FittedItems):
         chosen = ChosenVariants(columns, choose_variants(columns["sid"], variants))
         self._variants = choose_for_encoder(chosen, self._encoder, self._files.bed)
 
-    def _find_labels(self, phenotype: Any, options: PhenotypeOptions) -> Phenotypes:
+    def _find_labels(self, labels: Labels) -> Phenotypes:
         """Finds labels; variants have none."""
         if self._by_sample:
-            return label_people(self._people, phenotype, options)
-        if phenotype is not None and phenotype is not False:
+            return label_people(self._people, labels)
+        if labels.source is not None and labels.source is not False:
             raise ArgumentError('phenotype is of samples: leave it out with by="variant"')
         return Phenotypes(kept=np.arange(len(self._variants)))
 
-    def _beside(self, covariates: Any, kept: Rows, options: CovariateReading) -> Covariates:
+    def _find_covariates(self, covariates: Any, kept: Rows, **options: Any) -> Covariates:
         """Finds covariates; variants have none."""
         if covariates is not None and not self._by_sample:
             raise ArgumentError(
@@ -215,7 +207,7 @@ class GenotypeDataset(FittedItems):
             )
         found = Covariates((), np.zeros((len(self._people), 0)))
         if covariates is not None:
-            found = read_covariates(self._people, kept, covariates, options=options)
+            found = read_covariates(self._people, kept, covariates, **options)
         found.check_has(self._encoder, self._files.bed)
         return found
 

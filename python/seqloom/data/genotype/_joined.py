@@ -18,14 +18,13 @@ from seqloom.data.genotype._person_table import (
     frame_table,
     read_person_table,
 )
-from seqloom.data.label._source import cells_of, id_text
+from seqloom.data.label._cells import Cells, cells_of
+from seqloom.data.label._source import id_text
 from seqloom.data.label._table import LabelTable
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
     from seqloom.data.genotype._people import Key, People
-
-    Cells = tuple[str, ...]
 
 
 _Array: Any = np.ndarray

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import quote
+from seqloom.data.label._cells import Cells, cells_of
 from seqloom.data.label._header_line import column_position
-from seqloom.data.label._source import cells_of, id_text
+from seqloom.data.label._source import id_text
 from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
 from seqloom.errors import LabelError
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from seqloom.data._frame import Frame
     from seqloom.data.genotype._people import Key, People
     from seqloom.errors import FormatError
-
-    Cells = tuple[str, ...]
 
 _FID, _IID = "FID", "IID"
 _SHOWN = 60

@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_choice
 from seqloom.data.genotype._coding import (
     STATES,
     Missing,
     are_numbers,
-    check_coding,
     states_of,
 )
 from seqloom.data.genotype._joined import PersonValues, join_people
 from seqloom.data.genotype._person_table import Columns
-from seqloom.data.label._labels import check_task, number_labels
+from seqloom.data.label._join import count_ids, join
+from seqloom.data.label._numbers import number_labels
 from seqloom.data.label._source import Source
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
     from seqloom.data.genotype._people import People
-
-    Cells = tuple[str, ...]
+    from seqloom.data.label._cells import Cells
+    from seqloom.data.label._labels import Labels
 
 MISSING = ("NA", "-9", "nan", "")
 _EXAMPLES = 3
 _UNKNOWN = ("",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhenotypeOptions:
-    """How a phenotype is read."""
-
-    id_column: str | None = None
-    label_column: str | Sequence[str] | None = None
-    classes: Iterable[str] | None = None
-    task: str = "auto"
-    coding: str = "auto"
-    missing: Iterable[str] = MISSING
-    unlabelled: str = "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +45,21 @@ class Phenotypes:
     unmatched: Cells = ()  # ids of tables without a sample
 
 
-def label_people(people: People, phenotype: Any, options: PhenotypeOptions) -> Phenotypes:
+def label_people(people: People, labels: Labels) -> Phenotypes:
     """Gives samples their labels."""
-    check_coding(options.coding, options.task)
-    as_choice("unlabelled", options.unlabelled, ("error", "skip"))
-    check_task(options.task)
     everyone = np.arange(len(people))
-    if phenotype is False:
+    if labels.source is False:
         return Phenotypes(kept=everyone)
     people.check_unique()
-    is_own = phenotype is None
-    joined = _own(people) if is_own else _read_phenotype(people, phenotype, options)
-    missing = Missing.of(options.missing)
+    is_own = labels.source is None
+    joined = _own(people) if is_own else _read_phenotype(people, labels)
+    missing = Missing.of(labels.missing or ())
     rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
     # PLINK writes one value for all, 0 or -9, where nobody has a phenotype.
     if is_own and len(set(rows.values())) <= 1:
         return Phenotypes(kept=everyone)
-    rows = _replace_codes(joined, rows, options)
-    return _number_labels(people, joined, rows, options=options)
+    rows = _replace_codes(joined, rows, labels)
+    return _number_labels(people, joined, rows, labels=labels)
 
 
 def _own(people: People) -> PersonValues:
@@ -87,14 +69,10 @@ def _own(people: People) -> PersonValues:
     return PersonValues(people.path, ("phenotype",), cells, (), [])
 
 
-def _read_phenotype(
-    people: People, phenotype: Any, options: PhenotypeOptions
-) -> PersonValues:
+def _read_phenotype(people: People, labels: Labels) -> PersonValues:
     """Takes what the caller names; one column unless several are asked for."""
-    wanted = options.label_column
-    several = (wanted,) if isinstance(wanted, str) else wanted
-    names = tuple(several) if several else None
-    joined = join_people(phenotype, people, Columns(options.id_column, names))
+    names = tuple(labels.label_column or ()) or None
+    joined = join_people(labels.source, people, Columns(labels.id_column, names))
     if names is None and len(joined.names) > 1:
         raise LabelError(
             f"{joined.what}: {len(joined.names)} columns of values, "
@@ -104,14 +82,14 @@ def _read_phenotype(
 
 
 def _replace_codes(
-    joined: PersonValues, rows: dict[int, Cells], options: PhenotypeOptions
+    joined: PersonValues, rows: dict[int, Cells], labels: Labels
 ) -> dict[int, Cells]:
     """Replaces codes of controls and cases by what they mean."""
-    if len(joined.names) > 1 or options.task not in {"auto", "classify"}:
+    if len(joined.names) > 1 or labels.task not in {"auto", "classify"}:
         return rows
     what = f"{joined.what}, {' '.join(joined.names)}"
     cells = [cell for row in rows.values() for cell in row]
-    states = states_of(cells, options.coding, what=what)
+    states = states_of(cells, labels.coding, what=what)
     if states is None:
         return rows
     meant: dict[int, Cells] = {
@@ -125,26 +103,32 @@ def _number_labels(
     joined: PersonValues,
     rows: dict[int, Cells],
     *,
-    options: PhenotypeOptions,
+    labels: Labels,
 ) -> Phenotypes:
     """Turns labels into numbers, and counts who has none."""
-    bare = [at for at in range(len(people)) if at not in joined.cells]
-    if bare and (options.unlabelled == "error" or not rows):
-        raise _unlabelled_error(people, joined, bare)
+    names = people.names
+    every = Source(
+        joined.what, joined.names, {names[at]: row for at, row in joined.cells.items()}
+    )
+    report = join(
+        every,
+        names,
+        names,
+        noun="sample",
+        skip=labels.skips and bool(rows),
+        refuse=partial(_unlabelled_error, people, joined),
+        left=joined.unmatched,
+    ).report
     empty = [at for at in joined.cells if at not in rows]
     if not rows:
         raise LabelError(f"{joined.what}: {', '.join(joined.names)} is missing for all")
     kept = sorted(rows)
-    ids = [people.names[at] for at in kept]
-    cells = {people.names[at]: row for at, row in rows.items()}
+    ids = [names[at] for at in kept]
+    cells = {names[at]: row for at, row in rows.items()}
     source = Source(joined.what, joined.names, cells, joined.tables)
-    task, classes = _task_and_classes(cells, options)
+    task, classes = _task_and_classes(cells, labels)
     found = number_labels(source, ids, task=task, classes=classes)
-    report = {
-        **_count_ids("unlabelled", [people.names[at] for at in bare]),
-        **_count_ids("missing_labels", [people.names[at] for at in sorted(empty)]),
-        **_count_ids("labels_without_sample", joined.unmatched),
-    }
+    report |= count_ids("missing_labels", [names[at] for at in sorted(empty)])
     return Phenotypes(
         kept=np.array(kept, np.int64),
         values=found.values,
@@ -155,21 +139,14 @@ def _number_labels(
     )
 
 
-def _task_and_classes(
-    cells: dict[str, Cells], options: PhenotypeOptions
-) -> tuple[str, Iterable[str] | None]:
+def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
     """Decides what labels are for: as in PLINK, numbers that are no codes are values."""
     flat = {cell for row in cells.values() for cell in row}
-    classes = options.classes
-    if flat <= set(STATES) and options.task in {"auto", "classify"}:
+    classes = None if labels.classes is None else tuple(labels.classes)
+    if flat <= set(STATES) and labels.task in {"auto", "classify"}:
         return "classify", STATES if classes is None else classes
-    is_values = options.task == "auto" and len(flat) > 1 and are_numbers(flat)
-    return ("regress" if is_values else options.task), classes
-
-
-def _count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
-    """Counts ids, with examples."""
-    return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
+    is_values = labels.task == "auto" and len(flat) > 1 and are_numbers(flat)
+    return ("regress" if is_values else labels.task), classes
 
 
 def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> LabelError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from seqloom._arguments import as_choice, as_flag, as_path
+from seqloom._arguments import as_flag, as_path
 from seqloom._key import Key
 from seqloom.data._composition import composition
 from seqloom.data._encoder import check_encoder
@@ -19,9 +19,9 @@ from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._intervals import FARTHEST, SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
 from seqloom.data.interval._strand import alphabet_of, check_strands, pad, turn
-from seqloom.data.label._interval_labels import check_no_label_options, label_intervals
-from seqloom.data.label._labels import check_task
-from seqloom.data.label._missing import MISSING
+from seqloom.data.label._cells import MISSING
+from seqloom.data.label._interval_labels import check_label_options, label_intervals
+from seqloom.data.label._labels import USUAL, Labels
 from seqloom.errors import ArgumentError, LetterError
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class IntervalDataset(SequenceItems):
         labels: A column of the intervals by its name, or several of numbers; one label for
             each interval; a dict from id (or name, BED's fourth column) to label; a table
             of labels, or several as paths; ``"file"``: each file of intervals is a class; a
-            dict from file of intervals to label.
+            dict from file of intervals to label. A ``Labels`` holds these and the options
+            of labels below.
         classes: The order of the classes; None sorts them.
         seed: Seed of the random shifts and of the augmentation.
         id_column: The labels' table's column of ids.
@@ -114,17 +115,17 @@ class IntervalDataset(SequenceItems):
         task: str = "auto",
     ) -> None:
         check_encoder(encoder)
-        as_choice("unlabelled", unlabelled, ("error", "skip"))
-        check_task(task)
-        if labels is None:
-            check_no_label_options(
-                classes=(classes, None),
-                id_column=(id_column, "id"),
-                label_column=(label_column, "label"),
-                unlabelled=(unlabelled, "error"),
-                missing=(missing, MISSING),
-                task=(task, "auto"),
-            )
+        labels = Labels.of(
+            labels,
+            USUAL,
+            classes=classes,
+            id_column=id_column,
+            label_column=label_column,
+            unlabelled=unlabelled,
+            missing=missing,
+            task=task,
+        )
+        check_label_options(labels)
         check_integer("jitter", jitter, most=FARTHEST)
         if width is not None:
             check_integer("width", width, least=1, most=FARTHEST)
@@ -146,15 +147,8 @@ class IntervalDataset(SequenceItems):
             self._intervals, self._spans, self._genome.lengths, jitter=jitter, edge=edge
         )
         self._report_dropped()
-        if labels is not None:
-            self._label(
-                labels,
-                columns=(id_column, label_column),
-                classes=classes,
-                unlabelled=unlabelled,
-                missing=missing,
-                task=task,
-            )
+        if labels.source is not None:
+            self._label(labels)
 
     @property
     def _alphabet(self) -> str | None:
@@ -205,17 +199,10 @@ class IntervalDataset(SequenceItems):
     def report(self, facts: dict[str, Any]) -> None:
         self._report = facts
 
-    def _label(self, labels: Any, *, unlabelled: str, **options: Any) -> None:
+    def _label(self, labels: Labels) -> None:
         """Gives intervals their labels, and leaves out those that have none."""
         names = self._names(self._kept)
-        found, joined = label_intervals(
-            labels,
-            self._intervals,
-            self._kept,
-            ids=names,
-            skip=unlabelled == "skip",
-            **options,
-        )
+        found, joined = label_intervals(labels, self._intervals, self._kept, ids=names)
         self._report |= joined.report
         self._kept, self.unmatched = self._kept[joined.kept], joined.unmatched
         self.task, self.classes, self.labels = found.task, found.classes, found.values

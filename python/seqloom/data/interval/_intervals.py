@@ -13,7 +13,7 @@ from seqloom._arguments import as_path, quote
 from seqloom._text import parse_integer
 from seqloom.data._frame import Frame
 from seqloom.data.interval._bed import NAMES, read_rows
-from seqloom.data.label._missing import MISSING, is_nothing
+from seqloom.data.label._cells import MISSING, is_nothing
 from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:

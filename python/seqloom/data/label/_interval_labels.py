@@ -8,77 +8,51 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from seqloom.data._frame import Frame, index_of, values_of
 from seqloom.data.label._by_file import labels_of_files
-from seqloom.data.label._join import JoinedLabels, drop_missing, missing_note
-from seqloom.data.label._labels import Labels, class_names, number_labels
-from seqloom.data.label._source import (
-    Cells,
-    Source,
-    cells_of,
-    dict_source,
-    labels_by_id,
-)
+from seqloom.data.label._cells import Cells, cells_of
+from seqloom.data.label._join import JoinedLabels, drop_missing, join, missing_note
+from seqloom.data.label._labels import USUAL, Labels
+from seqloom.data.label._numbers import NumberedLabels, number_labels
+from seqloom.data.label._source import Source, dict_source, labels_by_id
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from seqloom.data.interval._intervals import Intervals
 
-_EXAMPLES = 3
 
-
-def check_no_label_options(**given: tuple[Any, Any]) -> None:
-    """Refuses options of labels (each with its default) where no labels are given."""
-    names = [name for name, (value, default) in given.items() if value is not default]
-    if changed := [name for name in names if not _is_equal(*given[name])]:
+def check_label_options(labels: Labels) -> None:
+    """Refuses options of labels where no labels are given, and those of other datasets."""
+    labels.check_usual("label_from_header", of="SequenceDataset")
+    labels.check_usual("coding", of="GenotypeDataset")
+    if labels.source is None and (changed := labels.changes(USUAL)):
         raise ArgumentError(
             f"{' and '.join(changed)}: only with labels=; give labels too, such as the "
             "name of a column of the intervals"
         )
 
 
-def _is_equal(value: Any, default: Any) -> bool:
-    """Tells whether an option is as it was, whatever its type."""
-    return type(value) is type(default) and bool(value == default)
-
-
 def label_intervals(
-    labels: Any,
-    intervals: Intervals,
-    kept: NDArray[np.int64],
-    *,
-    ids: list[str],
-    skip: bool,
-    columns: tuple[str, Any],
-    classes: Iterable[str] | None,
-    task: str,
-    missing: Iterable[str],
-) -> tuple[Labels, JoinedLabels]:
+    labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
+) -> tuple[NumberedLabels, JoinedLabels]:
     """Finds the labels of intervals as numbers, and which of the intervals have one."""
-    names = None if classes is None else class_names(classes)
-    source, left = _source(labels, intervals, kept, ids=ids, columns=columns)
-    source = drop_missing(source, missing, classes=names, task=task)
-    has_label = np.array([str(i) in source.cells for i in range(len(ids))], np.bool_)
-    bare: list[int] = np.flatnonzero(~has_label).tolist()
-    if bare and not (skip and has_label.any()):
+    source, left = _source(labels, intervals, kept, ids=ids)
+    source = drop_missing(source, labels)
+
+    def refuse(bare: list[int]) -> LabelError:
         place = intervals.place(int(kept[bare[0]]))
-        raise LabelError(f"{place}: {_describe_unlabelled(source, bare, ids)}")
-    rows = np.flatnonzero(has_label)
-    found = [str(row) for row in rows.tolist()]
-    report = {
-        "unlabelled": len(bare),
-        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
-        "labels_without_sequence": len(left),
-        "labels_without_sequence_examples": list(left[:_EXAMPLES]),
-    }
-    labelled = number_labels(source, found, task=task, classes=names)
-    return labelled, JoinedLabels(rows, left, report)
+        return LabelError(f"{place}: {_describe_unlabelled(source, bare, ids)}")
+
+    options: Any = {"noun": "sequence", "skip": labels.skips, "left": left}
+    joined = join(source, list(map(str, range(len(ids)))), ids, refuse=refuse, **options)
+    found = list(map(str, joined.kept.tolist()))
+    numbers = number_labels(source, found, task=labels.task, classes=labels.classes)
+    return numbers, joined
 
 
 def _describe_unlabelled(source: Source, bare: list[int], ids: list[str]) -> str:
@@ -92,23 +66,18 @@ def _describe_unlabelled(source: Source, bare: list[int], ids: list[str]) -> str
 
 
 def _source(
-    labels: Any,
-    intervals: Intervals,
-    kept: NDArray[np.int64],
-    *,
-    ids: list[str],
-    columns: tuple[str, Any],
+    labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[Source, Cells]:
     """Finds where labels come from, numbered as the intervals are, and what is left."""
-    names = _columns_meant(labels, intervals)
+    names = _columns_meant(labels.source, intervals)
     if names:
         return _of_columns(names, intervals, kept), ()
     files = list(dict.fromkeys(intervals.files))
-    if (classes := labels_of_files(labels, files)) is not None:
+    if (classes := labels_of_files(labels.source, files)) is not None:
         return _of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
-    if _is_one_each(labels):
-        return _one_each(labels, intervals, kept), ()
-    return _by_id(labels, intervals, kept, ids=ids, columns=columns)
+    if _is_one_each(labels.source):
+        return _one_each(labels.source, intervals, kept), ()
+    return _by_id(labels, intervals, kept, ids=ids)
 
 
 def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
@@ -189,20 +158,16 @@ def _as_labelled(ids: list[str], places: list[str], source: Source) -> list[str]
 
 
 def _by_id(
-    labels: Any,
-    intervals: Intervals,
-    kept: NDArray[np.int64],
-    *,
-    ids: list[str],
-    columns: tuple[str, Any],
+    labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[Source, Cells]:
     """Joins labels to intervals by their ids, or by the names that a BED file gives."""
-    if isinstance(labels, str) and not Path(labels).expanduser().exists():
+    path = labels.source
+    if isinstance(path, str) and not Path(path).expanduser().exists():
         known = ", ".join(intervals.columns) or "none besides their place"
         raise MissingFileError(
-            f"{labels}: no such file, nor a column of the intervals, which have {known}"
+            f"{path}: no such file, nor a column of the intervals, which have {known}"
         )
-    source = labels_by_id(labels, *columns)
+    source = labels_by_id(labels)
     names = intervals.columns.get("name", [])
     keys: dict[str, str] = {}
     shown = _as_labelled(ids, [intervals.name(row) for row in kept.tolist()], source)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data.label._missing import marks_of
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from seqloom.data._records import Records
+    from seqloom.data.label._labels import Labels
     from seqloom.data.label._source import Source
 
 _EXAMPLES = 3
@@ -30,50 +30,52 @@ class JoinedLabels:
     report: dict[str, Any]  # what was left out
 
 
-def join(records: Records, ids: list[str], source: Source, *, skip: bool) -> JoinedLabels:
-    """Finds the sequences that have a label."""
-    _check_distinct(records, ids)
-    has_label = np.array([name in source.cells for name in ids])
+def join(
+    source: Source,
+    keys: list[str],
+    ids: list[str],
+    *,
+    noun: str,
+    skip: bool,
+    refuse: Callable[[list[int]], LabelError],
+    left: tuple[str, ...] | None = None,
+) -> JoinedLabels:
+    """Finds which records, intervals or samples have a label, each by its key."""
+    has_label = np.array([key in source.cells for key in keys], np.bool_)
     bare: list[int] = np.flatnonzero(~has_label).tolist()
     if bare and not (skip and has_label.any()):
-        raise _unlabelled_error(records, ids, source, bare=bare, key=ids[bare[0]])
-    known = set(ids)
-    left = tuple([name for name in source.cells if name not in known])
-    report = {
-        "unlabelled": len(bare),
-        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
-        "labels_without_sequence": len(left),
-        "labels_without_sequence_examples": list(left[:_EXAMPLES]),
-    }
+        raise refuse(bare)
+    if left is None:
+        known = set(keys)
+        left = tuple([key for key in source.cells if key not in known])
+    report = count_ids("unlabelled", [ids[i] for i in bare])
+    report |= count_ids(f"labels_without_{noun}", left)
     return JoinedLabels(np.flatnonzero(has_label), left, report)
 
 
-def join_each(
+def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
+    """Counts ids, with examples."""
+    return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
+
+
+def join_records(
     records: Records, ids: list[str], source: Source, *, skip: bool
 ) -> tuple[JoinedLabels, list[str]]:
-    """Finds the sequences that a function gave a label, and names each by its number."""
-    keys = list(map(str, range(len(ids))))
-    bare = [i for i, key in enumerate(keys) if key not in source.cells]
-    if bare and not (skip and len(bare) < len(ids)):
-        raise _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
-    report = {
-        "unlabelled": len(bare),
-        "unlabelled_examples": [ids[i] for i in bare[:_EXAMPLES]],
-    }
-    kept = np.array([i for i, key in enumerate(keys) if key in source.cells], np.int64)
-    return JoinedLabels(kept, (), report), keys
+    """Finds the sequences that have a label, and their keys: ids, or their numbers."""
+    if not source.is_each:
+        _check_distinct(records, ids)
+    keys = list(map(str, range(len(ids)))) if source.is_each else ids
+
+    def refuse(bare: list[int]) -> LabelError:
+        return _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
+
+    return join(source, keys, ids, noun="sequence", skip=skip, refuse=refuse), keys
 
 
-def drop_missing(
-    source: Source,
-    missing: Iterable[str],
-    *,
-    classes: Iterable[str] | None,
-    task: str,
-) -> Source:
+def drop_missing(source: Source, labels: Labels) -> Source:
     """Sets labels aside that say nothing; a name among the classes is a class."""
-    marks = {"", *marks_of(missing)}
-    marks -= set(classes or ())
+    marks = {"", *(labels.missing or ())} - set(labels.classes or ())
+    task = labels.task
     is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)
     if is_multilabel and len(source.names) == 1:
         marks.discard("")

@@ -1,58 +1,122 @@
-"""From labels as text to numbers: classes, values, or zeros and ones."""
+"""Labels as a caller names them: where they come from, and how they are read."""
 
 from __future__ import annotations
 
-import math
 import numbers
-import re
-from collections.abc import Container, Iterable
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from seqloom._arguments import as_choice, quote
-from seqloom._text import parse_decimal
 from seqloom.data._frame import values_of
-from seqloom.data.label._guess import MARKS, guess_task, has_comma
-from seqloom.data.label._source import BETWEEN_NAMES, Cells, as_cell
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.data.label._cells import MISSING, Cells, as_cell, marks_of
+from seqloom.data.label._header_line import check_column, column_names
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from seqloom.data.label._source import Source
+    import re
+    from collections.abc import Sequence
 
 TASKS = ("classify", "regress", "multilabel")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_FOR_FILES = "; in Python a dict from file to label names them otherwise"
+CODINGS = ("auto", "01", "12")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Labels as numbers."""
+    """Says where the labels of a dataset come from, and how they are read.
 
-    task: str
-    classes: Cells  # names of classes, values or labels
-    values: NDArray[Any]  # int64 class indices; float32 values; or float32 zeros and ones
+    Every dataset takes one: as ``labels`` of ``SequenceDataset``, ``SequenceStream`` and
+    ``IntervalDataset``, as ``phenotype`` of ``GenotypeDataset``. The datasets also take the
+    same options one by one; ``Labels`` holds them together, for several datasets.
 
+    Args:
+        source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
+            from id to label, an array or a list in the order of the records, a function of
+            the record, or ``"file"`` where each file is a class. None is the dataset's own
+            column, if it has one. Each dataset says what else it takes.
+        id_column: The tables' column of ids. None is ``"id"``; for samples of a .bed FID
+            and IID, or IID alone.
+        label_column: The tables' column of labels, or several of numbers. None is
+            ``"label"``; for samples of a .bed the only column.
+        label_from_header: A regular expression instead of a source: the label is its group
+            named ``label``, else its first group, else all that it matches. Only for
+            ``SequenceDataset``.
+        classes: The order of the classes; a label outside is an error. None sorts them.
+        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        coding: What a phenotype of 0, 1 and 2 means: ``"01"`` and ``"12"`` are control and
+            case; ``"auto"`` finds out. Only for ``GenotypeDataset``.
+        missing: The texts that are no label. None is NA, NaN, a point and the like; for
+            samples of a .bed also -9. A name that ``classes`` has is a class.
+        unlabelled: ``"error"`` for a record without a label, ``"skip"`` to leave it out.
 
-def number_labels(
-    source: Source, ids: list[str], *, task: str, classes: Iterable[str] | None
-) -> Labels:
-    """Turns the labels of some ids into numbers."""
-    check_task(task)
-    given = None if classes is None else class_names(classes)
-    if task == "auto":
-        task = guess_task(source, ids, has_classes=given is not None)
-    _check_distinct(given or ())
-    labels = _MAKERS[task](source, ids, given)
-    _check_names(source, ids, labels.classes)
-    return labels
+    Raises:
+        ArgumentError: An option is none of what is listed, or two do not go together.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> labels = sl.data.Labels({"x": "no", "y": "yes"}, unlabelled="skip")
+        >>> records = {"x": "ACGT", "y": "GGCC", "z": "TTTT"}
+        >>> print(sl.data.SequenceDataset(records, labels=labels))
+        2 sequences of 4; no 1, yes 1
+    """
+
+    source: Any = None
+    _: KW_ONLY
+    id_column: str | None = None
+    label_column: str | Sequence[str] | None = None
+    label_from_header: str | re.Pattern[str] | None = None
+    classes: Iterable[str] | None = None
+    task: str = "auto"
+    coding: str = "auto"
+    missing: Iterable[str] | None = None
+    unlabelled: str = "error"
+
+    def __post_init__(self) -> None:
+        as_choice("unlabelled", self.unlabelled, ("error", "skip"))
+        check_task(self.task)
+        _check_coding(self.coding, self.task)
+        if self.id_column is not None:
+            check_column("id_column", self.id_column)
+        if self.source is not None and self.label_from_header is not None:
+            raise ArgumentError("give labels or label_from_header, not both")
+        # An iterator may be gone through once, and a dataset does so more often.
+        self._set("label_column", column_names("label_column", self.label_column))
+        self._set("classes", None if self.classes is None else class_names(self.classes))
+        self._set("missing", None if self.missing is None else marks_of(self.missing))
+
+    def _set(self, name: str, value: object) -> None:
+        """Sets a field of a frozen object while it is made."""
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, labels: object, usual: Labels, **options: Any) -> Labels:
+        """Takes a `Labels` or what one holds, completed by what a dataset usually reads."""
+        options["missing"] = marks_of(options["missing"])
+        if not isinstance(labels, Labels):
+            return replace(usual, source=labels, **options)
+        if twice := replace(usual, **options).changes(usual):
+            raise ArgumentError(
+                f"labels is a Labels(...), which has {twice[0]} too: give it there"
+            )
+        names = ("id_column", "label_column", "missing")
+        lacking = [name for name in names if getattr(labels, name) is None]
+        return replace(labels, **{name: getattr(usual, name) for name in lacking})
+
+    def changes(self, usual: Labels) -> list[str]:
+        """Lists the options that differ from the usual ones."""
+        names = [field.name for field in fields(self) if field.name != "source"]
+        return [name for name in names if getattr(self, name) != getattr(usual, name)]
+
+    def check_usual(self, *names: str, of: str) -> None:
+        """Refuses options that only another dataset has."""
+        changed = set(self.changes(Labels()))
+        if strange := [name for name in names if name in changed]:
+            raise ArgumentError(f"{strange[0]} is only for {of}; leave it out of Labels")
+
+    @property
+    def skips(self) -> bool:
+        """Whether records without a label are left out."""
+        return self.unlabelled == "skip"
 
 
 def check_task(task: str) -> None:
@@ -73,167 +137,14 @@ def class_names(classes: Any) -> Cells:
     return tuple(as_cell(name) for name in names)
 
 
-def _check_distinct(classes: Cells) -> None:
-    """Refuses a class that is given twice."""
-    if double := [name for i, name in enumerate(classes) if name in classes[:i]]:
-        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
-
-
-def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
-    """Refuses names that would break the lines and columns of what is written later."""
-    bad = next(filter(_CONTROL.search, classes), None)
-    if bad is None:
-        return
-    holders = (name for name in ids if any(bad in cell for cell in source.cells[name]))
-    holder = next(holders, None)
-    where = source.what if holder is None else source.place(holder)
-    raise LabelError(
-        f"{where}: the name {bad!r} holds a tab, a line break or another control "
-        "character; rename it"
-    )
-
-
-def _classify(source: Source, ids: list[str], classes: Cells | None) -> Labels:
-    """Numbers class names."""
-    if len(source.names) > 1:
-        raise LabelError(
-            f"task classify takes one label column, got {', '.join(source.names)}"
-        )
-    if source.is_of_lists:
-        raise LabelError(
-            f"{source.what}: a record has a list of several names, or of none: say "
-            'task="multilabel", or give each record one name'
-        )
-    names = [source.cells[name][0] for name in ids]
-    if classes is None:
-        classes = _sort_names(set(names))
-        _check_several(source, classes, len(ids))
-    number = {name: i for i, name in enumerate(classes)}
-    names = [name if name in number else _as_class(name, number) for name in names]
-    stranger = next((i for i, name in enumerate(names) if name not in number), None)
-    if stranger is not None:
-        raise _unknown(source, ids[stranger], classes, label=names[stranger])
-    values = np.fromiter((number[name] for name in names), np.int64, len(names))
-    return Labels("classify", classes, values)
-
-
-def _as_class(name: str, classes: Container[str]) -> str:
-    """Writes a whole number as the classes have it: a column with gaps has 1.0 for 1."""
-    whole = name.removesuffix(".0")
-    if not _INTEGER.fullmatch(whole):
-        return name
-    return next((same for same in (whole, f"{whole}.0") if same in classes), name)
-
-
-def _sort_names(names: set[str]) -> Cells:
-    """Sorts names; whole numbers by their value."""
-    if all(_INTEGER.fullmatch(name) for name in names):
-        return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
-    return tuple(sorted(names))
-
-
-def _check_several(source: Source, classes: Cells, n: int) -> None:
-    """Refuses to learn one class."""
-    if len(classes) == 1:
-        raise LabelError(
-            f"{source.what}: all {n:,} sequences have the label {classes[0]!r}; "
-            "a classifier needs two classes or more"
-            f"{_FOR_FILES if source.is_of_files else ''}"
+def _check_coding(coding: str, task: str) -> None:
+    """Refuses what is no coding, or has no meaning for a task."""
+    as_choice("coding", coding, CODINGS)
+    if coding != "auto" and task not in {"auto", "classify"}:
+        raise ArgumentError(
+            f'coding="{coding}" means controls and cases; leave it out for task="{task}"'
         )
 
 
-def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
-    """Says that a label is none of the classes."""
-    return LabelError(
-        f"{source.place(name)}: label {label!r} is none of the classes "
-        f"{', '.join(classes)}{_FOR_FILES if source.is_of_files else ''}"
-    )
-
-
-def _regress(source: Source, ids: list[str], classes: Cells | None) -> Labels:
-    """Reads values."""
-    names = source.names if classes is None else classes
-    if len(names) != len(source.names):
-        raise LabelError(
-            f"{source.what}: expected values for {', '.join(names)}, "
-            f"found {', '.join(source.names)}"
-        )
-    rows = [[_number(source, name, cell) for cell in source.cells[name]] for name in ids]
-    with np.errstate(over="ignore"):
-        values = np.array(rows, np.float32).reshape(len(ids), len(names))
-    _check_range(source, ids, values)
-    # The same names in another order are the same columns; other names are new names.
-    if set(names) == set(source.names):
-        values = values[:, [source.names.index(name) for name in names]]
-    return Labels("regress", names, values[:, 0].copy() if len(names) == 1 else values)
-
-
-def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) -> None:
-    """Refuses numbers that 32 bits cannot hold."""
-    wrong = np.argwhere(~np.isfinite(values))
-    if wrong.size:
-        name = ids[int(wrong[0, 0])]
-        cell = source.cells[name][int(wrong[0, 1])]
-        raise LabelError(
-            f"{source.place(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
-            "scale the values"
-        )
-
-
-def _number(source: Source, name: str, cell: str) -> float:
-    """Reads one value."""
-    try:
-        number = parse_decimal(cell)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        hint = "; write a point, not a comma" if has_comma(cell) else ""
-        raise LabelError(f"{source.place(name)}: label {cell!r} is no finite number{hint}")
-    return number
-
-
-def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Labels:
-    """Reads which labels hold: names in one column, or zeros and ones in several."""
-    one_column = len(source.names) == 1
-    held = {
-        name: (_split_names if one_column else _read_flags)(source, name) for name in ids
-    }
-    known = _sort_names({label for labels in held.values() for label in labels})
-    order = classes or (known if one_column else source.names)
-    if not order:
-        raise LabelError(
-            f"{source.what}: no sequence has a label, {source.names[0]!r} is always empty"
-        )
-    if not one_column and set(order) != set(source.names):
-        raise LabelError(
-            f"{source.what}: expected {', '.join(order)}, found {', '.join(source.names)}"
-        )
-    number = {label: i for i, label in enumerate(order)}
-    values = np.zeros((len(ids), len(order)), np.float32)
-    for i, name in enumerate(ids):
-        for label in held[name]:
-            if label not in number:
-                raise _unknown(source, name, order, label=label)
-            values[i, number[label]] = 1
-    return Labels("multilabel", order, values)
-
-
-def _split_names(source: Source, name: str) -> list[str]:
-    """Reads names between commas, semicolons or bars."""
-    parts = BETWEEN_NAMES.split(source.cells[name][0])
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _read_flags(source: Source, name: str) -> list[str]:
-    """Reads zeros and ones."""
-    cells = source.cells[name]
-    if wrong := [cell for cell in cells if cell not in MARKS]:
-        raise LabelError(f"{source.place(name)}: expected 0 or 1, found {wrong[0]!r}")
-    return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
-
-
-_MAKERS: dict[str, Callable[[Source, list[str], Cells | None], Labels]] = {
-    "classify": _classify,
-    "regress": _regress,
-    "multilabel": _multilabel,
-}
+# What datasets of sequences and of intervals read where the caller says nothing.
+USUAL = Labels(id_column="id", label_column="label", missing=MISSING)

@@ -15,8 +15,8 @@ from seqloom._arguments import quote
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
-from seqloom.data.label._header_line import check_column, column_position
-from seqloom.data.label._missing import is_nothing
+from seqloom.data.label._cells import Cells, as_cell, as_cells, is_nothing
+from seqloom.data.label._header_line import column_position
 from seqloom.data.label._parquet import parquet_frame
 from seqloom.data.label._table import LabelTable, read_table, reading
 from seqloom.errors import ArgumentError, LabelError
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.data._records import Records
+    from seqloom.data.label._labels import Labels
     from seqloom.io import SequenceRecord
 
-Cells = tuple[str, ...]
-# What stands between several names in one cell.
-BETWEEN_NAMES = re.compile(r"[,;|]")
 # What holds several values of one record.
 _LISTS: Any = (list, tuple, set, frozenset, np.ndarray)
 
@@ -65,28 +63,20 @@ class Source:
 
 
 def choose_source(
-    records: Records,
-    labels: Any,
-    label_from_header: str | re.Pattern[str] | None,
-    *,
-    id_column: str,
-    label_column: str | Sequence[str],
-    frames: Sequence[Frame | None] = (),
+    records: Records, labels: Labels, frames: Sequence[Frame | None] = ()
 ) -> Source | None:
     """Takes labels from where the caller says, or from the tables that sequences are in."""
-    names = _names(label_column)
-    if label_from_header is not None:
-        if labels is not None:
-            raise ArgumentError("give labels or label_from_header, not both")
-        return header_source(label_from_header, records, names)
+    source, names = labels.source, _names(labels)
+    if labels.label_from_header is not None:
+        return header_source(labels.label_from_header, records, names)
     tables = [frame for frame in frames if frame is not None]
-    if isinstance(labels, str) and any(labels in frame.names for frame in tables):
-        labels, names = None, (labels,)
-    if labels is None and tables:
+    if isinstance(source, str) and any(source in frame.names for frame in tables):
+        source, names = None, (source,)
+    if source is None and tables:
         return own_source(tables, records, names)
-    if labels is None or labels is False:
+    if source is None or source is False:
         return None
-    return _source_of(labels, records, id_column, names=names)
+    return _source_of(replace(labels, source=source), records)
 
 
 def own_source(tables: list[Frame], records: Records, columns: Cells) -> Source | None:
@@ -117,7 +107,7 @@ def _rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
         is_of_lists = _are_names(parts[0])
         # Beside lists of names nothing is no label; an empty list is one: none holds.
         return [
-            None if is_of_lists and is_nothing(value) else _as_cells(value)
+            None if is_of_lists and is_nothing(value) else as_cells(value)
             for value in parts[0]
         ], is_of_lists
     for name, part in zip(columns, parts, strict=True):
@@ -129,14 +119,9 @@ def _rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
     return [tuple(map(as_cell, row)) for row in zip(*parts, strict=True)], False
 
 
-def _names(label_column: Any) -> Cells:
-    """Takes one column of labels or several."""
-    is_one = isinstance(label_column, str) or not isinstance(label_column, Iterable)
-    names: Any = (label_column,) if is_one else tuple(label_column)  # pyright: ignore[reportUnknownArgumentType]
-    if not all(isinstance(name, str) for name in names):
-        raise ArgumentError(
-            f"label_column must be a column's name or several, got {quote(names)}"
-        )
+def _names(labels: Labels) -> Cells:
+    """Lists the columns of labels, one or several."""
+    names = tuple(labels.label_column or ())
     if not names:
         raise ArgumentError("label_column names no column")
     if len(set(names)) < len(names):
@@ -144,18 +129,17 @@ def _names(label_column: Any) -> Cells:
     return names
 
 
-def labels_by_id(labels: Any, id_column: str, label_column: str | Sequence[str]) -> Source:
+def labels_by_id(labels: Labels) -> Source:
     """Takes labels from tables, files or in memory, or from a dict."""
-    check_column("id_column", id_column)
-    names = _names(label_column)
-    frame = _frame_of(labels, {id_column, *names})
+    source, id_column, names = labels.source, labels.id_column or "id", _names(labels)
+    frame = _frame_of(source, {id_column, *names})
     if frame is not None:
         return _of_tables([_frame_table(frame, id_column, names)], names)
-    if isinstance(labels, Mapping):
-        return dict_source(labels, names)  # pyright: ignore[reportUnknownArgumentType]
-    if index := index_of(labels):
-        return dict_source(by_id("the series of labels", index, labels), names)
-    return table_source(_as_paths(labels), id_column, names)
+    if isinstance(source, Mapping):
+        return dict_source(source, names)  # pyright: ignore[reportUnknownArgumentType]
+    if index := index_of(source):
+        return dict_source(by_id("the series of labels", index, source), names)
+    return table_source(_as_paths(source), id_column, names)
 
 
 def _frame_of(labels: Any, wanted: set[str]) -> Frame | None:
@@ -165,16 +149,17 @@ def _frame_of(labels: Any, wanted: set[str]) -> Frame | None:
     return Frame.of(labels)
 
 
-def _source_of(labels: Any, records: Records, id_column: str, *, names: Cells) -> Source:
+def _source_of(labels: Labels, records: Records) -> Source:
     """Tells files, one label each, a function, and labels by id apart."""
-    files = labels_of_files(labels, records.paths)
+    source, names = labels.source, _names(labels)
+    files = labels_of_files(source, records.paths)
     if files is not None:
         return file_source(files, records, names)
-    if callable(labels):
-        return call_source(labels, records, names)
-    if _is_one_each(labels):
-        return each_source(values_of(labels), len(records), names)
-    return labels_by_id(labels, id_column, names)
+    if callable(source):
+        return call_source(source, records, names)
+    if _is_one_each(source):
+        return each_source(values_of(source), len(records), names)
+    return labels_by_id(labels)
 
 
 def _is_one_each(labels: Any) -> bool:
@@ -293,7 +278,7 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
     for key, value in zip(ids, values_of(values), strict=True):
         name = id_text(key, what)
         first = found.setdefault(name, value)
-        if first is not value and _as_cells(first) != _as_cells(value):
+        if first is not value and as_cells(first) != as_cells(value):
             raise LabelError(
                 f"{what}: id {name!r} stands twice, with {quote(first)} and "
                 f"{quote(value)}; give each id one value"
@@ -319,7 +304,7 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> Source:
     named = by_id("the dict of labels", labels, list(labels.values()))
     missing = {name: ("",) for name, value in named.items() if is_nothing(value)}
     cells = {
-        name: _as_cells(value) for name, value in named.items() if not is_nothing(value)
+        name: as_cells(value) for name, value in named.items() if not is_nothing(value)
     }
     names, is_of_lists = _wide(columns, cells.values()), _are_names(named.values())
     return Source(
@@ -356,45 +341,6 @@ def call_source(
     found = {key: value for key, value in values.items() if value is not None}
     what = f"the function {getattr(label, '__name__', label)!s}"
     return replace(dict_source(found, columns), what=what, is_each=True)
-
-
-def cells_of(values: list[Any]) -> list[Cells]:
-    """Writes labels as text; None and NaN are no label."""
-    return [_as_cells(value) for value in values]
-
-
-def _as_cells(value: Any) -> Cells:
-    """Writes one label as text; several names are one cell, several numbers several."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        return (as_cell(value),)
-    row: Any = value  # pyright: ignore[reportUnknownVariableType]
-    if getattr(row, "ndim", 1) == 0:
-        return (as_cell(row.item()),)
-    items: list[Any] = list(row)
-    if all(isinstance(item, str) for item in items):
-        return (_join_names(items),)
-    return tuple(map(as_cell, items))
-
-
-def _join_names(names: list[str]) -> str:
-    """Writes several names as one cell, which is parted again at its semicolons."""
-    if wrong := next(filter(BETWEEN_NAMES.search, names), None):
-        raise LabelError(
-            f"label {wrong!r} of {quote(names)} has a comma, a semicolon or a bar, which "
-            "stand between labels: write the name without one, or give a column of 0 and 1 "
-            "for each label"
-        )
-    return ";".join(names)
-
-
-def as_cell(value: Any) -> str:
-    """Writes one value as text: truth is 1, and nothing is empty."""
-    if is_nothing(value):
-        return ""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    is_truth = isinstance(value, (bool, np.bool_))
-    return ("1" if value else "0") if is_truth else str(value).strip()
 
 
 def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:

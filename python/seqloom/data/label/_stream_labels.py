@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom._arguments import as_choice, quote
+from seqloom._arguments import quote
 from seqloom.data._ids import ids_of
+from seqloom.data.label._cells import is_nothing
 from seqloom.data.label._join import drop_missing
-from seqloom.data.label._labels import check_task, class_names, number_labels
-from seqloom.data.label._missing import MISSING, is_nothing, marks_of
+from seqloom.data.label._numbers import number_labels
 from seqloom.data.label._source import labels_by_id
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+    from seqloom.data.label._labels import Labels
     from seqloom.data.stream._chunk import Chunk
     from seqloom.io import SequenceBatch, SequenceRecord
 
@@ -40,23 +41,14 @@ class StreamLabels:
     @classmethod
     def make(
         cls,
-        labels: Any,
-        *,
-        classes: Iterable[str] | None,
-        columns: tuple[str, Any],
-        task: str,
-        unlabelled: str,
-        missing: Iterable[str] = MISSING,
+        labels: Labels,
     ) -> Self | None:
         """Takes labels from where the caller says; None where there are none."""
-        as_choice("unlabelled", unlabelled, ("error", "skip"))
-        check_task(task)
-        if labels is None:
+        if labels.source is None:
             return None
-        skip = unlabelled == "skip"
-        names = None if classes is None else class_names(classes)
-        if callable(labels):
-            marks = {"", *marks_of(missing)} - set(names or ())
+        names = None if labels.classes is None else tuple(labels.classes)
+        if callable(labels.source):
+            marks = {"", *(labels.missing or ())} - set(names or ())
             kind = None if names is None else "classify"
             none: NDArray[Any] = np.zeros(0)
             return cls(
@@ -64,21 +56,20 @@ class StreamLabels:
                 classes=names or (),
                 rows={},
                 values=none,
-                function=labels,
+                function=labels.source,
                 missing=frozenset(marks),
-                skip=skip,
+                skip=labels.skips,
             )
-        source = labels_by_id(labels, *columns)
-        source = drop_missing(source, missing, classes=names, task=task)
+        source = drop_missing(labels_by_id(labels), labels)
         ids = list(source.cells)
-        found = number_labels(source, ids, task=task, classes=names)
+        found = number_labels(source, ids, task=labels.task, classes=names)
         rows = {name: row for row, name in enumerate(ids)}
         return cls(
             task=found.task,
             classes=found.classes,
             rows=rows,
             values=found.values,
-            skip=skip,
+            skip=labels.skips,
         )
 
     def give(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:

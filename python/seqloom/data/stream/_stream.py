@@ -14,7 +14,8 @@ from seqloom.data._order import find_rank
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._state import check_integer
-from seqloom.data.label._missing import MISSING
+from seqloom.data.label._cells import MISSING
+from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.stream._chunk import cut_chunks
 from seqloom.data.stream._piece import StreamPiece
@@ -53,7 +54,8 @@ class SequenceStream(Resumable):
         encoder: Turns letters into numbers.
         augment: Changes letters before they are encoded.
         labels: Tables, a dict from id to label, or a function of the record that gives a
-            number, an array, or a class's name.
+            number, an array, or a class's name; or a ``Labels``, which holds these and the
+            options of labels below.
         classes: The order of the classes; None sorts those of the tables.
         shuffle_window: Records that are shuffled among themselves; 0 keeps the order.
         seed: Seed of the shuffling and the augmentation.
@@ -120,14 +122,19 @@ class SequenceStream(Resumable):
         self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
-        self._labels = StreamLabels.make(
+        labels = Labels.of(
             labels,
+            USUAL,
             classes=classes,
-            columns=(id_column, label_column),
+            id_column=id_column,
+            label_column=label_column,
             task=task,
             unlabelled=unlabelled,
             missing=missing,
         )
+        labels.check_usual("label_from_header", of="SequenceDataset")
+        labels.check_usual("coding", of="GenotypeDataset")
+        self._labels = StreamLabels.make(labels)
         self._options = _given(on_error=on_error, num_threads=num_threads)
         self._options |= options.of_files
         self._shard = Shard()

@@ -1,0 +1,217 @@
+"""From labels as text to numbers: classes, values, or zeros and ones."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._text import parse_decimal
+from seqloom.data.label._cells import BETWEEN_NAMES, Cells
+from seqloom.data.label._guess import MARKS, guess_task, has_comma
+from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.label._source import Source
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_FOR_FILES = "; in Python a dict from file to label names them otherwise"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberedLabels:
+    """Labels as numbers."""
+
+    task: str
+    classes: Cells  # names of classes, values or labels
+    values: NDArray[Any]  # int64 class indices; float32 values; or float32 zeros and ones
+
+
+def number_labels(
+    source: Source, ids: list[str], *, task: str, classes: Iterable[str] | None
+) -> NumberedLabels:
+    """Turns the labels of some ids into numbers."""
+    given = None if classes is None else tuple(classes)
+    if task == "auto":
+        task = guess_task(source, ids, has_classes=given is not None)
+    _check_distinct(given or ())
+    labels = _MAKERS[task](source, ids, given)
+    _check_names(source, ids, labels.classes)
+    return labels
+
+
+def _check_distinct(classes: Cells) -> None:
+    """Refuses a class that is given twice."""
+    if double := [name for i, name in enumerate(classes) if name in classes[:i]]:
+        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
+
+
+def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
+    """Refuses names that would break the lines and columns of what is written later."""
+    bad = next(filter(_CONTROL.search, classes), None)
+    if bad is None:
+        return
+    holders = (name for name in ids if any(bad in cell for cell in source.cells[name]))
+    holder = next(holders, None)
+    where = source.what if holder is None else source.place(holder)
+    raise LabelError(
+        f"{where}: the name {bad!r} holds a tab, a line break or another control "
+        "character; rename it"
+    )
+
+
+def _classify(source: Source, ids: list[str], classes: Cells | None) -> NumberedLabels:
+    """Numbers class names."""
+    if len(source.names) > 1:
+        raise LabelError(
+            f"task classify takes one label column, got {', '.join(source.names)}"
+        )
+    if source.is_of_lists:
+        raise LabelError(
+            f"{source.what}: a record has a list of several names, or of none: say "
+            'task="multilabel", or give each record one name'
+        )
+    names = [source.cells[name][0] for name in ids]
+    if classes is None:
+        classes = _sort_names(set(names))
+        _check_several(source, classes, len(ids))
+    number = {name: i for i, name in enumerate(classes)}
+    names = [name if name in number else _as_class(name, number) for name in names]
+    stranger = next((i for i, name in enumerate(names) if name not in number), None)
+    if stranger is not None:
+        raise _unknown(source, ids[stranger], classes, label=names[stranger])
+    values = np.fromiter((number[name] for name in names), np.int64, len(names))
+    return NumberedLabels("classify", classes, values)
+
+
+def _as_class(name: str, classes: Container[str]) -> str:
+    """Writes a whole number as the classes have it: a column with gaps has 1.0 for 1."""
+    whole = name.removesuffix(".0")
+    if not _INTEGER.fullmatch(whole):
+        return name
+    return next((same for same in (whole, f"{whole}.0") if same in classes), name)
+
+
+def _sort_names(names: set[str]) -> Cells:
+    """Sorts names; whole numbers by their value."""
+    if all(_INTEGER.fullmatch(name) for name in names):
+        return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
+    return tuple(sorted(names))
+
+
+def _check_several(source: Source, classes: Cells, n: int) -> None:
+    """Refuses to learn one class."""
+    if len(classes) == 1:
+        raise LabelError(
+            f"{source.what}: all {n:,} sequences have the label {classes[0]!r}; "
+            "a classifier needs two classes or more"
+            f"{_FOR_FILES if source.is_of_files else ''}"
+        )
+
+
+def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
+    """Says that a label is none of the classes."""
+    return LabelError(
+        f"{source.place(name)}: label {label!r} is none of the classes "
+        f"{', '.join(classes)}{_FOR_FILES if source.is_of_files else ''}"
+    )
+
+
+def _regress(source: Source, ids: list[str], classes: Cells | None) -> NumberedLabels:
+    """Reads values."""
+    names = source.names if classes is None else classes
+    if len(names) != len(source.names):
+        raise LabelError(
+            f"{source.what}: expected values for {', '.join(names)}, "
+            f"found {', '.join(source.names)}"
+        )
+    rows = [[_number(source, name, cell) for cell in source.cells[name]] for name in ids]
+    with np.errstate(over="ignore"):
+        values = np.array(rows, np.float32).reshape(len(ids), len(names))
+    _check_range(source, ids, values)
+    # The same names in another order are the same columns; other names are new names.
+    if set(names) == set(source.names):
+        values = values[:, [source.names.index(name) for name in names]]
+    return NumberedLabels(
+        "regress", names, values[:, 0].copy() if len(names) == 1 else values
+    )
+
+
+def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) -> None:
+    """Refuses numbers that 32 bits cannot hold."""
+    wrong = np.argwhere(~np.isfinite(values))
+    if wrong.size:
+        name = ids[int(wrong[0, 0])]
+        cell = source.cells[name][int(wrong[0, 1])]
+        raise LabelError(
+            f"{source.place(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
+            "scale the values"
+        )
+
+
+def _number(source: Source, name: str, cell: str) -> float:
+    """Reads one value."""
+    try:
+        number = parse_decimal(cell)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        hint = "; write a point, not a comma" if has_comma(cell) else ""
+        raise LabelError(f"{source.place(name)}: label {cell!r} is no finite number{hint}")
+    return number
+
+
+def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> NumberedLabels:
+    """Reads which labels hold: names in one column, or zeros and ones in several."""
+    one_column = len(source.names) == 1
+    held = {
+        name: (_split_names if one_column else _read_flags)(source, name) for name in ids
+    }
+    known = _sort_names({label for labels in held.values() for label in labels})
+    order = classes or (known if one_column else source.names)
+    if not order:
+        raise LabelError(
+            f"{source.what}: no sequence has a label, {source.names[0]!r} is always empty"
+        )
+    if not one_column and set(order) != set(source.names):
+        raise LabelError(
+            f"{source.what}: expected {', '.join(order)}, found {', '.join(source.names)}"
+        )
+    number = {label: i for i, label in enumerate(order)}
+    values = np.zeros((len(ids), len(order)), np.float32)
+    for i, name in enumerate(ids):
+        for label in held[name]:
+            if label not in number:
+                raise _unknown(source, name, order, label=label)
+            values[i, number[label]] = 1
+    return NumberedLabels("multilabel", order, values)
+
+
+def _split_names(source: Source, name: str) -> list[str]:
+    """Reads names between commas, semicolons or bars."""
+    parts = BETWEEN_NAMES.split(source.cells[name][0])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _read_flags(source: Source, name: str) -> list[str]:
+    """Reads zeros and ones."""
+    cells = source.cells[name]
+    if wrong := [cell for cell in cells if cell not in MARKS]:
+        raise LabelError(f"{source.place(name)}: expected 0 or 1, found {wrong[0]!r}")
+    return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
+
+
+_MAKERS: dict[str, Callable[[Source, list[str], Cells | None], NumberedLabels]] = {
+    "classify": _classify,
+    "regress": _regress,
+    "multilabel": _multilabel,
+}

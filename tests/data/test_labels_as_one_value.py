@@ -1,0 +1,117 @@
+"""One `Labels` does for every dataset what its own arguments do."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.data import Labels
+
+TABLE = "name\tkind\tage\nx\tno\t1.5\ny\tyes\t2.5\nz\t?\t3.5\n"
+READ = {
+    "id_column": "name",
+    "label_column": "kind",
+    "classes": ["yes", "no"],
+    "missing": ["?"],
+    "unlabelled": "skip",
+}
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("labels.tsv").write_text(TABLE)
+    Path("a.fa").write_text(">x\nACGT\n>y\nGGCC\n>z\nTTTT\n")
+    Path("a.bed").write_text("x 0 4 x\ny 0 4 y\nz 0 4 z\n")
+    return "labels.tsv"
+
+
+def _facts(data):
+    return data.ids, data.labels.tolist(), data.task, data.classes, data.report
+
+
+def test_a_sequence_dataset_reads_it_as_its_own_arguments(table):
+    alone = sl.data.SequenceDataset("a.fa", labels=table, **READ)
+    assert _facts(sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ))) == _facts(
+        alone
+    )
+    assert alone.labels.tolist() == [1, 0]
+
+
+def test_an_interval_dataset_reads_it_as_its_own_arguments(table):
+    alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **READ)
+    found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **READ))
+    assert _facts(found) == _facts(alone)
+    assert alone.labels.tolist() == [1, 0]
+
+
+def test_a_stream_reads_it_as_its_own_arguments(table):
+    streams = [
+        sl.data.SequenceStream("a.fa", labels=Labels(table, **READ)),
+        sl.data.SequenceStream("a.fa", labels=table, **READ),
+    ]
+    one, other = ([(it["id"], int(it["label"])) for it in stream] for stream in streams)
+    assert one == other == [("x", 1), ("y", 0)]
+
+
+def test_a_genotype_dataset_reads_it_as_its_own_arguments(table):
+    names = {"iid": ["x", "y", "z"]}
+    sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties=names)
+    alone = sl.data.GenotypeDataset("g.bed", table, **READ)
+    assert _facts(sl.data.GenotypeDataset("g.bed", Labels(table, **READ))) == _facts(alone)
+    assert alone.labels.tolist() == [1, 0]
+
+
+def test_one_value_serves_datasets_with_other_usual_columns(table):
+    labels = Labels({"x": 1.5, "y": 2.5, "z": 3.5}, task="regress")
+    sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
+    genotypes = sl.data.GenotypeDataset("g.bed", labels)
+    sequences = sl.data.SequenceDataset("a.fa", labels=labels)
+    assert genotypes.labels.tolist() == sequences.labels.tolist() == [1.5, 2.5, 3.5]
+
+
+def test_what_the_value_leaves_open_is_as_the_dataset_reads_it(table):
+    labels = Labels({"x": "a", "y": "b", "z": "NA"}, unlabelled="skip")
+    assert sl.data.SequenceDataset("a.fa", labels=labels).ids == ["x", "y"]
+
+
+def test_a_header_is_searched_as_the_value_says(table):
+    labels = Labels(label_from_header="[xyz]")
+    assert sl.data.SequenceDataset("a.fa", labels=labels).classes == ("x", "y", "z")
+
+
+def test_an_option_given_twice_is_refused(table):
+    message = r"labels is a Labels\(...\), which has task too: give it there"
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ), task="classify")
+
+
+@pytest.mark.parametrize(
+    ("option", "of"),
+    [
+        ({"coding": "12"}, "GenotypeDataset"),
+        ({"label_from_header": "x"}, "SequenceDataset"),
+    ],
+)
+def test_an_option_of_another_dataset_is_refused(table, option, of):
+    message = f"{next(iter(option))} is only for {of}; leave it out of Labels"
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(**option))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"unlabelled": "drop"}, 'unlabelled must be "error" or "skip", got'),
+        ({"task": "rank"}, "task must be"),
+        ({"id_column": 3}, "id_column must be a column's name"),
+        ({"classes": {"a", "b"}}, "classes must be their names in order"),
+        ({"missing": 3.5j}, "missing must be a text that is no label"),
+        ({"coding": "12", "task": "regress"}, 'leave it out for task="regress"'),
+        ({"source": "a.tsv", "label_from_header": "x"}, "not both"),
+    ],
+)
+def test_a_wrong_option_is_refused_where_the_value_is_made(option, message):
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        Labels(**option)
