@@ -22,14 +22,14 @@ def batch_norm(
     eps: float,
 ) -> tuple[Array, Array, Array]:
     """The result, the means and the biased variances ``(c,)``."""
-    x = _masked(b, x, mask)
+    x = _apply_mask(b, x, mask)
     mean = _channel_mean(b, x, mask)
     centred = b.subtract(x, _wide(b, x, mean))
     variance = _channel_mean(b, b.square(centred), mask)
     scale = b.multiply(b.rsqrt(b.add(variance, eps)), weight)
     out = b.multiply(centred, _wide(b, x, scale))
     out = b.add(out, _wide(b, x, bias))
-    return _masked(b, out, mask), mean, variance
+    return _apply_mask(b, out, mask), mean, variance
 
 
 def batch_norm_grad(
@@ -44,20 +44,20 @@ def batch_norm_grad(
     eps: float,
 ) -> tuple[Array, Array, Array]:
     """The derivatives of ``batch_norm`` by its input, weight and bias."""
-    x = _masked(b, x, mask)
+    x = _apply_mask(b, x, mask)
     mean = _channel_mean(b, x, mask)
     centred = b.subtract(x, _wide(b, x, mean))
     variance = _channel_mean(b, b.square(centred), mask)
     rstd = b.rsqrt(b.add(variance, eps))
     scaled = b.multiply(centred, _wide(b, x, rstd))
-    grad = _masked(b, grad, mask)
+    grad = _apply_mask(b, grad, mask)
     slope = _channel_mean(b, b.multiply(grad, scaled), mask)
     rest = b.subtract(grad, _wide(b, x, _channel_mean(b, grad, mask)))
     rest = b.subtract(rest, b.multiply(scaled, _wide(b, x, slope)))
     by_x = b.multiply(rest, _wide(b, x, b.multiply(rstd, weight)))
     axes = (0, *range(2, len(x.shape)))
     by_weight = b.sum(b.multiply(grad, scaled), axis=axes)
-    return _masked(b, by_x, mask), by_weight, b.sum(grad, axis=axes)
+    return _apply_mask(b, by_x, mask), by_weight, b.sum(grad, axis=axes)
 
 
 def scale_shift(
@@ -65,7 +65,7 @@ def scale_shift(
 ) -> Array:
     """``x * scale + shift`` by channel, 0 where the mask ``(n, l)`` is 0."""
     out = b.multiply(x, _wide(b, x, scale))
-    return _masked(b, b.add(out, _wide(b, x, shift)), mask)
+    return _apply_mask(b, b.add(out, _wide(b, x, shift)), mask)
 
 
 def _wide(b: Functions, x: Array, channels: Array) -> Array:
@@ -73,7 +73,7 @@ def _wide(b: Functions, x: Array, channels: Array) -> Array:
     return b.reshape(channels, (-1, *(1 for _ in x.shape[2:])))
 
 
-def _masked(b: Functions, x: Array, mask: Array | None) -> Array:
+def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
     """Zero where the mask is, NaN or not."""
     if mask is None:
         return x
@@ -87,4 +87,4 @@ def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
     if mask is None:
         return b.mean(x, axis=axes)
     places = b.maximum(b.sum(mask), 1.0)
-    return b.divide(b.sum(_masked(b, x, mask), axis=axes), places)
+    return b.divide(b.sum(_apply_mask(b, x, mask), axis=axes), places)

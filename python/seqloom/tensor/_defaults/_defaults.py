@@ -149,7 +149,7 @@ class ArrayFunctions(Standard):
     avg_pool1d_grad = _pooling.avg_pool1d_grad
     avg_pool2d_grad = _pooling.avg_pool2d_grad
 
-    index = _index.indexed
+    index = _index.index
     linear = _product.linear
 
     key_words = _random.key_words

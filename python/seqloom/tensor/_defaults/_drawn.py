@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WHOLE = np.iinfo(np.int32)
 
 
-def sized(shape: Sequence[int]) -> tuple[int, ...]:
+def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """A shape to draw, without lengths below 0."""
     lengths = tuple(shape)
     if lengths and min(lengths) < 0:
@@ -23,7 +23,7 @@ def sized(shape: Sequence[int]) -> tuple[int, ...]:
     return lengths
 
 
-def counted(n: int) -> int:
+def to_count(n: int) -> int:
     """How many numbers to bring into a random order."""
     count = index(n)
     if count < 0:

@@ -26,7 +26,7 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
     for place, term in enumerate(rest):
         needed = set(out).union(*(each for _, each in rest[place + 1 :]))
         current = _contract(b, current, term, needed)
-    x, have = _summed(b, current, set(out))
+    x, have = _sum_out(b, current, set(out))
     order = tuple(have.index(label) for label in out)
     return b.permute_dims(x, order) if order != tuple(range(len(order))) else x
 
@@ -91,7 +91,7 @@ def _diagonal(b: Functions, term: Term) -> Term:
     return x, labels
 
 
-def _summed(b: Functions, term: Term, needed: Iterable[str]) -> Term:
+def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
     """Without the labels that nobody needs any more."""
     x, labels = term
     axes = tuple(i for i, label in enumerate(labels) if label not in needed)
@@ -103,8 +103,8 @@ def _summed(b: Functions, term: Term, needed: Iterable[str]) -> Term:
 
 def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
     """The product of two operands, as one product of matrices."""
-    left = _summed(b, left, needed | set(right[1]))
-    right = _summed(b, right, needed | set(left[1]))
+    left = _sum_out(b, left, needed | set(right[1]))
+    right = _sum_out(b, right, needed | set(left[1]))
     both = [label for label in left[1] if label in right[1]]
     batch = [label for label in both if label in needed]
     gone = [label for label in both if label not in needed]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._defaults._standard import Array, Functions
 
 
-def indexed(b: Functions, x: Array, key: Any) -> Array:
+def index(b: Functions, x: Array, key: Any) -> Array:
     """First the numbers and slices, then the arrays."""
     parts = parts_of(b, key, x.shape)
     arrays = [part for part in parts if not is_basic(part)]
@@ -24,7 +24,7 @@ def indexed(b: Functions, x: Array, key: Any) -> Array:
     basic = tuple(part if is_basic(part) else slice(None) for part in parts)
     left = [part for part in parts if not isinstance(part, int)]
     axes = [axis for axis, part in enumerate(left) if not is_basic(part)]
-    return _gathered(b, x[basic], arrays, axes, together=_stand_together(parts))
+    return _take_arrays(b, x[basic], arrays, axes, together=_stand_together(parts))
 
 
 def is_basic(part: Any) -> bool:
@@ -60,7 +60,7 @@ def _stand_together(parts: list[Any]) -> bool:
     return places == list(range(places[0], places[0] + len(places)))
 
 
-def _gathered(
+def _take_arrays(
     b: Functions, x: Array, arrays: list[Array], axes: list[int], *, together: bool
 ) -> Array:
     """Arrays of indices along some axes, whole slices along the others."""
@@ -74,10 +74,10 @@ def _gathered(
     shape = tuple(places.shape)
     found = b.take(rows, b.reshape(places, (-1,)), axis=0)
     found = b.reshape(found, (*shape, *rest))
-    return _moved(b, found, len(shape), axes[0]) if together else found
+    return _move_front_axes(b, found, len(shape), axes[0]) if together else found
 
 
-def _moved(b: Functions, x: Array, count: int, place: int) -> Array:
+def _move_front_axes(b: Functions, x: Array, count: int, place: int) -> Array:
     """The first axes, as many as `count`, behind `place` others."""
     order = [*range(count, count + place), *range(count)]
     return b.permute_dims(x, (*order, *range(count + place, len(x.shape))))

@@ -38,7 +38,7 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
     """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
     parts = parts_of(b, key, shape)
     if all(is_basic(part) for part in parts):
-        return _placed(b, values, parts, shape)
+        return _pad_to_positions(b, values, parts, shape)
     size = math.prod(shape)
     places = b.index(b.reshape(b.arange(size), tuple(shape)), key)
     values = b.broadcast_to(values, places.shape)
@@ -49,14 +49,14 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
 
 def slice_update(b: Functions, x: Array, key: Any, values: Array) -> Array:
     """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
-    values, ones = _spread_over(b, x, key, values)
+    values, ones = _broadcast_to_key(b, x, key, values)
     hit = b.greater(b.scatter_index(ones, key, x.shape), 0)
     return b.where(hit, b.scatter_index(values, key, x.shape), x)
 
 
 def slice_add(b: Functions, x: Array, key: Any, values: Array) -> Array:
     """`x` with `values`, which are broadcast, added at ``x[key]``."""
-    values, _ = _spread_over(b, x, key, values)
+    values, _ = _broadcast_to_key(b, x, key, values)
     return b.add(x, b.scatter_index(values, key, x.shape))
 
 
@@ -94,13 +94,15 @@ def _as(b: Functions, x: Array, values: Any) -> Array:
     return b.astype(values, b.dtype(x))
 
 
-def _spread_over(b: Functions, x: Array, key: Any, values: Any) -> tuple[Array, Array]:
+def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Array, Array]:
     """Values, and ones, of the shape that the key selects."""
     ones = b.index(b.ones(x.shape, dtype=b.dtype(x)), key)
     return b.broadcast_to(_as(b, x, values), ones.shape), ones
 
 
-def _placed(b: Functions, values: Array, parts: list[Any], shape: Sequence[int]) -> Array:
+def _pad_to_positions(
+    b: Functions, values: Array, parts: list[Any], shape: Sequence[int]
+) -> Array:
     """Values at the places of numbers and slices, axis by axis; no place repeats."""
     axis = 0
     for part in parts:

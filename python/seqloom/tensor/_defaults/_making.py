@@ -74,12 +74,12 @@ def meshgrid(
     for each, place in zip(arrays, places, strict=True):
         shape[place] = math.prod(each.shape)
     return tuple(
-        b.broadcast_to(_laid(b, each, place, len(shape)), tuple(shape))
+        b.broadcast_to(_to_axis(b, each, place, len(shape)), tuple(shape))
         for each, place in zip(arrays, places, strict=True)
     )
 
 
-def _laid(b: Functions, x: Array, place: int, count: int) -> Array:
+def _to_axis(b: Functions, x: Array, place: int, count: int) -> Array:
     """A row as an array of so many axes, all but one of length 1."""
     return b.reshape(x, (*(1,) * place, -1, *(1,) * (count - place - 1)))
 

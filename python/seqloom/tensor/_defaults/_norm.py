@@ -16,7 +16,7 @@ def layer_norm(
     b: Functions, x: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array]:
     """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
-    scaled, mean, rstd = _standardised(b, x, eps)
+    scaled, mean, rstd = _standardise(b, x, eps)
     out = scaled if weight is None else b.multiply(scaled, weight)
     out = out if bias is None else b.add(out, bias)
     return out, b.squeeze(mean, axis=-1), b.squeeze(rstd, axis=-1)
@@ -61,7 +61,7 @@ def rms_norm_grad(
     return b.multiply(rest, rstd), b.sum(b.multiply(grad, scaled), axis=rows)
 
 
-def _standardised(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]:
+def _standardise(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]:
     """Rows of mean 0 and deviation 1, with their mean and 1 / deviation."""
     mean = b.mean(x, axis=-1, keepdims=True)
     centred = b.subtract(x, mean)
@@ -74,7 +74,7 @@ def _again(b: Functions, x: Array, mean: Array, rstd: Array) -> tuple[Array, Arr
     """Standardised rows and 1 / deviation from the input; of rstd only eps is taken."""
     del mean
     variance = b.var(b.stop_gradient(x), axis=-1, keepdims=True)
-    scaled, _, rstd = _standardised(b, x, _eps(b, variance, rstd))
+    scaled, _, rstd = _standardise(b, x, _eps(b, variance, rstd))
     return scaled, rstd
 
 

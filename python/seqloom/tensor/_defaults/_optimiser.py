@@ -36,10 +36,10 @@ def adamw(
     for place, grad in enumerate(grads):
         mean = _blend(b, first[place], grad, betas[0])
         power = _blend(b, second[place], b.square(grad), betas[1])
-        spread = b.sqrt(_unbiased(b, power, betas[1], step))
-        ahead = _unbiased(b, mean, betas[0], step)
+        spread = b.sqrt(_correct_bias(b, power, betas[1], step))
+        ahead = _correct_bias(b, mean, betas[0], step)
         change = b.divide(ahead, b.add(spread, eps))
-        kept = _decayed(b, params[place], lr, decays[place])
+        kept = _decay(b, params[place], lr, decays[place])
         change = b.multiply(change, _number(b, lr, kept))
         moved.append((b.subtract(kept, change), mean, power))
     one, two, three = ([row[i] for row in moved] for i in range(3))
@@ -86,7 +86,7 @@ def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
     return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
 
 
-def _unbiased(b: Functions, mean: Array, beta: float, step: Any) -> Array:
+def _correct_bias(b: Functions, mean: Array, beta: float, step: Any) -> Array:
     """A running mean that began at 0, divided by the share it has seen."""
     if isinstance(step, (int, float)):
         return b.multiply(mean, 1.0 / -math.expm1(step * math.log(beta)))
@@ -94,7 +94,7 @@ def _unbiased(b: Functions, mean: Array, beta: float, step: Any) -> Array:
     return b.negative(b.divide(mean, seen))
 
 
-def _decayed(b: Functions, param: Array, lr: Any, decay: float) -> Array:
+def _decay(b: Functions, param: Array, lr: Any, decay: float) -> Array:
     """A parameter moved towards 0."""
     if not decay:
         return param

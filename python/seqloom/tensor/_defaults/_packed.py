@@ -49,8 +49,8 @@ def attention_varlen(
     tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
     cut = _cut(b, q, tiles.queries), _cut(b, k, tiles.keys)
     out, lse = b.attention(*cut, _cut(b, v, tiles.keys), tiles.mask, scale=scale)
-    out = _joined(b, out, tiles.queries, total)
-    lse = _joined(b, b.expand_dims(lse, axis=-1), tiles.queries, total)
+    out = _join_tiles(b, out, tiles.queries, total)
+    lse = _join_tiles(b, b.expand_dims(lse, axis=-1), tiles.queries, total)
     longest = b.max(_lengths(b, cu_seqlens))
     out = b.where(b.greater(longest, max_seqlen), math.nan, out)
     return out, b.matrix_transpose(b.squeeze(lse, axis=-1))
@@ -82,9 +82,9 @@ def attention_varlen_grad(
     saved = tiles.mask, None, out, b.squeeze(lse, axis=-1)
     by_q, by_k, by_v = b.attention_grad(grad, q, k, v, *saved, scale=scale)
     return (
-        _joined(b, by_q, tiles.queries, total),
-        _joined(b, by_k, tiles.keys, total),
-        _joined(b, by_v, tiles.keys, total),
+        _join_tiles(b, by_q, tiles.queries, total),
+        _join_tiles(b, by_k, tiles.keys, total),
+        _join_tiles(b, by_v, tiles.keys, total),
     )
 
 
@@ -149,7 +149,7 @@ def _cut(b: Functions, x: Array, rows: Array) -> Array:
     return b.permute_dims(b.where(inside, tiles, 0), (0, 2, 1, 3))
 
 
-def _joined(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
+def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
     """Tiles ``(n, h, t, d)`` as ``(total, h, d)``; what has no row is left out."""
     number, heads, length, width = tiles.shape
     tiles = b.permute_dims(tiles, (0, 2, 1, 3))

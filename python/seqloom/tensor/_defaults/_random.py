@@ -49,7 +49,7 @@ def split(b: Functions, key: Any, n: int) -> Array:
 
 def random_bits(b: Functions, key: Any, shape: Sequence[int]) -> Array:
     """Words of 32 random bits."""
-    shape = drawn.sized(shape)
+    shape = drawn.to_shape(shape)
     return b.reshape(b.bitwise_xor(*_pairs(b, key, shape)), shape)
 
 
@@ -57,7 +57,7 @@ def uniform(
     b: Functions, key: Any, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers from 0 (included) to 1 (excluded)."""
-    name, shape = np.dtype(dtype).name, drawn.sized(shape)
+    name, shape = np.dtype(dtype).name, drawn.to_shape(shape)
     width, kept = _BITS[name]
     if width > _WORD:
         high, low = (b.astype(each, "uint64") for each in _pairs(b, key, shape))
@@ -122,7 +122,7 @@ def randint(b: Functions, key: Any, low: int, high: int, shape: Sequence[int]) -
 
 def permutation(b: Functions, key: Any, n: int) -> Array:
     """The numbers (int32) from 0 to n - 1 in random order."""
-    n = drawn.counted(n)
+    n = drawn.to_count(n)
     order = b.arange(n, dtype="int32")
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
     for _ in range(rounds):

@@ -21,13 +21,13 @@ def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, 
     for group in range(_GROUPS):
         for rotation in _ROTATIONS[group % 2]:
             high = b.add(high, low)
-            low = b.bitwise_xor(_rotated(b, low, rotation), high)
+            low = b.bitwise_xor(_rotate_left(b, low, rotation), high)
         high = b.add(high, words[(group + 1) % 3])
         low = b.add(b.add(low, words[(group + 2) % 3]), group + 1)
     return high, low
 
 
-def _rotated(b: Functions, x: Array, places: int) -> Array:
+def _rotate_left(b: Functions, x: Array, places: int) -> Array:
     """The bits of each word turned to the left."""
     upper = b.bitwise_left_shift(x, places)
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - places))

@@ -144,7 +144,7 @@ def _nothing(b: ArrayFunctions, grad: Array, _x: Any, _y: Any, _out: Any) -> Arr
     return b.zeros_like(grad)
 
 
-def _chosen(left_loses: str, right_loses: str) -> Pull:
+def _rule_of_choice(left_loses: str, right_loses: str) -> Pull:
     """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
     # Where one of them is NaN neither loses, and both get all of it, as torch's do.
 
@@ -181,10 +181,13 @@ def _clip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     under = None if low is None else b.less(x, low)
     over = None if high is None else b.greater(x, high)
     free = grad
-    for outside in (_fixed(b, "greater", x, low, under), _fixed(b, "less", x, high, over)):
+    for outside in (
+        _is_fixed(b, "greater", x, low, under),
+        _is_fixed(b, "less", x, high, over),
+    ):
         free = free if outside is None else b.where(outside, 0.0, free)
     if low is not None and high is not None:
-        crossed = _crossed(b, low, high)  # the upper bound wins
+        crossed = _are_crossed(b, low, high)  # the upper bound wins
         under = b.logical_and(under, b.logical_not(crossed))
         over = b.logical_or(over, crossed)
     return [
@@ -195,13 +198,13 @@ def _clip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     ]
 
 
-def _fixed(b: ArrayFunctions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
+def _is_fixed(b: ArrayFunctions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
     """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
-def _crossed(b: ArrayFunctions, low: Any, high: Any) -> Array:
+def _are_crossed(b: ArrayFunctions, low: Any, high: Any) -> Array:
     """Where the lower bound lies above the upper one."""
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         return b.asarray(low > high)
@@ -228,8 +231,8 @@ RULES: dict[str, Rule] = {
         lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
     ),
     "copysign": _by_slopes(_keep_pair, _sign_put_on, _nothing),
-    "maximum": Rule(_keep_inputs, _chosen("less", "greater")),
-    "minimum": Rule(_keep_inputs, _chosen("greater", "less")),
+    "maximum": Rule(_keep_inputs, _rule_of_choice("less", "greater")),
+    "minimum": Rule(_keep_inputs, _rule_of_choice("greater", "less")),
     "where": Rule(_keep_condition, _where),
     "clip": Rule(_keep_inputs, _clip),
 }

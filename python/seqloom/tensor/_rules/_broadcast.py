@@ -38,14 +38,14 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(each % ndim for each in several)
 
 
-def spread(
+def broadcast_reduced(
     b: ArrayFunctions, reduced: Array, shape: tuple[int, ...], options: Any
 ) -> Array:
     """What a reduction gave, over the axes that it removed."""
-    return b.broadcast_to(kept_axes(b, reduced, shape, options), shape)
+    return b.broadcast_to(restore_axes(b, reduced, shape, options), shape)
 
 
-def kept_axes(
+def restore_axes(
     b: ArrayFunctions, reduced: Array, shape: tuple[int, ...], options: Any
 ) -> Array:
     """What a reduction gave, with the reduced axes of length 1 put back."""

@@ -51,11 +51,11 @@ def _keep_places(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) ->
 def _scatter_add(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     places, like, options = saved
     axis = options["axis"] % len(grad.shape)
-    by_source = _gathered(b, grad, places, axis) if like else None
+    by_source = _gather(b, grad, places, axis) if like else None
     return grad if needs[0] else None, None, by_source
 
 
-def _gathered(b: ArrayFunctions, grad: Array, places: Array, axis: int) -> Array:
+def _gather(b: ArrayFunctions, grad: Array, places: Array, axis: int) -> Array:
     """What stands at the places, which may reach less far than the array on other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)

@@ -76,7 +76,7 @@ def _linear(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Pa
 def _tensordot(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
-    ours, theirs = _contracted(options.get("axes", 2), *sizes)
+    ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)
     free, other = _rest(ours, sizes[0]), _rest(theirs, sizes[1])
     places = list(range(len(grad.shape)))
     by_left = by_right = None
@@ -99,7 +99,7 @@ def _met(axes: list[int], by: list[int]) -> list[int]:
     return [axis for _, axis in sorted(zip(by, axes, strict=True))]
 
 
-def _contracted(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
+def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
     """The axes of both factors that are summed over, in pairs."""
     if isinstance(axes, int):
         return list(range(left - axes, left)), list(range(axes))

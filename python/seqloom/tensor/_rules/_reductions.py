@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom.tensor._rules import _keep as keep
-from seqloom.tensor._rules._broadcast import axes_of, kept_axes, spread
+from seqloom.tensor._rules._broadcast import axes_of, broadcast_reduced, restore_axes
 from seqloom.tensor._rules._rule import Parts, Rule
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -
 def _sum(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
-    return (spread(b, grad, shape, options),)
+    return (broadcast_reduced(b, grad, shape, options),)
 
 
 def _mean(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
-    return (spread(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),)
+    return (
+        broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
+    )
 
 
 def _count(shape: tuple[int, ...], options: keep.Options) -> int:
@@ -42,8 +44,8 @@ def _var(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
     if free <= 0:  # the variance itself is no number, or an infinity
         slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
-        return (b.multiply(slope, kept_axes(b, grad, shape, options)),)
-    share = kept_axes(b, b.multiply(grad, 2 / free), shape, options)
+        return (b.multiply(slope, restore_axes(b, grad, shape, options)),)
+    share = restore_axes(b, b.multiply(grad, 2 / free), shape, options)
     return (b.multiply(distance, share),)
 
 
@@ -52,10 +54,10 @@ def _std(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count(shape, options) - options.get("correction", 0.0)
-    wide = kept_axes(b, out, shape, options)
+    wide = restore_axes(b, out, shape, options)
     safe = b.where(b.equal(wide, 0), 1.0, wide)
     share = b.multiply(grad, 1 / free if free > 0 else math.inf)
-    share = b.divide(kept_axes(b, share, shape, options), safe)
+    share = b.divide(restore_axes(b, share, shape, options), safe)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
     return (b.multiply(distance, share),)
 
@@ -64,17 +66,17 @@ def _extreme(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> 
     """To the largest or smallest; equal ones share."""
     (x,), out, options = saved
     shape = tuple(x.shape)
-    best = b.astype(b.equal(x, kept_axes(b, out, shape, options)), grad.dtype)
+    best = b.astype(b.equal(x, restore_axes(b, out, shape, options)), grad.dtype)
     ties = b.sum(best, axis=options.get("axis"), keepdims=True)
-    share = b.divide(kept_axes(b, grad, shape, options), ties)
+    share = b.divide(restore_axes(b, grad, shape, options), ties)
     return (b.multiply(best, share),)
 
 
 def _logsumexp(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
-    share = b.exp(b.subtract(x, kept_axes(b, out, shape, options)))
-    return (b.multiply(share, kept_axes(b, grad, shape, options)),)
+    share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))
+    return (b.multiply(share, restore_axes(b, grad, shape, options)),)
 
 
 def _prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
@@ -91,20 +93,20 @@ def _prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     )
     back = tuple(order.index(axis) for axis in range(len(shape)))
     others = b.permute_dims(b.reshape(others, tuple(wide.shape)), back)
-    return (b.multiply(others, kept_axes(b, grad, shape, options)),)
+    return (b.multiply(others, restore_axes(b, grad, shape, options)),)
 
 
 def _before(b: ArrayFunctions, rows: Array) -> Array:
     """The product of all before each place of a row, by doubling."""
     length, reach = rows.shape[-1], 1
-    found = _shifted(b, rows, 1)
+    found = _shift_right(b, rows, 1)
     while reach < length:
-        found = b.multiply(found, _shifted(b, found, reach))
+        found = b.multiply(found, _shift_right(b, found, reach))
         reach *= 2
     return found
 
 
-def _shifted(b: ArrayFunctions, rows: Array, places: int) -> Array:
+def _shift_right(b: ArrayFunctions, rows: Array, places: int) -> Array:
     """Rows moved to the right, ones coming in."""
     shape = (*rows.shape[:-1], places)
     kept = b.index(rows, (..., slice(0, rows.shape[-1] - places)))

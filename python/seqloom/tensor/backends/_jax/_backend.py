@@ -54,7 +54,7 @@ class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
     defers = True
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
-        self.place = None if device is None else _found(device)
+        self.place = None if device is None else _find_device(device)
         self.device = device or jax.default_backend()
         self.name = "jax" if device is None else f"jax:{device}"
         self.threads = threads
@@ -68,7 +68,7 @@ class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
         jax.block_until_ready(jax.live_arrays())
 
 
-def _found(device: str) -> Any:
+def _find_device(device: str) -> Any:
     """A device that jax has here."""
     platform, _, number = device.partition(":")
     try:

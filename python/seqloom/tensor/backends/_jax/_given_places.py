@@ -55,7 +55,7 @@ class GivenPlaces:
             if place not in graph.donated and _is_whole(value)
         }
         self._told: dict[int, bool] = {}
-        self._places = list(self._found(graph).values())
+        self._places = list(self._find_positions(graph).values())
         self._bounds = [op for op in graph.operations if self._has_told_bounds(op)]
 
     def require(self, arrays: Sequence[Array]) -> None:
@@ -73,7 +73,7 @@ class GivenPlaces:
             longest = operation.options["max_seqlen"]
             require_bounds(bounds, operation.args[0].shape[0], longest)
 
-    def _found(self, graph: Graph) -> dict[Any, JaxPositions]:
+    def _find_positions(self, graph: Graph) -> dict[Any, JaxPositions]:
         """The indices that can be told, each once."""
         found: dict[Any, JaxPositions] = {}
         for operation in graph.operations:

@@ -89,7 +89,7 @@ def _rows(args: tuple[Any, ...], _options: dict[str, Any]) -> Found:
     yield args[1], args[0].shape[0], False
 
 
-def _added_rows(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
+def _in_rows(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
     """Of ``embedding_grad``."""
     yield args[1], options["rows"], False
 
@@ -120,7 +120,7 @@ def _key(args: tuple[Any, ...], _options: dict[str, Any]) -> Found:
     yield from _in_key(args[1], args[0].shape)
 
 
-def _given_key(args: tuple[Any, ...], _options: dict[str, Any]) -> Found:
+def _in_scatter_key(args: tuple[Any, ...], _options: dict[str, Any]) -> Found:
     """Of ``scatter_index``."""
     yield from _in_key(args[1], args[2])
 
@@ -147,7 +147,7 @@ def _axes_of(part: Any) -> int:
 
 _FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], Found]] = {
     "embedding": _rows,
-    "embedding_grad": _added_rows,
+    "embedding_grad": _in_rows,
     "cross_entropy": _labels,
     "take": _along,
     "take_along_axis": _along,
@@ -156,5 +156,5 @@ _FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], Found]] = {
     "index": _key,
     "slice_update": _key,
     "slice_add": _key,
-    "scatter_index": _given_key,
+    "scatter_index": _in_scatter_key,
 }

@@ -11,7 +11,7 @@ from jax import random
 from jax.extend.random import threefry_2x32
 
 from seqloom.tensor._defaults import _drawn as drawn, counter
-from seqloom.tensor.backends._jax._standard import checked
+from seqloom.tensor.backends._jax._standard import to_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,21 +43,21 @@ def split(b: Backend, key: Key | Array, n: int) -> Array:
 
 def random_bits(b: Backend, key: Key | Array, shape: Sequence[int]) -> Array:
     """Words of 32 random bits."""
-    return random.bits(_wrapped(b, key), drawn.sized(shape), jnp.uint32)
+    return random.bits(_wrap_key(b, key), drawn.to_shape(shape), jnp.uint32)
 
 
 def uniform(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers from 0 (included) to 1 (excluded)."""
-    return random.uniform(_wrapped(b, key), drawn.sized(shape), checked(dtype))
+    return random.uniform(_wrap_key(b, key), drawn.to_shape(shape), to_dtype(dtype))
 
 
 def normal(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers of mean 0 and deviation 1."""
-    return random.normal(_wrapped(b, key), drawn.sized(shape), checked(dtype))
+    return random.normal(_wrap_key(b, key), drawn.to_shape(shape), to_dtype(dtype))
 
 
 def truncated_normal(
@@ -70,14 +70,16 @@ def truncated_normal(
     dtype: Any = "float32",
 ) -> Array:
     """Normal numbers, given that they lie between two bounds."""
-    kind, (lower, upper) = checked(dtype), drawn.bounds(lower, upper)
-    return random.truncated_normal(_wrapped(b, key), lower, upper, drawn.sized(shape), kind)
+    kind, (lower, upper) = to_dtype(dtype), drawn.bounds(lower, upper)
+    return random.truncated_normal(
+        _wrap_key(b, key), lower, upper, drawn.to_shape(shape), kind
+    )
 
 
 def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Array:
     """True with probability `p`, in float32."""
     p = np.float32(drawn.share(p)) if isinstance(p, (int, float)) else p.astype(jnp.float32)
-    return random.bernoulli(_wrapped(b, key), p, drawn.sized(shape))
+    return random.bernoulli(_wrap_key(b, key), p, drawn.to_shape(shape))
 
 
 def randint(
@@ -85,14 +87,14 @@ def randint(
 ) -> Array:
     """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
     low, high = drawn.rising(low, high)
-    return random.randint(_wrapped(b, key), drawn.sized(shape), low, high, jnp.int32)
+    return random.randint(_wrap_key(b, key), drawn.to_shape(shape), low, high, jnp.int32)
 
 
 def permutation(b: Backend, key: Key | Array, n: int) -> Array:
     """The numbers (int32) from 0 to n - 1 in random order."""
-    return random.permutation(_wrapped(b, key), drawn.counted(n)).astype(jnp.int32)
+    return random.permutation(_wrap_key(b, key), drawn.to_count(n)).astype(jnp.int32)
 
 
-def _wrapped(b: Backend, key: Key | Array) -> Array:
+def _wrap_key(b: Backend, key: Key | Array) -> Array:
     """A key as jax knows one."""
     return jax.random.wrap_key_data(jnp.asarray(b.key_words(key)), impl="threefry2x32")

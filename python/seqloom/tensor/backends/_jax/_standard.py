@@ -66,7 +66,7 @@ def asarray(
         data = _numbers(data, dtype, b.float_dtype)
         # jax's own copy may be made later, when the owner has written the memory.
         data, copy = (np.array(data), None) if copy else (data, copy)
-    kind = checked(data.dtype if dtype is None else dtype)
+    kind = to_dtype(data.dtype if dtype is None else dtype)
     return jnp.array(data, kind, copy=bool(copy), device=b.place)
 
 
@@ -124,7 +124,7 @@ def to_numpy(x: Array) -> Any:
 def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
     """The values in another type."""
     del copy  # arrays are values
-    return jnp.asarray(x).astype(checked(dtype))
+    return jnp.asarray(x).astype(to_dtype(dtype))
 
 
 def permute_dims(x: Array, axes: Sequence[int]) -> Array:
@@ -224,10 +224,10 @@ def logcumsumexp(x: Array, *, axis: int) -> Array:
 
 def _kind(b: _OnDevice, dtype: Any) -> np.dtype[Any]:
     """A type, or that of floats."""
-    return checked(b.float_dtype if dtype is None else dtype)
+    return to_dtype(b.float_dtype if dtype is None else dtype)
 
 
-def checked(dtype: Any) -> np.dtype[Any]:
+def to_dtype(dtype: Any) -> np.dtype[Any]:
     """A type that jax has: 64 bits only where they are switched on."""
     if dtype is float:
         return np.dtype(Backend.float_dtype)

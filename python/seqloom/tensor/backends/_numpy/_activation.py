@@ -9,8 +9,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._numpy._filling import fill, packed, placed, room
-from seqloom.tensor.backends._numpy._kinds import floating
+from seqloom.tensor.backends._numpy._filling import fill, make_out, to_contiguous, write_to
+from seqloom.tensor.backends._numpy._kinds import to_floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def relu_grad(
     b: Backend, grad: Floats, output: Floats, /, *, out: Floats | None = None
 ) -> Floats:
     """The derivative of ``relu`` from its output."""
-    return fill(_native.relu_grad, grad, packed(output), threads=b.threads, out=out)
+    return fill(_native.relu_grad, grad, to_contiguous(output), threads=b.threads, out=out)
 
 
 def gelu(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
@@ -45,7 +45,7 @@ def gelu(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
 
 def gelu_grad(b: Backend, grad: Floats, x: Floats, *, out: Floats | None = None) -> Floats:
     """The derivative of ``gelu`` from its input."""
-    return fill(_native.gelu_grad, grad, packed(x), threads=b.threads, out=out)
+    return fill(_native.gelu_grad, grad, to_contiguous(x), threads=b.threads, out=out)
 
 
 def sigmoid(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
@@ -57,15 +57,17 @@ def sigmoid_grad(
     b: Backend, grad: Floats, output: Floats, /, *, out: Floats | None = None
 ) -> Floats:
     """The derivative of ``sigmoid`` from its output."""
-    return fill(_native.sigmoid_grad, grad, packed(output), threads=b.threads, out=out)
+    return fill(
+        _native.sigmoid_grad, grad, to_contiguous(output), threads=b.threads, out=out
+    )
 
 
 def erf(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
     """The error function."""
-    x = packed(floating(x))
-    made = room(out, x.shape, x.dtype)
+    x = to_contiguous(to_floats(x))
+    made = make_out(out, x.shape, x.dtype)
     _ERF[x.dtype.char].run((x,), (made,), b.threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def silu(b: Backend, x: Floats, *, out: Floats | None = None) -> Floats:
@@ -123,11 +125,11 @@ def logsumexp(
     if x.dtype.kind in "biu":
         x = x.astype(b.float_dtype)
     if not isinstance(axis, int) or x.size == 0:
-        return placed(Backend.logsumexp(b, x, axis=axis, keepdims=keepdims), out)
-    rows = packed(np.moveaxis(x, axis, -1))
+        return write_to(Backend.logsumexp(b, x, axis=axis, keepdims=keepdims), out)
+    rows = to_contiguous(np.moveaxis(x, axis, -1))
     made = np.empty(rows.shape[:-1], x.dtype)
     _native.logsumexp(_rows(rows), made.reshape(-1), b.threads)
-    return placed(np.expand_dims(made, axis) if keepdims else made, out)
+    return write_to(np.expand_dims(made, axis) if keepdims else made, out)
 
 
 def _along(
@@ -136,10 +138,10 @@ def _along(
     """Runs a kernel over the rows of an axis, which a copy makes the last."""
     axis = normalize_axis_index(axis, arrays[0].ndim or 1)
     last = axis >= arrays[0].ndim - 1
-    inputs = [packed(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
-    made = room(out if last else None, inputs[0].shape, inputs[0].dtype)
+    inputs = [to_contiguous(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
+    made = make_out(out if last else None, inputs[0].shape, inputs[0].dtype)
     kernel(*(_rows(x) for x in inputs), _rows(made), b.threads)
-    return placed(made if last else np.moveaxis(made, -1, axis), out)
+    return write_to(made if last else np.moveaxis(made, -1, axis), out)
 
 
 def _rows(x: Floats) -> Floats:

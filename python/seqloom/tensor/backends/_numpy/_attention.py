@@ -13,7 +13,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._filling import packed, placed
+from seqloom.tensor.backends._numpy._filling import to_contiguous, write_to
 from seqloom.tensor.backends._numpy._joining import parts_of_one
 from seqloom.tensor.backends._numpy._random import words_of
 
@@ -43,13 +43,13 @@ def attention(
     out: Pair | None = None,
 ) -> Pair:
     """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-    q, k, v = _laid(q), _laid(k), _laid(v)
-    mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+    q, k, v = _with_unit_stride(q), _with_unit_stride(k), _with_unit_stride(v)
+    mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
     lse = _sums(q.shape[:3], q.dtype, out and out[1])
     rule = _scale(q, scale), causal, _dropping(key, dropout)
     _native.attention(q, k, v, mask, *rule, made, lse, b.threads)
-    return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
+    return (made, lse) if out is None else (write_to(made, out[0]), write_to(lse, out[1]))
 
 
 def attention_grad(
@@ -70,18 +70,18 @@ def attention_grad(
     out: Triple | None = None,
 ) -> Triple:
     """The derivatives of ``attention`` by q, k and v."""
-    grad, q, k, v, output = (_laid(each) for each in (grad, q, k, v, output))
-    mask = _stretched(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+    grad, q, k, v, output = (_with_unit_stride(each) for each in (grad, q, k, v, output))
+    mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = _scale(q, scale), causal, _dropping(key, dropout)
-    given = grad, q, k, v, mask, output, packed(lse), *rule
+    given = grad, q, k, v, mask, output, to_contiguous(lse), *rule
     if out is None and parts_of_one(q, k, v):
-        return _joined_grad(b, given, q)
+        return _compute_joined_grad(b, given, q)
     made = _three(q, k, v, out)
     _native.attention_grad(*given, *made, b.threads)
     return made if out is None else _each_placed(made, out)
 
 
-def _joined_grad(b: Backend, given: tuple[Any, ...], q: Floats) -> Triple:
+def _compute_joined_grad(b: Backend, given: tuple[Any, ...], q: Floats) -> Triple:
     """The derivatives as parts of one array, as q, k and v are."""
     n, h, rows, d = q.shape
     made = fresh((n, rows, 3, h, d), q.dtype)
@@ -110,12 +110,12 @@ def attention_varlen(
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
     """
     bounds = _bounds(cu_seqlens, max_seqlen)
-    q, k, v = (_laid(_by_head(each)) for each in (q, k, v))
+    q, k, v = (_with_unit_stride(_by_head(each)) for each in (q, k, v))
     made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
     lse = _sums(q.shape[1:3], q.dtype, out and out[1])
     rule = bounds, _scale(q, scale), causal
     _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, b.threads)
-    return (made, lse) if out is None else (placed(made, out[0]), placed(lse, out[1]))
+    return (made, lse) if out is None else (write_to(made, out[0]), write_to(lse, out[1]))
 
 
 def attention_varlen_grad(
@@ -141,8 +141,8 @@ def attention_varlen_grad(
         fresh(k.shape, q.dtype),
         fresh(v.shape, q.dtype),
     )
-    arrays: Any = [_laid(_by_head(each)) for each in (grad, q, k, v)]
-    result = _laid(_by_head(output)), packed(lse)
+    arrays: Any = [_with_unit_stride(_by_head(each)) for each in (grad, q, k, v)]
+    result = _with_unit_stride(_by_head(output)), to_contiguous(lse)
     rule = _scale(q, scale), causal
     into: Any = [_by_head(each) for each in made]
     kernel: Any = _native.attention_varlen_grad
@@ -150,7 +150,7 @@ def attention_varlen_grad(
     return made if out is None else _each_placed(made, out)
 
 
-def _laid(x: Floats) -> Floats:
+def _with_unit_stride(x: Floats) -> Floats:
     """The array as the kernel reads it: numbers of the last axis side by side."""
     steps = x.strides
     if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
@@ -185,10 +185,10 @@ def _three(q: Floats, k: Floats, v: Floats, out: Triple | None) -> Triple:
 
 def _each_placed(made: Triple, out: Triple) -> Triple:
     """What a kernel made, in the given arrays."""
-    return placed(made[0], out[0]), placed(made[1], out[1]), placed(made[2], out[2])
+    return write_to(made[0], out[0]), write_to(made[1], out[1]), write_to(made[2], out[2])
 
 
-def _stretched(mask: Any, shape: Sequence[int], dtype: Any) -> Floats | None:
+def _broadcast_mask(mask: Any, shape: Sequence[int], dtype: Any) -> Floats | None:
     """A mask over all pairs that repeats its numbers in place."""
     if mask is None:
         return None

@@ -24,7 +24,7 @@ from seqloom.tensor.backends._numpy import (
     _random,
     _standard,
 )
-from seqloom.tensor.backends._numpy._narrow import widened
+from seqloom.tensor.backends._numpy._narrow import widen
 from seqloom.tensor.backends._table import check_overrides, functions_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _KERNELS = functions_of(
     _pooling,
     _product,
     _random,
-    change=widened,
+    change=widen,
 )
 # They know of half precision themselves, or have nothing to do with it.
 _OTHERS = functions_of(_keys, _planning, _standard)

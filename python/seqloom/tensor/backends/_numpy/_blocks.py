@@ -71,11 +71,11 @@ class Blocks:
         nbytes = count * dtype.itemsize
         if nbytes < _LARGE:
             return np.empty(shape, dtype)
-        block = self._taken(_rounded(nbytes))
+        block = self._take(_round_up(nbytes))
         lent = np.asarray(_Lease(block, self))
         return lent[:nbytes].view(dtype).reshape(shape)
 
-    def _taken(self, size: int) -> _Block:
+    def _take(self, size: int) -> _Block:
         """A block of that size: one that waits, or a new one."""
         with self._lock:
             self._collect()
@@ -89,7 +89,7 @@ class Blocks:
 
     def give_back(self, block: _Block) -> None:
         """Keeps a block that nobody uses any more."""
-        # Called whenever an array dies, in the midst of `_taken` too: it may not wait.
+        # Called whenever an array dies, in the midst of `_take` too: it may not wait.
         self._returned.append(block)
 
     def _collect(self) -> None:
@@ -153,7 +153,7 @@ class _Lease:
         self._owner.give_back(self._block)
 
 
-def _rounded(nbytes: int) -> int:
+def _round_up(nbytes: int) -> int:
     """The next of eight sizes between two powers of two, so that similar arrays share."""
     step = 1 << max((nbytes - 1).bit_length() - _STEPS.bit_length(), 0)
     return -(-nbytes // step) * step

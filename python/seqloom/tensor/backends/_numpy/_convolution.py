@@ -13,7 +13,7 @@ from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults import Windows, to_sizes
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._product import filled
+from seqloom.tensor.backends._numpy._filling import write_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ def conv_transpose(
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
         # Longer than the input of any convolution, which the kernel refuses.
         geometry |= {"output_padding": extra, "groups": groups}
-        return filled(Backend.conv_transpose1d(b, x, weight, bias, **geometry), out)
+        return write_to(Backend.conv_transpose1d(b, x, weight, bias, **geometry), out)
     lengths = windows.lengths(x.shape[2:], extra)
     shape = (x.shape[0], weight.shape[1] * groups, *lengths)
     out = conv_input_grad(b, x, weight, shape, groups=groups, out=out, **geometry)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._kinds import FLOAT, floating, met
+from seqloom.tensor.backends._numpy._kinds import FLOAT, promote_two, to_floats
 from seqloom.tensor.backends._numpy._powers import by_products
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def of_two(name: str) -> Callable[..., Floats]:
     function = _reusing_of_two(ufunc) if name in ARITHMETIC else ufunc
     function = by_products(function) if name == "pow" else function
     shared = _fraction_of_two(function) if name in FRACTIONAL else _met(function)
-    known = _known(shared, ufunc)
-    known.of_arrays = _known(_of_floats(function, ufunc), ufunc)
+    known = _note_ufunc(shared, ufunc)
+    known.of_arrays = _note_ufunc(_of_floats(function, ufunc), ufunc)
     return known
 
 
@@ -81,7 +81,7 @@ def _reusing(ufunc: np.ufunc) -> Callable[..., Floats]:
             out = fresh(x.shape, x.dtype)
         return ufunc(x) if out is None else ufunc(x, out=out)
 
-    return _known(call, ufunc)
+    return _note_ufunc(call, ufunc)
 
 
 def _fraction(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[..., Floats]:
@@ -89,12 +89,12 @@ def _fraction(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[...,
 
     def call(x: Any, out: Floats | None = None) -> Floats:
         if getattr(x, "dtype", FLOAT) is not FLOAT:
-            x = floating(x)
+            x = to_floats(x)
         elif type(x) is np.ndarray and x.size < _LARGE and out is None:
             return ufunc(x)
         return function(x, out)
 
-    return _known(call, ufunc)
+    return _note_ufunc(call, ufunc)
 
 
 def _reusing_of_two(ufunc: np.ufunc) -> Callable[..., Floats]:
@@ -125,7 +125,7 @@ def _met(function: Callable[..., Floats]) -> Callable[..., Floats]:
         if one is not other and not (
             (one is FLOAT or one is None) and (other is FLOAT or other is None)
         ):
-            x, y = met(x, y)
+            x, y = promote_two(x, y)
         return function(x, y) if out is None else function(x, y, out)
 
     return call
@@ -137,13 +137,13 @@ def _fraction_of_two(function: Callable[..., Floats]) -> Callable[..., Floats]:
     def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
         one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
         if not ((one is FLOAT or one is None) and (other is FLOAT or other is None)):
-            x, y = map(floating, met(x, y))
+            x, y = map(to_floats, promote_two(x, y))
         return function(x, y) if out is None else function(x, y, out)
 
     return call
 
 
-def _known(call: Any, ufunc: np.ufunc) -> Any:
+def _note_ufunc(call: Any, ufunc: np.ufunc) -> Any:
     """The function, with NumPy's own noted on it."""
     call.ufunc = ufunc
     return call

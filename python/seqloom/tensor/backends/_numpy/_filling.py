@@ -18,33 +18,28 @@ def fill(
     kernel: Any, x: Floats, *rest: Any, threads: int, out: Floats | None = None
 ) -> Floats:
     """Runs an elementwise kernel: its output is shaped as its input."""
-    x = packed(x)
-    made = room(out, x.shape, x.dtype)
+    x = to_contiguous(x)
+    made = make_out(out, x.shape, x.dtype)
     kernel(x, *rest, made, threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
-def packed(x: Any) -> Floats:
+def to_contiguous(x: Any) -> Floats:
     """The array without gaps, in C order; with all its axes, which may be none."""
     x = np.asarray(x)
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
-def room(out: Floats | None, shape: Any, dtype: Any) -> Floats:
+def make_out(out: Floats | None, shape: Any, dtype: Any) -> Floats:
     """Where a kernel writes: in the given array, unless that has gaps."""
     if out is not None and out.flags.c_contiguous:
         return out
     return fresh(shape, dtype)
 
 
-def placed(made: Floats, out: Floats | None) -> Floats:
+def write_to(made: Floats, out: Floats | None) -> Floats:
     """What a kernel made, in the given array where there is one."""
     if out is None or made is out:
         return made
     out[...] = made
     return out
-
-
-def windows(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit into a padded row."""
-    return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1

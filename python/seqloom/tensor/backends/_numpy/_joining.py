@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor.backends._numpy._kinds import alike
+from seqloom.tensor.backends._numpy._kinds import promote_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ def stack(arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None)
     """Arrays along a new axis; a view where they are equal steps apart in one array."""
     first = arrays[0]
     if out is not None or not parts_of_one(*arrays):
-        return np.stack(alike(arrays), axis=axis, out=out)
+        return np.stack(promote_all(arrays), axis=axis, out=out)
     step = _start(arrays[1]) - _start(first)
     shape, strides = (len(arrays), *first.shape), (step, *first.strides)
     # The view keeps the first array, and so the memory of all of them.

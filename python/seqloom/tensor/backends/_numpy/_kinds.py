@@ -25,33 +25,33 @@ _WHOLE = "biu"
 _NUMBERS = (bool, int, float, complex)
 
 
-def named(dtype: Any) -> Any:
+def to_dtype(dtype: Any) -> Any:
     """A type as NumPy is told it; Python's ``float`` is `float_dtype`."""
     return FLOAT if dtype is float else dtype
 
 
 @cache
-def common(*dtypes: DType) -> DType:
+def find_common_type(*dtypes: DType) -> DType:
     """The type of a result of arrays of these types."""
     floats = [each for each in dtypes if each.kind not in _WHOLE]
     return np.result_type(*(floats or dtypes))
 
 
-def floating(x: Any) -> Any:
+def to_floats(x: Any) -> Any:
     """Whole numbers and truths as floats; anything else as it is."""
     if isinstance(x, _NUMBERS):
         return x
     return x.astype(FLOAT) if x.dtype.kind in _WHOLE else x
 
 
-def met(x: Any, y: Any) -> tuple[Any, Any]:
+def promote_two(x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands as NumPy's functions give their common type."""
     one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
     if other is None:
         return (x, y) if one is None else _beside(x, y)
     if one is None:
         return _beside(y, x)[::-1]
-    dtype = common(one, other)
+    dtype = find_common_type(one, other)
     if np.result_type(one, other) == dtype:
         return x, y
     return x.astype(dtype, copy=False), y.astype(dtype, copy=False)
@@ -66,16 +66,16 @@ def _beside(x: Any, number: Any) -> tuple[Any, Any]:
     return x, ml_dtypes.bfloat16(number) if x.dtype == _BFLOAT16 else number
 
 
-def alike(arrays: Sequence[Any]) -> Sequence[Any]:
+def promote_all(arrays: Sequence[Any]) -> Sequence[Any]:
     """Arrays to be joined, of their common type."""
     dtypes = {each.dtype for each in arrays}
     if len(dtypes) < 2:  # noqa: PLR2004 - they are of one already
         return arrays
-    dtype = common(*dtypes)
+    dtype = find_common_type(*dtypes)
     return [each.astype(dtype, copy=False) for each in arrays]
 
 
-def averaged(function: Callable[..., Any]) -> Callable[..., Any]:
+def give_floats(function: Callable[..., Any]) -> Callable[..., Any]:
     """A mean or a spread, which of whole numbers is of `float_dtype`."""
 
     @wraps(function)
@@ -93,13 +93,13 @@ def averaged(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+def take_float_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     """A sum or a product, whose type may be said as Python's ``float``."""
 
     @wraps(function)
     def call(x: Any, **options: Any) -> Any:
         if "dtype" in options:
-            options["dtype"] = named(options["dtype"])
+            options["dtype"] = to_dtype(options["dtype"])
         return function(x, **options)
 
     return cast("Callable[..., Any]", call)

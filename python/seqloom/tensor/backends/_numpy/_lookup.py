@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._filling import packed, placed, room
+from seqloom.tensor.backends._numpy._filling import make_out, to_contiguous, write_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def scatter_add(
     out: Floats | None = None,
 ) -> Floats:
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
-    made = _copied(x, out)
+    made = _copy(x, out)
     lines: Any = [np.arange(size) for size in index.shape]
     places: Any = list(np.ix_(*lines))
     places[normalize_axis_index(axis, x.ndim)] = index
@@ -44,19 +44,19 @@ def scatter_index(
     """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
     made = fresh(tuple(shape), values.dtype) if out is None else out
     made[...] = 0
-    return _added(made, key, values)
+    return _add_at(made, key, values)
 
 
 def slice_update(x: Floats, key: Any, values: Any, *, out: Floats | None = None) -> Floats:
     """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
-    made = _copied(x, out)
+    made = _copy(x, out)
     made[key] = values
     return made
 
 
 def slice_add(x: Floats, key: Any, values: Any, *, out: Floats | None = None) -> Floats:
     """`x` with `values`, which are broadcast, added at ``x[key]``."""
-    return _added(_copied(x, out), key, values)
+    return _add_at(_copy(x, out), key, values)
 
 
 def put_along_axis(
@@ -68,7 +68,7 @@ def put_along_axis(
     out: Floats | None = None,
 ) -> Floats:
     """`x` with the values along an axis put at the indices."""
-    made = _copied(x, out)
+    made = _copy(x, out)
     np.put_along_axis(made, indices, values, axis)
     return made
 
@@ -85,11 +85,11 @@ def embedding_grad(
 ) -> Floats:
     """The derivative of ``embedding`` by its weight, of so many rows."""
     width = grad.shape[-1]
-    made = room(out, (rows, width), grad.dtype)
+    made = make_out(out, (rows, width), grad.dtype)
     ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
-    by_row = packed(grad).reshape((ids.size, width))
+    by_row = to_contiguous(grad).reshape((ids.size, width))
     _native.add_rows(by_row, ids, made, b.threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def meets_each_place_once(key: Any) -> bool:
@@ -98,7 +98,7 @@ def meets_each_place_once(key: Any) -> bool:
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
 
 
-def _copied(x: Floats, out: Floats | None) -> Floats:
+def _copy(x: Floats, out: Floats | None) -> Floats:
     """The array again, in memory that may be written."""
     if out is None:
         return np.array(x)
@@ -106,7 +106,7 @@ def _copied(x: Floats, out: Floats | None) -> Floats:
     return out
 
 
-def _added(made: Floats, key: Any, values: Any) -> Floats:
+def _add_at(made: Floats, key: Any, values: Any) -> Floats:
     """An array with values added at its ``[key]``."""
     if meets_each_place_once(key):
         made[key] += values

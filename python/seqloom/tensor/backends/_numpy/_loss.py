@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor.backends._numpy._filling import packed, placed, room
+from seqloom.tensor.backends._numpy._filling import make_out, to_contiguous, write_to
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,13 +27,13 @@ def cross_entropy(
     out: Pair | None = None,
 ) -> Pair:
     """The weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
-    logits, (into, slopes) = packed(logits), out or (None, None)
-    losses = room(into, logits.shape[:1], logits.dtype)
-    grad = room(slopes, logits.shape, logits.dtype)
-    weights = None if weights is None else packed(weights)
+    logits, (into, slopes) = to_contiguous(logits), out or (None, None)
+    losses = make_out(into, logits.shape[:1], logits.dtype)
+    grad = make_out(slopes, logits.shape, logits.dtype)
+    weights = None if weights is None else to_contiguous(weights)
     labels = np.ascontiguousarray(labels, np.int64)
     _native.cross_entropy(logits, labels, weights, losses, grad, b.threads)
-    return placed(losses, into), placed(grad, slopes)
+    return write_to(losses, into), write_to(grad, slopes)
 
 
 def cross_entropy_grad(

@@ -16,7 +16,7 @@ NARROW = frozenset({np.dtype(np.float16), BFLOAT16})
 _ARRAY: Any = np.ndarray  # of any shape and type
 
 
-def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+def widen(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose arithmetic is in float32 where an array is narrower."""
 
     @wraps(function)
@@ -26,7 +26,7 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
         out = options.pop("out", None)
         found = function(*_each(_wide, args), **options)
         if narrow := _narrow_type(function.__name__, [*_float_types(args)]):
-            found = _each(_narrowed, found, narrow)
+            found = _each(_narrow, found, narrow)
         return found if out is None else _put(found, out)
 
     return call
@@ -79,7 +79,7 @@ def _wide(x: Any) -> Any:
     return x.astype(np.float32) if narrow else x
 
 
-def _narrowed(x: Any, dtype: Any) -> Any:
+def _narrow(x: Any, dtype: Any) -> Any:
     """A float32 result in the type that went in."""
     wide = getattr(x, "dtype", None) == np.float32
     return np.asarray(x, dtype) if wide else x

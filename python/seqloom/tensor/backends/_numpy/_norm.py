@@ -9,7 +9,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._filling import packed, placed, room
+from seqloom.tensor.backends._numpy._filling import make_out, to_contiguous, write_to
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ def layer_norm(
     """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
     if x.size == 0:
         return _each_placed(Backend.layer_norm(b, x, weight, bias, eps=eps), out)
-    x = packed(x)
+    x = to_contiguous(x)
     outs = _result(x, out or (None, None, None))
     affine = _row(weight, x, 1), _row(bias, x, 0)
     _normalise(_native.normalise_rows, x, affine, eps, outs, b.threads)
@@ -61,7 +61,7 @@ def rms_norm(
     """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
     if x.size == 0:
         return _each_placed(Backend.rms_norm(b, x, weight, eps=eps), out)
-    x, (into, inverses) = packed(x), out or (None, None)
+    x, (into, inverses) = to_contiguous(x), out or (None, None)
     made, mean, rstd = outs = _result(x, (into, None, inverses))
     affine = _row(weight, x, 1), None
     _normalise(_native.normalise_rows, x, affine, eps, outs, b.threads)
@@ -90,12 +90,12 @@ def _rows_grad(
     b: Backend, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
 ) -> Triple:
     """The derivatives by input, weight and bias, of either norm."""
-    x, grad, width = packed(x), packed(grad), x.shape[-1]
-    made = room(out[0], x.shape, x.dtype)
-    by_weight, by_bias = (room(each, (width,), x.dtype) for each in out[1:])
+    x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
+    made = make_out(out[0], x.shape, x.dtype)
+    by_weight, by_bias = (make_out(each, (width,), x.dtype) for each in out[1:])
     rows = grad.reshape((-1, width)), x.reshape((-1, width)), _row(weight, x, 1)
-    mean = None if mean is None else packed(mean).reshape(-1)
-    statistics = mean, packed(rstd).reshape(-1)
+    mean = None if mean is None else to_contiguous(mean).reshape(-1)
+    statistics = mean, to_contiguous(rstd).reshape(-1)
     outs = made.reshape((-1, width)), by_weight, by_bias
     _native.normalise_rows_grad(*rows, *statistics, *outs, b.threads)
     return made, by_weight, by_bias
@@ -171,15 +171,15 @@ def _normalise(
 
 def _result(x: Floats, out: Any) -> Triple:
     """Room for the rows, and for two numbers of each."""
-    made = room(out[0], x.shape, x.dtype)
-    mean, rstd = (room(each, x.shape[:-1], x.dtype) for each in out[1:])
+    made = make_out(out[0], x.shape, x.dtype)
+    mean, rstd = (make_out(each, x.shape[:-1], x.dtype) for each in out[1:])
     return made, mean, rstd
 
 
 def _row(values: Floats | None, x: Floats, default: int) -> Floats:
     """One number for each column."""
     if values is not None:
-        return packed(values)
+        return to_contiguous(values)
     filled: Any = np.full(x.shape[-1], default, x.dtype)
     return filled
 
@@ -188,4 +188,4 @@ def _each_placed(made: Any, out: Any) -> Any:
     """What a kernel made, in the given arrays where there are some."""
     if out is None:
         return made
-    return tuple(placed(each, into) for each, into in zip(made, out, strict=True))
+    return tuple(write_to(each, into) for each, into in zip(made, out, strict=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor.backends._numpy._filling import packed
+from seqloom.tensor.backends._numpy._filling import to_contiguous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def adamw(
     params, first, second = (
         [np.asarray(each) for each in several] for several in (params, first, second)
     )
-    grads = [packed(grad) for grad in grads]
+    grads = [to_contiguous(grad) for grad in grads]
     rate, number = float(lr), int(step)
     _native.adamw(
         *(params, grads, first, second, rate, *betas, eps, list(decays), number),

@@ -11,7 +11,7 @@ from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults import Windows, to_sizes
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._product import filled
+from seqloom.tensor.backends._numpy._filling import write_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,9 @@ def max_pool1d(
         geometry = {"stride": stride, "padding": padding, "dilation": dilation}
         found = Backend.max_pool1d(b, x, kernel=kernel, ceil_mode=ceil_mode, **geometry)
         return (
-            found if out is None else (filled(found[0], out[0]), filled(found[1], out[1]))
+            found
+            if out is None
+            else (write_to(found[0], out[0]), write_to(found[1], out[1]))
         )
     x = np.ascontiguousarray(x)
     shape = (*x.shape[:2], *windows.counts(x.shape[2:]))

@@ -11,7 +11,8 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._kinds import alike
+from seqloom.tensor.backends._numpy._filling import write_to
+from seqloom.tensor.backends._numpy._kinds import promote_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,10 +65,10 @@ def _product(
     if _suits_rust(b, x, y) and (bias is None or bias.dtype == x.dtype):
         return _by_rust(b, x, y, bias, out)
     if x.dtype != y.dtype:
-        x, y = alike((x, y))
+        x, y = promote_all((x, y))
         return _product(b, x, y, bias, out)
     if _is_for_matrices(b, x, y):
-        found = filled(_as_matrices(b, x, y), out)
+        found = write_to(_as_matrices(b, x, y), out)
     else:
         found = np.matmul(x, y, out=out)
     return found if bias is None else np.add(found, bias, out=found)
@@ -75,7 +76,7 @@ def _product(
 
 def tensordot(b: _Numbers, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
     """The sum of products over several axes."""
-    x, y = alike((x, y))
+    x, y = promote_all((x, y))
     if not (_OURS or b.deterministic) or x.dtype.kind != "f":
         return np.tensordot(x, y, axes=axes)
     if isinstance(axes, int):
@@ -112,7 +113,7 @@ def _by_rust(
     if not _native.product((x, y), bias, into, b.threads):
         bias = None if bias is None else _regular(bias)
         _native.product((_regular(x), _regular(y)), bias, into, b.threads)
-    return into if out is None or out is into else filled(into, out)
+    return into if out is None or out is into else write_to(into, out)
 
 
 def _many(b: _Numbers, x: Floats, y: Floats, out: Floats | None) -> Floats:
@@ -121,8 +122,8 @@ def _many(b: _Numbers, x: Floats, y: Floats, out: Floats | None) -> Floats:
     shape = (*batch, x.shape[-2], y.shape[-1])
     into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
     pairs = into.reshape(math.prod(batch), *shape[-2:])
-    _native.products(_stacked(x, batch), _stacked(y, batch), pairs, b.threads)
-    return into if out is None or out is into else filled(into, out)
+    _native.products(_stack(x, batch), _stack(y, batch), pairs, b.threads)
+    return into if out is None or out is into else write_to(into, out)
 
 
 def _is_for_matrices(b: _Numbers, x: Floats, y: Floats) -> bool:
@@ -143,15 +144,7 @@ def _as_matrices(b: _Numbers, x: Floats, y: Floats) -> Floats:
     return (out[0] if column else out[..., 0, :]) if row else out
 
 
-def filled(found: Floats, out: Floats | None) -> Floats:
-    """A result, in the memory that the caller gave if it gave some."""
-    if out is None:
-        return found
-    np.copyto(out, found)
-    return out
-
-
-def _stacked(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
+def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
     """The matrices in one row, and whether each stands turned in memory."""
     count = math.prod(batch)
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])

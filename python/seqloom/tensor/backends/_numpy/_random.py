@@ -11,7 +11,7 @@ from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults import _drawn as drawn
-from seqloom.tensor.backends._numpy._filling import fill, placed, room
+from seqloom.tensor.backends._numpy._filling import fill, make_out, write_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ def random_bits(
     b: Backend, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
 ) -> NDArray[np.uint32]:
     """Words of 32 random bits."""
-    made = room(out, drawn.sized(shape), np.uint32)
+    made = make_out(out, drawn.to_shape(shape), np.uint32)
     _native.place_bits(*words_of(key), made.reshape(-1), b.threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def uniform(
@@ -40,10 +40,10 @@ def uniform(
 ) -> Floats:
     """Numbers from 0 (included) to 1 (excluded)."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
-        return placed(Backend.uniform(b, key, shape, dtype=dtype), out)
-    made = room(out, drawn.sized(shape), dtype)
+        return write_to(Backend.uniform(b, key, shape, dtype=dtype), out)
+    made = make_out(out, drawn.to_shape(shape), dtype)
     _native.uniform(*words_of(key), made.reshape(-1), b.threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def normal(
@@ -71,15 +71,15 @@ def truncated_normal(
     """Normal numbers, given that they lie between two bounds."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
         whole = Backend.truncated_normal(b, key, lower, upper, shape, dtype=dtype)
-        return placed(whole, out)
-    made, ends = room(out, drawn.sized(shape), dtype), drawn.bounds(lower, upper)
+        return write_to(whole, out)
+    made, ends = make_out(out, drawn.to_shape(shape), dtype), drawn.bounds(lower, upper)
     bounds = _bounds(*ends, np.dtype(dtype).type)
     _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), b.threads)
     if math.isinf(lower) and math.isinf(upper):
-        return placed(made, out)
+        return write_to(made, out)
     if (edge := drawn.beyond(*bounds)) is not None:
         made[np.isnan(made)] = edge
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def bernoulli(
@@ -93,9 +93,9 @@ def bernoulli(
     """True with probability `p`, in float32."""
     if not isinstance(p, (int, float)):
         return np.less(b.uniform(key, shape), p, out=out)
-    made = room(out, drawn.sized(shape), np.bool)
+    made = make_out(out, drawn.to_shape(shape), np.bool)
     _native.bernoulli(*words_of(key), drawn.share(p), made.reshape(-1), b.threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def randint(
@@ -109,14 +109,14 @@ def randint(
 ) -> NDArray[np.int32]:
     """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
     low, high = drawn.rising(low, high)
-    made = room(out, drawn.sized(shape), np.int32)
+    made = make_out(out, drawn.to_shape(shape), np.int32)
     _native.randint(*words_of(key), low, high, made.reshape(-1), b.threads)
-    return placed(made, out)
+    return write_to(made, out)
 
 
 def permutation(b: Backend, key: Any, n: int) -> NDArray[np.int32]:
     """The numbers (int32) from 0 to n - 1 in random order."""
-    made = np.empty(drawn.counted(n), np.int32)
+    made = np.empty(drawn.to_count(n), np.int32)
     _native.shuffled(*words_of(key), made, b.threads)
     return made
 

@@ -11,18 +11,18 @@ import numpy as np
 from seqloom.errors import ShapeError
 from seqloom.tensor._element_types import NATIVE, require_in_range, to_native
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
+from seqloom.tensor.backends._numpy._filling import write_to
 from seqloom.tensor.backends._numpy._kinds import (
     FLOAT,
-    alike,
-    averaged,
-    common,
-    counted,
-    floating,
-    met,
-    named,
+    find_common_type,
+    give_floats,
+    promote_all,
+    promote_two,
+    take_float_dtype,
+    to_dtype,
+    to_floats,
 )
-from seqloom.tensor.backends._numpy._narrow import BFLOAT16, NARROW, widened
-from seqloom.tensor.backends._numpy._product import filled
+from seqloom.tensor.backends._numpy._narrow import BFLOAT16, NARROW, widen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def asarray(
     """An array of the data; Python's floats become `float_dtype`."""
     # Not every library's arrays know the word copy.
     plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
-    array = np.asarray(data, dtype=named(dtype), copy=copy if plain else None)
+    array = np.asarray(data, dtype=to_dtype(dtype), copy=copy if plain else None)
     if not plain:
         array = array.copy()
     if array.dtype not in NATIVE:
@@ -83,17 +83,17 @@ def asarray(
 
 def empty(b: Backend, shape: Sequence[int] | int, *, dtype: Any = None) -> Floats:
     """Memory that holds anything."""
-    return np.empty(shape, named(dtype) or b.float_dtype)
+    return np.empty(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def zeros(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
     """Zeros."""
-    return np.zeros(shape, named(dtype) or b.float_dtype)
+    return np.zeros(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def ones(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
     """Ones."""
-    return np.ones(shape, named(dtype) or b.float_dtype)
+    return np.ones(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def full(
@@ -102,14 +102,14 @@ def full(
     """One value everywhere."""
     if dtype is None and isinstance(value, float):
         dtype = b.float_dtype
-    return np.full(shape, value, named(dtype))
+    return np.full(shape, value, to_dtype(dtype))
 
 
 def eye(
     b: Backend, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
 ) -> Floats:
     """Ones on a diagonal."""
-    return np.eye(rows, columns, k, named(dtype) or b.float_dtype)
+    return np.eye(rows, columns, k, to_dtype(dtype) or b.float_dtype)
 
 
 def arange(
@@ -119,7 +119,7 @@ def arange(
     if dtype is None and float in {type(start), type(stop), type(step)}:
         dtype = b.float_dtype
     start, stop = (0, start) if stop is None else (start, stop)
-    made: Floats = np.arange(start, stop, step, dtype=named(dtype))
+    made: Floats = np.arange(start, stop, step, dtype=to_dtype(dtype))
     return made
 
 
@@ -133,7 +133,7 @@ def astype(
 ) -> Floats:
     """The values in another type."""
     if out is None:
-        return x.astype(named(dtype), copy=copy)
+        return x.astype(to_dtype(dtype), copy=copy)
     out[...] = x
     return out
 
@@ -154,8 +154,8 @@ def result_type(*args: Any) -> np.dtype[Any]:
     """What a result of these has; numbers are weak."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
-    rest = [np.dtype(named(getattr(arg, "dtype", arg))) for arg in rest]
-    found = common(*rest) if rest else np.result_type(*map(type, numbers))
+    rest = [np.dtype(to_dtype(getattr(arg, "dtype", arg))) for arg in rest]
+    found = find_common_type(*rest) if rest else np.result_type(*map(type, numbers))
     if any(isinstance(number, complex) for number in numbers):
         return np.result_type(found if rest else FLOAT, 1j)
     if found.kind not in "biu":
@@ -170,11 +170,11 @@ def where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
     if one is not other:
         require_in_range(x, other)  # NumPy's own would wrap the number around
         require_in_range(y, one)
-        x, y = met(x, y)
+        x, y = promote_two(x, y)
     elif type(x) is float or type(y) is float:  # both are numbers
         x, y = FLOAT.type(x), FLOAT.type(y)
     made: Any = cast("Any", np.where)(condition, x, y)
-    return filled(made, out)
+    return write_to(made, out)
 
 
 def clip(
@@ -185,10 +185,10 @@ def clip(
 ) -> Floats:
     """Values held between two bounds."""
     if x.dtype is BFLOAT16:
-        return widened(np.clip)(x, min, max, **({} if out is None else {"out": out}))
+        return widen(np.clip)(x, min, max, **({} if out is None else {"out": out}))
     for bound in (min, max):
-        x = x if bound is None else met(x, bound)[0]
-    min, max = (each if each is None else met(x, each)[1] for each in (min, max))  # noqa: A001
+        x = x if bound is None else promote_two(x, bound)[0]
+    min, max = (each if each is None else promote_two(x, each)[1] for each in (min, max))  # noqa: A001
     return np.clip(x, min, max, out=out)
 
 
@@ -196,7 +196,7 @@ def concat(
     arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
 ) -> Floats:
     """Arrays end to end."""
-    return np.concat(alike(arrays), axis=axis, out=out)
+    return np.concat(promote_all(arrays), axis=axis, out=out)
 
 
 def sort(
@@ -244,14 +244,14 @@ def isin(x: Any, y: Any, *, invert: bool = False) -> NDArray[np.bool_]:
 
 def logcumsumexp(x: Floats, *, axis: int) -> Floats:
     """The logarithms of the sums of exponentials up to each place."""
-    x = floating(x)
+    x = to_floats(x)
     wide = x.astype(np.float32) if x.dtype in NARROW else x
     return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
 
 
 def reciprocal(x: Floats, out: Floats | None = None) -> Floats:
     """``1 / x``."""
-    x = floating(x)
+    x = to_floats(x)
     return np.divide(x.dtype.type(1), x, out=out)
 
 
@@ -272,7 +272,7 @@ def _matrices(name: str, x: Floats) -> Floats:
 def _wide(change: Callable[..., Any] | None, name: str) -> Any:
     """NumPy's function of that name, changed, and in float32 for half precision."""
     function = getattr(np, name)
-    return widened(change(function) if change else function)
+    return widen(change(function) if change else function)
 
 
 LIBRARY = {
@@ -280,8 +280,8 @@ LIBRARY = {
     for names, make in (
         (_PLAIN, of_one),
         (_TWO, of_two),
-        (_COUNTED, partial(_wide, counted)),
-        (_AVERAGED, partial(_wide, averaged)),
+        (_COUNTED, partial(_wide, take_float_dtype)),
+        (_AVERAGED, partial(_wide, give_floats)),
     )
     for name in names
 }

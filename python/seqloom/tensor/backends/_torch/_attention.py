@@ -43,8 +43,8 @@ def attention(
         return Backend.attention(
             b, q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
         )
-    added = _added(mask, q, k.shape[-2], causal=causal)
-    laid = _laid(q), _laid(k), _laid(v)
+    added = _to_additive_mask(mask, q, k.shape[-2], causal=causal)
+    laid = _with_unit_stride(q), _with_unit_stride(k), _with_unit_stride(v)
     return forward(*laid, added, causal and mask is None, scale)
 
 
@@ -82,9 +82,18 @@ def attention_grad(
             causal=causal,
             dropout=dropout,
         )
-    added = _added(mask, q, k.shape[-2], causal=causal)
-    saved = _laid(q), _laid(k), _laid(v), added, _laid(out), lse
-    return _BACKWARD[forward](_laid(grad), *saved, causal and mask is None, scale)
+    added = _to_additive_mask(mask, q, k.shape[-2], causal=causal)
+    saved = (
+        _with_unit_stride(q),
+        _with_unit_stride(k),
+        _with_unit_stride(v),
+        added,
+        _with_unit_stride(out),
+        lse,
+    )
+    return _BACKWARD[forward](
+        _with_unit_stride(grad), *saved, causal and mask is None, scale
+    )
 
 
 def attention_varlen(
@@ -159,12 +168,14 @@ def _unequal(*arrays: Tensor) -> ShapeError:
     )
 
 
-def _laid(x: Tensor) -> Tensor:
+def _with_unit_stride(x: Tensor) -> Tensor:
     """The array as the kernels read it: numbers of the last axis side by side."""
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
-def _added(mask: Tensor | None, q: Tensor, columns: int, *, causal: bool) -> Tensor | None:
+def _to_additive_mask(
+    mask: Tensor | None, q: Tensor, columns: int, *, causal: bool
+) -> Tensor | None:
     """A mask as what is added to the scores, of four axes; with the causal one in it."""
     if mask is None:
         return None
@@ -177,7 +188,7 @@ def _added(mask: Tensor | None, q: Tensor, columns: int, *, causal: bool) -> Ten
         mask = mask.masked_fill(ones.triu(1), -math.inf)
     mask = mask.to(q.dtype)
     # The kernels step along the last axis by one number, or stay.
-    mask = mask if not mask.ndim or mask.shape[-1] == 1 else _laid(mask)
+    mask = mask if not mask.ndim or mask.shape[-1] == 1 else _with_unit_stride(mask)
     return mask.expand(q.shape[0], q.shape[1], rows, columns)
 
 
@@ -243,7 +254,7 @@ def _efficient(
 ) -> tuple[Tensor, Tensor]:
     """The memory-efficient kernel; it pads the rows of the log-sum-exp."""
     out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
-        q, k, v, _aligned(added), True, 0.0, causal, scale=scale
+        q, k, v, _align_rows(added), True, 0.0, causal, scale=scale
     )
     return out, lse[..., : q.shape[-2]]
 
@@ -268,7 +279,7 @@ def _efficient_grad(
         q,
         k,
         v,
-        _aligned(added),
+        _align_rows(added),
         out,
         lse,
         state,
@@ -281,7 +292,7 @@ def _efficient_grad(
     return parts[0], parts[1], parts[2]
 
 
-def _aligned(added: Tensor | None) -> Tensor | None:
+def _align_rows(added: Tensor | None) -> Tensor | None:
     """A mask whose rows begin where the kernel can load them."""
     if added is None or added.shape[-1] % 16 == 0:
         return added

@@ -66,7 +66,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
     conv_grads = staticmethod(_convolution.conv_grads)  # of compiled steps only
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
-        self.device = _checked(device or "cpu")
+        self.device = _require_device(device or "cpu")
         self.name = "torch" if self.device == "cpu" else f"torch:{self.device}"
         self.threads = threads
         if self.device == "cpu":
@@ -84,7 +84,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
             torch.mps.synchronize()
 
 
-def _checked(device: str) -> str:
+def _require_device(device: str) -> str:
     """A device that torch has here."""
     try:
         torch.empty(0, device=device)

@@ -28,11 +28,11 @@ def kernel(function: Callable[..., Any], *args: Any) -> Any:
     """Runs a function as one compiled kernel; inside a compiled program, as part of it."""
     if torch.compiler.is_compiling():
         return function(*args)
-    return _compiled(function)(*args)
+    return _compile(function)(*args)
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     """One program for each function; torch makes it for each shape."""
     return torch.compile(function)
 

@@ -12,11 +12,11 @@ from seqloom.errors import DTypeError
 from seqloom.tensor.backends._torch._operand import (
     binary,
     comparison,
-    floating,
     fraction,
     like,
     operands,
     strict_binary,
+    to_floats,
 )
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def sign(x: Tensor) -> Tensor:
 def divide(x: Any, y: Any) -> Tensor:
     """The quotient; of whole numbers, a fraction."""
     if type(x) is int or type(y) is int:
-        x, y = (floating(each) if isinstance(each, Tensor) else each for each in (x, y))
+        x, y = (to_floats(each) if isinstance(each, Tensor) else each for each in (x, y))
     return _divide(x, y)
 
 

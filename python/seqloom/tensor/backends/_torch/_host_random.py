@@ -81,7 +81,7 @@ def split(key: Tensor, n: int) -> Tensor:
     return tensor_of(host().split(array_of(key), n))
 
 
-def _shaped(dtype: torch.dtype | None) -> Callable[..., Tensor]:
+def _make_fake(dtype: torch.dtype | None) -> Callable[..., Tensor]:
     """What comes out, for tracing: a shape and a type."""
 
     def fake(key: Tensor, *args: Any) -> Tensor:
@@ -92,10 +92,10 @@ def _shaped(dtype: torch.dtype | None) -> Callable[..., Tensor]:
 
 
 for _operation in (uniform, normal, truncated_normal):
-    _operation.register_fake(_shaped(None))
-random_bits.register_fake(_shaped(torch.uint32))
-bernoulli.register_fake(_shaped(torch.bool))
-randint.register_fake(_shaped(torch.int32))
+    _operation.register_fake(_make_fake(None))
+random_bits.register_fake(_make_fake(torch.uint32))
+bernoulli.register_fake(_make_fake(torch.bool))
+randint.register_fake(_make_fake(torch.int32))
 permutation.register_fake(lambda key, n: key.new_empty(n, dtype=torch.int32))
 dropout.register_fake(lambda x, key, rate: torch.empty_like(x).contiguous())  # noqa: ARG005
 fold_in.register_fake(lambda key, word: torch.empty_like(key))  # noqa: ARG005

@@ -14,7 +14,7 @@ _INPUT = ("conv1d_input_grad", "conv2d_input_grad")
 _WEIGHT = ("conv1d_weight_grad", "conv2d_weight_grad")
 
 
-def joined(graph: Graph) -> Graph:
+def join_gradients(graph: Graph) -> Graph:
     """Takes a convolution's derivatives together, and a bias's only where there is one.
 
     Apart, each call would lay out the gradient anew.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-def counted(parts: list[Any]) -> list[Any]:
+def numbers_to_arrays(parts: list[Any]) -> list[Any]:
     """Numbers beside arrays as arrays, where slices stand between them.
 
     To NumPy a number is an array there, and the axes of arrays that stand apart come

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor.backends._torch._key import counted
+from seqloom.tensor.backends._torch._key import numbers_to_arrays
 from seqloom.tensor.backends._torch._operand import like
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     if x.device.type != "cpu":
         return torch.take_along_dim(x, indices, axis)
     # torch's takes places modulo the length; that of a CPU can refuse them.
-    return _gathered(x, indices, axis)
+    return _gather(x, indices, axis)
 
 
 def put_along_axis(x: Tensor, indices: Tensor, values: Any, *, axis: int) -> Tensor:
@@ -63,17 +63,17 @@ def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
 
 def scatter_index(values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
     """Zeros of `shape` with values added at ``[key]``."""
-    return _changed(values.new_zeros(tuple(shape)), key, values, add=True)
+    return _change(values.new_zeros(tuple(shape)), key, values, add=True)
 
 
 def slice_update(x: Tensor, key: Any, values: Any) -> Tensor:
     """`x` with ``x[key]`` replaced by `values`."""
-    return _changed(x.clone(), key, values, add=False)
+    return _change(x.clone(), key, values, add=False)
 
 
 def slice_add(x: Tensor, key: Any, values: Any) -> Tensor:
     """`x` with `values` added at ``x[key]``."""
-    return _changed(x.clone(), key, values, add=True)
+    return _change(x.clone(), key, values, add=True)
 
 
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
     return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
 
-def _changed(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
+def _change(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
     """`x`, which is ours, with the values put or added at the key."""
     values = values.to(x.dtype) if isinstance(values, Tensor) else like(x, values)
     key, flipped = _plain(key, x.shape)
@@ -119,7 +119,7 @@ def _require_below(ids: Tensor, rows: int) -> None:
         raise IndexError(f"expected numbers from 0 to {rows} (excluded), got {found}")
 
 
-def _gathered(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+def _gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """The values at places of an axis, from the end below 0; other axes are repeated."""
     indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
@@ -154,7 +154,7 @@ def _places(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """A key that torch takes, and the axes to turn round: it has no steps backwards."""
     parts = list(cast("Sequence[Any]", key)) if isinstance(key, tuple) else [key]
-    parts = counted([_array(part) for part in parts])
+    parts = numbers_to_arrays([_array(part) for part in parts])
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()

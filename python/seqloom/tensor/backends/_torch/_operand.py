@@ -32,7 +32,7 @@ def operands(x: Any, y: Any) -> tuple[Any, Any]:
 def like(x: Tensor, value: Any) -> Tensor:
     """A number, or an array of another library, to meet an array."""
     if isinstance(value, complex):
-        kind = x.dtype if x.is_complex() else floating(x.new_empty(0)).dtype.to_complex()
+        kind = x.dtype if x.is_complex() else to_floats(x.new_empty(0)).dtype.to_complex()
         return torch.full((), value, dtype=kind, device=x.device)
     if not isinstance(value, (int, float)):
         return torch.as_tensor(value, device=x.device)
@@ -43,7 +43,7 @@ def like(x: Tensor, value: Any) -> Tensor:
     return torch.full((), value, dtype=dtype, device=x.device)
 
 
-def alike(arrays: Sequence[Tensor]) -> list[Tensor]:
+def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
     """Arrays of their common type."""
     dtype = arrays[0].dtype
     for each in arrays[1:]:
@@ -51,7 +51,7 @@ def alike(arrays: Sequence[Tensor]) -> list[Tensor]:
     return [each.to(dtype) for each in arrays]
 
 
-def floating(x: Tensor) -> Tensor:
+def to_floats(x: Tensor) -> Tensor:
     """Whole numbers and truths as floats; anything else as it is."""
     is_float = x.is_floating_point() or x.is_complex()
     return x if is_float else x.to(to_torch(Backend.float_dtype))
@@ -93,7 +93,7 @@ def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of two arrays that takes no numbers, and of whole numbers gives floats."""
 
     def call(x: Any, y: Any) -> Any:
-        x, y = (floating(each) if isinstance(each, Tensor) else each for each in (x, y))
+        x, y = (to_floats(each) if isinstance(each, Tensor) else each for each in (x, y))
         return function(*operands(x, y))
 
     return call

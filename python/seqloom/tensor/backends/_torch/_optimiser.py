@@ -29,7 +29,7 @@ def adamw(
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors, Tensors]:
     """AdamW in place; `step` counts from 1."""
-    count = _counted(step, params[0])
+    count = _to_step(step, params[0])
     for decay, places in _by_decay(decays):
         lists = ([each[i] for i in places] for each in (params, grads, first, second))
         adamw_(*lists, _rate(lr), count, *betas, decay, eps)
@@ -62,7 +62,7 @@ def clip_by_global_norm(grads: Tensors, max_norm: Any) -> tuple[Tensors, Tensor]
     return list(torch._foreach_mul(grads, share)), norm  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 
-def _counted(step: Any, like: Tensor) -> Tensor:
+def _to_step(step: Any, like: Tensor) -> Tensor:
     """The step's number as the kernels read it."""
     if isinstance(step, Tensor):
         return step.to(device=like.device, dtype=torch.float32)

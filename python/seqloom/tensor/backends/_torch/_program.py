@@ -8,7 +8,7 @@ import torch
 
 from seqloom.tensor._compile._numbers import cast_numbers
 from seqloom.tensor._lower import lower_graph
-from seqloom.tensor.backends._torch._joined import joined
+from seqloom.tensor.backends._torch._joined import join_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     # another program.
     cuda = b.device.startswith("cuda")
     function = torch.compile(
-        lower_graph(joined(cast_numbers(graph)), b),
+        lower_graph(join_gradients(cast_numbers(graph)), b),
         fullgraph=True,
         dynamic=False,
         mode="reduce-overhead" if cuda else None,

@@ -41,26 +41,26 @@ def fold_in(b: Backend, key: Key | Tensor, word: Any) -> Tensor:
 
 def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
     """Keys below a key, one for each row of ``(n, 2)``."""
-    return _computed(b, "split", key, n)
+    return _compute(b, "split", key, n)
 
 
 def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
     """Words of 32 random bits."""
-    return _computed(b, "random_bits", key, drawn.sized(shape))
+    return _compute(b, "random_bits", key, drawn.to_shape(shape))
 
 
 def uniform(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Tensor:
     """Numbers from 0 (included) to 1 (excluded)."""
-    return _computed(b, "uniform", key, drawn.sized(shape), to_torch(dtype))
+    return _compute(b, "uniform", key, drawn.to_shape(shape), to_torch(dtype))
 
 
 def normal(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Tensor:
     """Numbers of mean 0 and deviation 1."""
-    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.sized(shape)
+    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.to_shape(shape)
     if b.device == "cpu":
         return host_random.normal(words, shape, kind)
     one = to_numpy(kind).type
@@ -78,7 +78,7 @@ def truncated_normal(
     dtype: Any = "float32",
 ) -> Tensor:
     """Normal numbers, given that they lie between two bounds."""
-    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.sized(shape)
+    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.to_shape(shape)
     lower, upper = drawn.bounds(lower, upper)
     if b.device == "cpu":
         return host_random.truncated_normal(words, lower, upper, shape, kind)
@@ -97,8 +97,8 @@ def bernoulli(b: Backend, key: Key | Tensor, p: Any, shape: Sequence[int]) -> Te
     """True with probability `p`, in float32."""
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
-    return _computed(
-        b, "bernoulli", key, float(np.float32(drawn.share(p))), drawn.sized(shape)
+    return _compute(
+        b, "bernoulli", key, float(np.float32(drawn.share(p))), drawn.to_shape(shape)
     )
 
 
@@ -106,12 +106,12 @@ def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
     """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-    return _computed(b, "randint", key, *drawn.rising(low, high), drawn.sized(shape))
+    return _compute(b, "randint", key, *drawn.rising(low, high), drawn.to_shape(shape))
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
     """The numbers (int32) from 0 to n - 1 in random order."""
-    return _computed(b, "permutation", key, drawn.counted(n))
+    return _compute(b, "permutation", key, drawn.to_count(n))
 
 
 def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
@@ -125,7 +125,7 @@ def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
     return device_random.kernel(device_random.dropout, x, words, rate, kept)
 
 
-def _computed(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
+def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
     """A function of that name, where the backend computes."""
     words = b.key_words(key)
     if b.device == "cpu":

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from seqloom.errors import ShapeError
 from seqloom.tensor.backends._torch._dtype import to_torch
-from seqloom.tensor.backends._torch._operand import alike, floating
+from seqloom.tensor.backends._torch._operand import promote_all, to_floats
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -29,7 +29,7 @@ def sum_(
 
 def mean(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over axes."""
-    x = floating(x)
+    x = to_floats(x)
     return x if axis == () else torch.mean(x, axis, keepdim=keepdims)
 
 
@@ -41,7 +41,7 @@ def var(
     keepdims: bool = False,
 ) -> Tensor:
     """The variance over axes."""
-    x = floating(x)
+    x = to_floats(x)
     if axis == ():
         return torch.zeros_like(x)
     return torch.var(x, axis, correction=correction, keepdim=keepdims)
@@ -81,12 +81,12 @@ def all_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def argmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The place of the largest value."""
-    return torch.argmax(_ordered(x), axis, keepdim=keepdims)
+    return torch.argmax(_to_comparable(x), axis, keepdim=keepdims)
 
 
 def argmin(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The place of the smallest value."""
-    return torch.argmin(_ordered(x), axis, keepdim=keepdims)
+    return torch.argmin(_to_comparable(x), axis, keepdim=keepdims)
 
 
 def count_nonzero(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -132,13 +132,13 @@ def cumulative_prod(
 
 def logcumsumexp(x: Tensor, *, axis: int) -> Tensor:
     """The logarithms of the sums of exponentials up to each place."""
-    return torch.logcumsumexp(floating(x), axis)
+    return torch.logcumsumexp(to_floats(x), axis)
 
 
 def isin(x: Any, y: Any, *, invert: bool = False) -> Tensor:
     """Whether each value of `x` is one of `y`'s."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
-        x, y = alike([x, y])
+        x, y = promote_all([x, y])
     return torch.isin(x, y, invert=invert)
 
 
@@ -150,13 +150,13 @@ def logsumexp(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor
 def matmul(x: Tensor, y: Tensor) -> Tensor:
     """The product of matrices."""
     if x.dtype is not y.dtype:
-        x, y = alike([x, y])
+        x, y = promote_all([x, y])
     return torch.matmul(x, y)
 
 
 def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
     """The sum of products over several axes."""
-    return torch.tensordot(*alike([x, y]), dims=axes)
+    return torch.tensordot(*promote_all([x, y]), dims=axes)
 
 
 def sort(
@@ -180,7 +180,7 @@ def argsort(
 
 def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
     """The k largest values along an axis, the largest first, and their places."""
-    values, places = torch.topk(_ordered(x), k, axis)
+    values, places = torch.topk(_to_comparable(x), k, axis)
     return values.to(x.dtype), places
 
 
@@ -188,7 +188,7 @@ def searchsorted(
     x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Where values would stand in a sorted row."""
-    x1, x2 = alike([x1, torch.as_tensor(x2, device=x1.device)])
+    x1, x2 = promote_all([x1, torch.as_tensor(x2, device=x1.device)])
     return torch.searchsorted(x1, x2.contiguous(), side=side, sorter=sorter)
 
 
@@ -199,7 +199,7 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     return torch.nonzero(x, as_tuple=True)
 
 
-def _ordered(x: Tensor) -> Tensor:
+def _to_comparable(x: Tensor) -> Tensor:
     """Values that torch can compare; it cannot compare truths."""
     return x.to(torch.uint8) if x.dtype is torch.bool else x
 

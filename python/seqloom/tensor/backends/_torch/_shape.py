@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._torch._dtype import to_torch
-from seqloom.tensor.backends._torch._operand import alike
+from seqloom.tensor.backends._torch._operand import promote_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +128,7 @@ def one_hot(x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Sums of products, by Einstein's notation."""
-    return torch.einsum(equation, *alike(operands))
+    return torch.einsum(equation, *promote_all(operands))
 
 
 def unfold(
