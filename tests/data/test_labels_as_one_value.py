@@ -1,6 +1,7 @@
 """One `Labels` does for every dataset what its own arguments do."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import seqloom as sl
 from seqloom.data import Labels
 
 TABLE = "name\tkind\tage\nx\tno\t1.5\ny\tyes\t2.5\nz\t?\t3.5\n"
-READ = {
+READ: dict[str, Any] = {
     "id_column": "name",
     "label_column": "kind",
     "classes": ["yes", "no"],
