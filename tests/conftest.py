@@ -1,7 +1,7 @@
 """Data that several tests learn from."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,14 @@ ENCODER = sl.encode.OneHot("dna")
 # A busy machine is no error: no test may fail because it took long.
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_programs() -> Iterator[None]:
+    """Frees JAX's programs after each file: they stay on disk, and memory stays small."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
 
 
 @pytest.fixture
