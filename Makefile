@@ -51,6 +51,7 @@ test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example; or some: m
 .PHONY: soak
 soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
 	pytest tests/soak -rs $(ARGS)
+	$(if $(ARGS),,pytest -m soak)
 
 .PHONY: arm
 arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu, Python (Debian's)

@@ -17,7 +17,12 @@ import seqloom as sl
 from trainers import Tiny, ids_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-COLLATORS = ["torch", "default", "pad", "varlen"]
+COLLATORS = [
+    "torch",
+    "default",
+    pytest.param("pad", marks=pytest.mark.soak),
+    pytest.param("varlen", marks=pytest.mark.soak),
+]
 
 
 class InOurOrder(transformers.Trainer):
@@ -94,7 +99,13 @@ def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
 
 @pytest.mark.parametrize("kind", [InOurOrder, WithOurLoader])
 @pytest.mark.parametrize(
-    ("name", "steps"), [("torch", 4), ("default", 2), ("pad", 2), ("varlen", 7)]
+    ("name", "steps"),
+    [
+        ("torch", 4),
+        pytest.param("default", 2, marks=pytest.mark.soak),
+        pytest.param("pad", 2, marks=pytest.mark.soak),
+        ("varlen", 7),
+    ],
 )
 def test_trainer_follows_our_order_and_goes_on_in_mid_epoch(
     fed, settings, name, kind, steps

@@ -119,7 +119,7 @@ def network(teach, held, seed):
     return sl.infer.evaluate(run.trained, held, num_threads=1)["r2"]
 
 
-@pytest.mark.parametrize("trait", ["Y1", "Y2"])
+@pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
 def test_on_real_files_it_is_not_below_ridge_regression(trait):
     # Every fold of three seeds is in benchmarks/genotype_mlp.py; here one seed's.
     files = HOME / "example.bed", HOME / "phenotype.txt"

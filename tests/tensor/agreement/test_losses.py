@@ -27,8 +27,15 @@ def test_fifty_steps_with_dropout_agree_with_numpys(network, library):
     assert np.abs(theirs - losses(network, backend("numpy"))).max() < 1e-4
 
 
-@networks
-@others
+@pytest.mark.parametrize(
+    ("network", "library"),
+    [
+        *((network, "torch") for network in (MLP, SpliceCNN, Encoder)),
+        (MLP, "jax"),
+        pytest.param(SpliceCNN, "jax", marks=pytest.mark.soak),
+        pytest.param(Encoder, "jax", marks=pytest.mark.soak),
+    ],
+)
 def test_at_a_high_rate_they_differ_like_another_order_of_sums(network, library):
     pytest.importorskip("torch")
     options: Any = {"lr": 3e-3, "dropout": False}

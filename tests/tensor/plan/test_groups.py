@@ -10,7 +10,10 @@ from seqloom.tensor._compile._numpy import NumPyProgram
 B = backend("numpy", num_threads=2)
 
 
-@pytest.mark.parametrize("seed", range(200))
+SEEDS = [*range(60), *(pytest.param(i, marks=pytest.mark.soak) for i in range(60, 200))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_group_equals_its_operations_one_by_one(seed):
     dtype, tolerance = [("float64", 1e-9), ("float32", 3e-4)][seed % 2]
     graph, arrays = random_group(seed, dtype)
