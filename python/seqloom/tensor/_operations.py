@@ -7,7 +7,8 @@ To know what `softmax` is, read its line. The names are those of files:
 - ``rule``: in ``_rules/``, how a gradient goes back. Without one, the default body is run
   and its parts have rules; or the operation has no gradient.
 - ``shape``: in ``_compile/_shapes/``, shape and dtype of the result in a captured step.
-  Without one, the operation is called once on ones.
+  Without one, the default body tells them, run on symbols. One is written where the body
+  gives other dtypes for half precision, has too many steps, or refuses less clearly.
 - ``overrides``: the backends of seqloom that have a function of their own, in
   ``backends/_numpy/``, ``_torch/`` and ``_jax/``.
 
@@ -149,8 +150,8 @@ log_softmax_grad      _activation   -              _axes          numpy torch
 logsumexp             _activation   _reductions    _axes          numpy torch jax
 attention             _attention    _attention     _layers        numpy torch
 attention_grad        _attention    -              _layers        numpy torch jax
-batch_norm            _batch_norm   _norms         _layers        numpy torch
-batch_norm_grad       _batch_norm   -              _layers        numpy torch
+batch_norm            _batch_norm   _norms         -              numpy torch
+batch_norm_grad       _batch_norm   -              -              numpy torch
 scale_shift           _batch_norm   _norms         _layers        numpy
 conv1d                _convolution  _windows       _windows       numpy torch jax
 conv2d                _convolution  _windows       _windows       numpy torch jax
@@ -173,7 +174,7 @@ std                   _derived      _reductions    _axes          numpy jax
 moveaxis              _derived      -              -              numpy torch jax
 tril                  _derived      -              -              numpy torch jax
 triu                  _derived      -              -              numpy torch jax
-einsum                _einsum       _einsum        _layers        torch jax
+einsum                _einsum       _einsum        -              torch jax
 log2                  _elementary   _elementwise   _elementwise   numpy torch jax
 log10                 _elementary   _elementwise   _elementwise   numpy torch jax
 asin                  _elementary   _elementwise   _elementwise   numpy torch jax
@@ -198,10 +199,10 @@ scatter_index         _lookup       _indexing      _indexing      numpy torch ja
 slice_update          _lookup       _indexing      _indexing      numpy torch jax
 slice_add             _lookup       _indexing      _indexing      numpy torch jax
 put_along_axis        _lookup       _indexing      _indexing      numpy torch jax
-embedding             _lookup       _indexing      _layers        numpy torch jax
-embedding_grad        _lookup       _indexing      _layers        numpy torch jax
-cross_entropy         _loss         _losses        _layers        numpy torch jax
-cross_entropy_grad    _loss         -              _layers        numpy torch jax
+embedding             _lookup       _indexing      -              numpy torch jax
+embedding_grad        _lookup       _indexing      -              numpy torch jax
+cross_entropy         _loss         _losses        -              numpy torch jax
+cross_entropy_grad    _loss         -              -              numpy torch jax
 empty_like            _making       -              -              -
 zeros_like            _making       -              -              -
 ones_like             _making       -              -              -
@@ -239,8 +240,8 @@ randint               _random       -              -              numpy torch ja
 permutation           _random       -              -              numpy torch jax
 dropout               _random       _losses        _layers        numpy torch
 scan                  _recurrent    -              -              jax
-gru                   _recurrent    -              _layers        torch jax
-lstm                  _recurrent    -              _layers        torch jax
+gru                   _recurrent    -              -              torch jax
+lstm                  _recurrent    -              -              torch jax
 cumulative_prod       _series       -              _axes          numpy torch jax
 logcumsumexp          _series       _reductions    _axes          numpy torch jax
 diff                  _series       -              -              -
@@ -248,7 +249,7 @@ unique_all            _sets         -              -              -
 unique_counts         _sets         -              -              -
 unique_inverse        _sets         -              -              -
 unique_values         _sets         -              -              -
-isin                  _sets         -              _indexing      numpy torch jax
+isin                  _sets         -              -              numpy torch jax
 pad                   _shape        _shapes        _axes          torch jax
 spaced                _shape        -              -              jax
 topk                  _shape        _indexing      _indexing      torch jax

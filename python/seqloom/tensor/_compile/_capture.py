@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from seqloom.errors import CaptureError
 from seqloom.tensor._backend import REQUIRED, Backend
 from seqloom.tensor._compile._impure import unwatched
 from seqloom.tensor._compile._recorder import Recorder
-from seqloom.tensor._compile._shapes import find_kinds
+from seqloom.tensor._compile._shapes import Call, find_kinds
 from seqloom.tensor._compile._substitute import capturing, substitute
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey, has_symbol, refuse
 from seqloom.tensor._compile._unsized import (
@@ -22,6 +22,7 @@ from seqloom.tensor._compile._unsized import (
     require_known_shape,
 )
 from seqloom.tensor._graph import Value, values_in
+from seqloom.tensor._lower import flat
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._scope._origin import current_line
 from seqloom.tensor._scope._scope import unscoped
@@ -176,12 +177,26 @@ class Capture(Backend):
     ) -> tuple[list[Kind], bool]:
         """Finds shapes and dtypes of the results; an error names the user's line."""
         try:
-            return find_kinds(self.target, name, args, options)
+            call = Call(self.target, name, args, options)
+            return find_kinds(call, self._run_default)
         except Exception as error:
             ours = translate(error, name, args, self.target)
             if ours is error:
                 raise
             raise type(ours)(f"{current_line()}: {ours}") from error
+
+    def _run_default(self, call: Call) -> Kind | list[Kind]:
+        """Finds the results of a call by its default body, in a graph that is dropped."""
+        scratch = self._scratch
+        scratch.recorder = Recorder(self.target)
+        body = getattr(Backend, call.name)
+        result = body(scratch, *_to_symbols(call.args), **call.options)
+        kinds = [(array.shape, scratch.dtype(array)) for array in flat(result)]
+        return kinds if isinstance(result, (list, tuple)) else kinds[0]
+
+    @cached_property
+    def _scratch(self) -> Capture:
+        return Capture(self.target)
 
     # Functions that are not recorded as they are called -----------------------------------
 
@@ -239,6 +254,15 @@ class Capture(Backend):
     ) -> tuple[list[Array], list[Array]]:
         """Records a loop as one operation, whose body is a graph of its own."""
         return self.recorder.write_scan(body, init, xs, length=length, reverse=reverse)
+
+
+def _to_symbols(arg: Any) -> Any:
+    """Returns an argument with a symbol instead of each value in it."""
+    if isinstance(arg, Value):
+        return Symbol(arg)
+    if type(arg) in (list, tuple):
+        return type(arg)(_to_symbols(part) for part in arg)
+    return arg
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

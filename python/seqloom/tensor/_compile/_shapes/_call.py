@@ -60,7 +60,7 @@ def promote(target: Backend, *values: Any) -> np.dtype[Any]:
 
 
 def run_on_ones(call: Call) -> Kind | list[Kind]:
-    """Finds the results of a function without a rule: calls it once on ones."""
+    """Finds the results of a function that has no rule and no body: calls it on ones."""
     target, name, args, options = call
     whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
     result = getattr(target, name)(*whole, **options)

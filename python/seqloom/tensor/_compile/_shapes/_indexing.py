@@ -91,7 +91,6 @@ RULES: dict[str, Rule] = {
     "index": _index,
     "take": _take,
     "take_along_axis": _take_along,
-    "isin": lambda call: (getattr(call.args[0], "shape", ()), np.dtype(bool)),
     "searchsorted": lambda call: (call.args[1].shape, find_dtype(call)),
     "topk": _topk,
     "one_hot": _one_hot,

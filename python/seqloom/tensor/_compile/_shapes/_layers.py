@@ -1,4 +1,7 @@
-"""Matrix products, and the functions of layers, losses and optimisers."""
+"""Matrix products, and functions of layers and optimisers.
+
+Statistics are at least float32, also where a default body computes in half precision.
+"""
 
 from __future__ import annotations
 
@@ -62,15 +65,6 @@ def _drop(shape: Shape, axes: Any) -> list[int]:
     return [size for axis, size in enumerate(shape) if axis not in gone]
 
 
-def _einsum(call: Call) -> Kind:
-    """The axes that the equation names after its arrow."""
-    equation, *operands = call.args
-    shape = np.einsum(equation, *(make_bare(value.shape) for value in operands)).shape
-    if len(operands) == 1:
-        return shape, operands[0].dtype
-    return shape, promote(call.target, *operands[:2])
-
-
 def _statistic(x: Value) -> np.dtype[Any]:
     """The dtype of a statistic: at least float32."""
     return x.dtype if x.dtype.itemsize >= _FULL.itemsize else _FULL
@@ -90,13 +84,6 @@ def _row_norm_grad(call: Call) -> list[Kind]:
     return [kind_of(x), row, row] if call.name == "layer_norm_grad" else [kind_of(x), row]
 
 
-def _batch_norm(call: Call) -> list[Kind]:
-    """The output, the means and the variances; or the three derivatives."""
-    x: Value = call.args[0]
-    channel = ((x.shape[1],), x.dtype)
-    return [kind_of(x), channel, channel]
-
-
 def _attention(call: Call) -> list[Kind]:
     """The output, and the logsumexp of each row of scores."""
     q, _, v = call.args[:3]
@@ -104,31 +91,6 @@ def _attention(call: Call) -> list[Kind]:
     if call.name == "attention_varlen":  # sequences end to end: (total, heads, width)
         rows = (q.shape[1], q.shape[0])
     return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, _statistic(q))]
-
-
-def _recurrent(call: Call) -> list[Kind]:
-    """The states at each position, and the last ones."""
-    x, state = call.args[:2]
-    output = ((*x.shape[:2], state.shape[-1]), x.dtype)
-    return [output, *[kind_of(state)] * (1 if call.name == "gru" else 2)]
-
-
-def _cross_entropy(call: Call) -> list[Kind]:
-    """A loss for each row, and the derivatives by the logits."""
-    logits: Value = call.args[0]
-    return [(logits.shape[:1], logits.dtype), kind_of(logits)]
-
-
-def _embedding(call: Call) -> Kind:
-    """A row of the table for each id."""
-    weight, ids = call.args
-    return (*ids.shape, weight.shape[1]), weight.dtype
-
-
-def _embedding_grad(call: Call) -> Kind:
-    """As many rows as the table has."""
-    grad = call.args[0]
-    return (call.options["rows"], grad.shape[-1]), grad.dtype
 
 
 def _adamw(call: Call) -> list[Kind]:
@@ -153,21 +115,14 @@ RULES: dict[str, Rule] = {
     "matmul": _matmul,
     "linear": _linear,
     "tensordot": _tensordot,
-    "einsum": _einsum,
     **dict.fromkeys(("dropout", "scale_shift"), like_first),
     **dict.fromkeys(("layer_norm", "rms_norm"), _row_norm),
     **dict.fromkeys(("layer_norm_grad", "rms_norm_grad"), _row_norm_grad),
-    **dict.fromkeys(("batch_norm", "batch_norm_grad"), _batch_norm),
     **dict.fromkeys(("attention", "attention_varlen"), _attention),
     **dict.fromkeys(
         ("attention_grad", "attention_varlen_grad"),
         lambda call: [kind_of(value) for value in call.args[1:4]],
     ),
-    **dict.fromkeys(("gru", "lstm"), _recurrent),
-    "cross_entropy": _cross_entropy,
-    "cross_entropy_grad": lambda call: kind_of(call.args[1]),
-    "embedding": _embedding,
-    "embedding_grad": _embedding_grad,
     "adamw": _adamw,
     "sgd": _sgd,
     "clip_by_global_norm": _clip,

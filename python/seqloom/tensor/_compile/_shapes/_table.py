@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from seqloom.tensor._compile._shapes._call import Call, run_on_ones
+from seqloom.tensor._compile._shapes._call import run_on_ones
 from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
-    from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._shapes._call import Kind, Rule
+    from collections.abc import Callable
+
+    from seqloom.tensor._compile._shapes._call import Call, Kind, Rule
 
 RULES: dict[str, Rule] = {
     name: import_module(f"seqloom.tensor._compile._shapes.{files.shape}").RULES[name]
@@ -20,9 +21,13 @@ RULES: dict[str, Rule] = {
 
 
 def find_kinds(
-    target: Backend, name: str, args: tuple[Any, ...], options: dict[str, Any]
+    call: Call, run_default: Callable[[Call], Kind | list[Kind]]
 ) -> tuple[list[Kind], bool]:
     """Returns shapes and dtypes of a call's results, and whether there may be several."""
-    # A function without a rule, such as one of the target's own, is tried.
-    found = RULES.get(name, run_on_ones)(Call(target, name, args, options))
+    if call.name in RULES:
+        found = RULES[call.name](call)
+    elif call.name in OPERATIONS and OPERATIONS[call.name].default:
+        found = run_default(call)
+    else:  # a required function, or one of the target's own
+        found = run_on_ones(call)
     return (found, True) if isinstance(found, list) else ([found], False)
