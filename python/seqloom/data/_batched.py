@@ -11,8 +11,8 @@ from seqloom._arguments import as_integer, as_seed
 from seqloom._key import Key
 from seqloom.data._columns import encode_columns, plain
 from seqloom.data._drafter import Drafter, Shape, can_draft
-from seqloom.data._encoded import augmented
-from seqloom.data._encoder import checked_augment
+from seqloom.data._encoded import apply_augment
+from seqloom.data._encoder import check_augment
 from seqloom.data._epoch import Epoch
 from seqloom.data._ids import Ids
 from seqloom.data._numbered import NumberedItems
@@ -49,7 +49,7 @@ class SequenceBatches(NumberedItems):
         super().__init__()
         self.paths: tuple[str, ...] = paths
         self.encoder = encoder
-        self.augment = checked_augment(augment, encoder)
+        self.augment = check_augment(augment, encoder)
         self.seed = as_seed(seed)
         # What no random number enters is the same in every epoch.
         self._epoch = Epoch() if self._is_random else None
@@ -66,10 +66,10 @@ class SequenceBatches(NumberedItems):
         """Fetches ids, and letters as they are before augmentation."""
 
     @abstractmethod
-    def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:
+    def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:
         """Adds to an error where the letter stands."""
 
-    def _held(self) -> Records | None:
+    def _memory_records(self) -> Records | None:
         """Gives the records where threads read them without the interpreter."""
         return None
 
@@ -136,7 +136,7 @@ class SequenceBatches(NumberedItems):
         is ours.
         """
         is_plain = self.augment is None and can_draft(self.encoder)
-        return is_plain and self._held() is not None
+        return is_plain and self._memory_records() is not None
 
     def drafter(self, *, length: int | None = None, multiple: int = 1) -> Drafter:
         """Prepares for batches that threads make without the interpreter.
@@ -160,7 +160,7 @@ class SequenceBatches(NumberedItems):
             >>> data.drafter(multiple=8).make(np.array([1]))["inputs"].shape
             (1, 4, 8)
         """
-        records = self._held()
+        records = self._memory_records()
         store = None if records is None else records.store.native
         if records is None or store is None or not self.can_draft:
             raise ArgumentError("this dataset's batches need Python: use batch()")
@@ -170,7 +170,7 @@ class SequenceBatches(NumberedItems):
             records.extents(self.encoder),
             # A copy: who changes it must not change the ids.
             lambda rows: self._about(rows.copy(), 0) | self._labels_of(rows),
-            lambda rows, error: self._explained(rows, 0, error),
+            lambda rows, error: self._explain_letter(rows, 0, error),
             Shape(length, multiple),
             records.kept,
         )
@@ -191,7 +191,7 @@ class SequenceBatches(NumberedItems):
         names, letters = self._fetch(rows, epoch, num_threads)
         if self.augment is not None:
             keys = Key(self.seed, epoch).each(about["ordinal"])
-            letters = augmented(self.augment, letters, keys, num_threads=num_threads)
+            letters = apply_augment(self.augment, letters, keys, num_threads=num_threads)
         batch: dict[str, Any] = {"id": Ids.of(names)}
         if self.encoder is None:
             return batch | plain(letters) | about | self._labels_of(rows)
@@ -199,17 +199,17 @@ class SequenceBatches(NumberedItems):
         try:
             encoded = encode_columns(self.encoder, letters, names, **options)
         except LetterError as error:
-            raise self._explained(rows, epoch, error) from None
+            raise self._explain_letter(rows, epoch, error) from None
         batch["inputs"] = encoded.pop("inputs")
         return batch | about | self._labels_of(rows) | encoded
 
-    def _explained(
+    def _explain_letter(
         self, rows: NDArray[np.int64], epoch: int, error: LetterError
     ) -> LetterError:
         """Adds to an error where in its file the letter stands, if the encoder says."""
         if error.record is None or error.position is None:
             return error
-        return self._located(error, int(rows[error.record]), epoch)
+        return self._locate_letter(error, int(rows[error.record]), epoch)
 
     def _labels_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         """Takes labels, where there are any."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._extent import Extents, padded
+from seqloom.data._extent import Extents, pad_length
 from seqloom.data._ids import Ids
 from seqloom.data._ring import RING
 from seqloom.encode import Quality
@@ -90,19 +90,19 @@ class Drafter:
         """Starts a batch in threads; wait for batches in the order of their starts."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
-        return partial(self._finished, plan, maker.pop)
+        return partial(self._finish, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
         """Makes a batch now."""
         plan, names = self._plan(positions), not self.stays
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
-        return self._finished(plan, partial(_HERE.make, *arguments))
+        return self._finish(plan, partial(_HERE.make, *arguments))
 
     def _plan(self, positions: Rows) -> _Plan:
         """Finds out all but the numbers."""
         rows = positions if self.kept is None else self.kept[positions]
         lengths = self.extents.at(rows)
-        places = padded(
+        places = pad_length(
             self.extents.longest(lengths),
             lambda: self.store.ids(rows)[int(lengths.argmax())],
             length=self.shape.length,
@@ -114,7 +114,7 @@ class Drafter:
         row, size = self._rows[places]
         return _Plan(positions, rows, lengths, places, row, size * rows.size)
 
-    def _finished(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
+    def _finish(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
         """Puts the columns together."""
         try:
             memory, met, names = made()

@@ -54,7 +54,7 @@ def _options(kind: Any) -> frozenset[str]:
     return frozenset(inspect.signature(kind.batch).parameters)
 
 
-def augmented(
+def apply_augment(
     augment: Any, letters: Letters, keys: NDArray[np.uint32], *, num_threads: int
 ) -> Letters:
     """Changes sequences, each by its own key."""

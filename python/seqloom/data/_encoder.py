@@ -61,7 +61,7 @@ def check_encoder(encoder: Any) -> None:
         )
 
 
-def checked_augment(augment: Any, encoder: Any) -> Any:
+def check_augment(augment: Any, encoder: Any) -> Any:
     """Refuses what cannot change a sequence, or puts nucleotides into a protein."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(

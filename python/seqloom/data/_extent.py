@@ -84,7 +84,7 @@ def padded_length(
 ) -> int:
     """Decides how many places a batch has."""
     longest = int(lengths.max(initial=0))
-    return padded(
+    return pad_length(
         longest,
         lambda: names()[int(lengths.argmax())],
         length=length,
@@ -92,7 +92,7 @@ def padded_length(
     )
 
 
-def padded(longest: int, name: Any, *, length: int | None, multiple: int) -> int:
+def pad_length(longest: int, name: Any, *, length: int | None, multiple: int) -> int:
     """Decides how many places a batch has whose longest sequence fills so many."""
     if length is None:
         return -(-longest // multiple) * multiple

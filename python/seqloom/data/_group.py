@@ -25,7 +25,7 @@ def group_numbers(
     if isinstance(groups, str):
         groups = dataset.group(groups)
     if isinstance(groups, Mapping):
-        groups = _looked_up(dataset, groups)
+        groups = _look_up(dataset, groups)
     names = np.asarray(groups)
     if names.shape != (len(dataset),):
         raise ArgumentError(
@@ -35,7 +35,7 @@ def group_numbers(
     return np.unique(names, return_inverse=True)[1]
 
 
-def _looked_up(dataset: MapDataset | Subset, groups: Mapping[str, Any]) -> list[str]:
+def _look_up(dataset: MapDataset | Subset, groups: Mapping[str, Any]) -> list[str]:
     """Finds the group of each id."""
     ids = dataset.ids
     if missing := [name for name in ids if name not in groups]:

@@ -46,7 +46,7 @@ class MemoryRecords:
     frame: Frame | None = None  # the table they come from, with labels perhaps
 
 
-def held_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
+def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
     """Takes records from memory."""
     if isinstance(data, (str, os.PathLike, bytes)) or hasattr(data, "read"):
         return None
@@ -58,7 +58,7 @@ def held_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         _refuse_parts(by_id)
         _check_first_words(name, _ids(name, list(by_id), options))
-        return _held(name, zip(by_id, by_id.values(), strict=True), options)
+        return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
     ids = _ids(name, index_of(data) or list(map(str, range(len(rows)))), options)
     _check_first_words(name, ids)
@@ -89,7 +89,7 @@ def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords
     ids = _ids(name, list(map(str, range(len(letters)))) if ids is None else ids, options)
     _check_first_words(name, ids)
     pairs = zip(ids, letters, strict=True)
-    return MemoryRecords(name, _held(name, pairs, options).batch, frame)
+    return MemoryRecords(name, _make_records(name, pairs, options).batch, frame)
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
@@ -195,7 +195,7 @@ def _from_rows(
         pairs = ((row.id, row.seq) for row in rows)
     elif isinstance(first, (tuple, list)):
         pairs = (_pair(name, row) for row in rows)
-    return _held(name, pairs, options)
+    return _make_records(name, pairs, options)
 
 
 def _check_alike(name: str, rows: list[Any]) -> None:
@@ -240,7 +240,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
     """Takes records as `sl.io.open_sequences` gives them, qualities and all."""
-    held = _held(name, ((row.id, row.sequence) for row in rows), options)
+    held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
     headers = [
         _header(row, given)
         for row, given in zip(rows, held.batch.headers.to_list(), strict=True)
@@ -275,7 +275,7 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
         )
 
 
-def _held(
+def _make_records(
     name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions
 ) -> MemoryRecords:
     """Puts ids and letters into columns."""

@@ -239,7 +239,7 @@ class SequenceDataset(SequenceItems):
     def __len__(self) -> int:
         return len(self._records)
 
-    def _held(self) -> Records | None:
+    def _memory_records(self) -> Records | None:
         """Gives the records, if they are held in memory."""
         return self._records if self._records.in_memory else None
 
@@ -257,7 +257,7 @@ class SequenceDataset(SequenceItems):
         ordinals = self._records.ordinals(rows)
         return {"file": self._records.files(ordinals), "ordinal": ordinals}
 
-    def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:  # noqa: ARG002 - the same in all epochs
+    def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:  # noqa: ARG002 - the same in all epochs
         """Adds to an error where in its file the letter stands."""
         name = self._records.ids(np.array([row]))[0]
         is_changed = self.augment is not None

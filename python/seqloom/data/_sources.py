@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._memory import MemoryRecords, from_frame, held_records
+from seqloom.data._memory import MemoryRecords, from_frame, take_records
 from seqloom.data._path import expand
 from seqloom.data.label._parquet import is_parquet
 from seqloom.data.label._table import header_of, open_text, read_frame
@@ -41,7 +41,7 @@ class Sources:
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
     """Tells sequences in memory, tables of sequences, and sequence files apart."""
-    held = held_records(data, options)
+    held = take_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
     paths = expand(data)

@@ -68,7 +68,7 @@ def split(
         ... )
         (8, 2, True)
     """
-    shares = _checked_shares(shares)
+    shares = _check_shares(shares)
     _check_dataset(dataset)
     stratify = as_flag("stratify", stratify)
     parts = _deal(dataset, shares, groups, stratify=stratify, seed=seed)
@@ -125,7 +125,7 @@ def folds(
     ]
 
 
-def _checked_shares(shares: Any) -> list[float]:
+def _check_shares(shares: Any) -> list[float]:
     """Checks that there is one share for each part."""
     try:
         each = [float(share) for share in shares]
@@ -166,12 +166,12 @@ def _deal(
     if not sizes.all():
         raise ArgumentError(
             f"part {sizes.argmin() + 1} of {len(shares)} would be empty: "
-            f"{len(dataset):,} sequences for shares {_shown(shares)}"
+            f"{len(dataset):,} sequences for shares {_describe(shares)}"
         )
     return parts
 
 
-def _shown(shares: Sequence[float]) -> str:
+def _describe(shares: Sequence[float]) -> str:
     """Writes shares; of many, the first."""
     more = ", ..." if len(shares) > _SHOWN else ""
     return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
@@ -191,7 +191,7 @@ def _deal_each(
     """Deals sequence by sequence: exact sizes, and every class within one of its share."""
     parts = np.zeros(classes.size, np.int64)
     left = permutation(classes.size, key)
-    for part, size in enumerate(_apportioned(classes.size, shares)):
+    for part, size in enumerate(_apportion(classes.size, shares)):
         taken = _first_of_each(classes[left], size)
         parts[left[taken]] = part
         left = left[~taken]
@@ -201,7 +201,7 @@ def _deal_each(
 def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
     """Marks ``size`` places, of each class its share and the first ones that there are."""
     counts = np.bincount(classes)
-    quotas = np.array(_apportioned(size, counts / max(classes.size, 1)), np.int64)
+    quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
     starts = counts.cumsum() - counts
     place_in_class = np.empty_like(by_class)
@@ -209,7 +209,7 @@ def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
     return place_in_class < quotas[classes]
 
 
-def _apportioned(n: int, shares: Iterable[float]) -> list[int]:
+def _apportion(n: int, shares: Iterable[float]) -> list[int]:
     """Rounds shares of n to whole numbers that sum to n, by largest remainder."""
     exact = [n * share for share in shares]
     sizes = [math.floor(size + 1e-9) for size in exact]

@@ -52,11 +52,11 @@ class Inputs:
         if path in self.held:
             yield self.held[path]
             return
-        with opened(path, self.options) as reader:
+        with open_file(path, self.options) as reader:
             yield from reader.batches(_RECORDS, max_bytes=_BYTES)
 
 
-def opened(path: str, options: dict[str, Any]) -> SequenceReader:
+def open_file(path: str, options: dict[str, Any]) -> SequenceReader:
     """Opens one file."""
     return cast("SequenceReader", open_sequences(path, **options))
 
@@ -167,7 +167,7 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
                 check_one_kind(inputs.paths[: number + 1], kinds)
             counts[number] += len(batch)
             columns.append(batch)
-            if limit is not None and (limit := limit - _held(batch)) < 0:
+            if limit is not None and (limit := limit - _count_bytes(batch)) < 0:
                 return None
     return MemoryStore(columns.finish(), np.array(counts, np.int64))
 
@@ -211,7 +211,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _held(batch: SequenceBatch) -> int:
+def _count_bytes(batch: SequenceBatch) -> int:
     """Counts the bytes that a batch takes."""
     letters = batch.sequences.data.size * (1 + (batch.qualities is not None))
     return letters + batch.headers.data.size + 16 * len(batch)

@@ -160,8 +160,8 @@ class CachedDataset(SequenceItems):
     def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:
         return self.dataset._about(rows, epoch)  # noqa: SLF001 - same class
 
-    def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:
-        return self.dataset._located(error, row, epoch)  # noqa: SLF001 - same class
+    def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:
+        return self.dataset._locate_letter(error, row, epoch)  # noqa: SLF001 - same class
 
     def _digest(self) -> str:
         return self.dataset.fingerprint()

@@ -77,7 +77,7 @@ class CacheFolder:
             return found
         try:
             private_folder(self.path)
-            with _locked(self.path / f"{key}.lock"):
+            with _lock(self.path / f"{key}.lock"):
                 found = self._open(key, opened)
                 return self._make(key, opened, write) if found is None else found
         except FileError:
@@ -117,8 +117,8 @@ class CacheFolder:
         """Removes what was used least recently, but not the entry that was just made."""
         if self.size_limit is None:
             return
-        with _locked(self.path / "limit.lock"):
-            entries = sorted(self.path.glob(f"*/{_FACTS}"), key=_used)
+        with _lock(self.path / "limit.lock"):
+            entries = sorted(self.path.glob(f"*/{_FACTS}"), key=_last_use)
             sizes = {facts.parent: _size(facts.parent) for facts in entries}
             excess = sum(sizes.values()) - self.size_limit
             for entry, size in sizes.items():
@@ -240,7 +240,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _used(facts: Path) -> float:
+def _last_use(facts: Path) -> float:
     """Tells when an entry was last opened."""
     with suppress(FileNotFoundError):
         return facts.stat().st_mtime
@@ -255,7 +255,7 @@ def _size(entry: Path) -> int:
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[None]:
+def _lock(path: Path) -> Generator[None]:
     """Holds a lock that the system takes back when the process ends, however it ends."""
     import fcntl
 

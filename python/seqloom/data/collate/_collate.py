@@ -88,7 +88,7 @@ def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
     try:
         if not isinstance(first, MutableMapping):
             return type(first)(batch)
-        again = _cloned(first)
+        again = _clone(first)
         again.update(batch)
     except TypeError:
         return batch
@@ -103,15 +103,15 @@ def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
     columns = [default_collate(column) for column in zip(*items, strict=True)]
     if hasattr(first, "_fields"):
         return type(first)(*columns)
-    return columns if isinstance(first, tuple) else _refilled(first, columns)
+    return columns if isinstance(first, tuple) else _refill(first, columns)
 
 
-def _refilled(first: Any, columns: list[Any]) -> Any:
+def _refill(first: Any, columns: list[Any]) -> Any:
     """Makes a sequence of a class of its own, where that can be."""
     try:
         if not isinstance(first, MutableSequence):
             return type(first)(columns)
-        again = _cloned(first)
+        again = _clone(first)
         for place, column in enumerate(columns):
             again[place] = column
     except TypeError:
@@ -119,7 +119,7 @@ def _refilled(first: Any, columns: list[Any]) -> Any:
     return again
 
 
-def _cloned(thing: Any) -> Any:
+def _clone(thing: Any) -> Any:
     """Copies a dict or a list, of whose class there may be more than its items."""
     return copy.copy(thing)
 

@@ -43,7 +43,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
             wrapped = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
         return wrapped.pin_memory() if pins else wrapped
 
-    return lambda batch: _converted(batch, tensor)
+    return lambda batch: _convert(batch, tensor)
 
 
 def _can_pin(torch: Any) -> bool:
@@ -58,7 +58,7 @@ def _can_pin(torch: Any) -> bool:
     return False
 
 
-def _converted(batch: Any, tensor: Callable[[Any], Any]) -> Any:
+def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
     """Goes through dicts, lists and tuples down to arrays of numbers."""
     for kinds, convert in _RULES:
         if isinstance(batch, kinds):
@@ -73,12 +73,12 @@ def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
 
 def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
     """Goes through the values."""
-    return {key: _converted(batch[key], tensor) for key in batch}
+    return {key: _convert(batch[key], tensor) for key in batch}
 
 
 def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
     """Keeps the kind of a list, a tuple or a named tuple."""
-    values = [_converted(value, tensor) for value in rows]
+    values = [_convert(value, tensor) for value in rows]
     return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)
 
 

@@ -104,7 +104,7 @@ class PadCollator:
         extents: dict[str, Any] = {}
         for key in self.keys:
             extent = self._pad_key(padded, key)
-            extents |= _named(key, extent, extents)
+            extents |= _name_places(key, extent, extents)
         return converter(self.output)(default_collate(padded) | extents)
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class PadCollator:
         if key == _INPUTS and (lengths != places).any():
             self._check_tokens(arrays[0])
         for item, array in zip(items, arrays, strict=True):
-            item[key] = self._padded(array, places)
+            item[key] = self._pad_item(array, places)
         return self._extent(lengths, places)
 
     def _places(self, longest: int) -> int:
@@ -205,7 +205,7 @@ class PadCollator:
             raise ShapeError(f"an item has {longest:,} places, more than {self.length:,}")
         return self.length
 
-    def _padded(self, inputs: Any, places: int) -> Any:
+    def _pad_item(self, inputs: Any, places: int) -> Any:
         """Lengthens one item; a tensor stays one."""
         axis = self.axis % inputs.ndim
         shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
@@ -243,7 +243,7 @@ class PadCollator:
             return
         if self.side == "left":
             for row, length in zip(rows, extent["lengths"].tolist(), strict=True):
-                row[row.shape[0] - length :] = _copied(row[:length])
+                row[row.shape[0] - length :] = _copy_array(row[:length])
         if self.side == "left" or value != getattr(encoder, "pad_value", 0):
             rows[is_padding] = value
 
@@ -255,7 +255,7 @@ class PadCollator:
         return {"lengths": lengths, "mask": mask}
 
 
-def _named(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+def _name_places(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """Names where letters of a further key stand, unless the first's stand there."""
     if not known:
         return extent
@@ -306,7 +306,7 @@ def _is_whole(array: Any) -> bool:
     return array.dtype.kind in "iu"
 
 
-def _copied(array: Any) -> Any:
+def _copy_array(array: Any) -> Any:
     """Copies an array or a tensor."""
     return array.clone() if is_tensor(array) else array.copy()
 

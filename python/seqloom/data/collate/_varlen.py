@@ -99,7 +99,7 @@ class VarlenCollator:
                 f"{self.max_tokens:,}: use .stream(items), our DataLoader, which calls it, "
                 "or sl.data.TokenBudgetSampler"
             )
-        return self._packed(list(enumerate(zip(items, rows, strict=True))))
+        return self._pack_items(list(enumerate(zip(items, rows, strict=True))))
 
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Packs items as they come, each exactly once; what is left at the end comes too.
@@ -125,18 +125,18 @@ class VarlenCollator:
             ['4']
         """
         pool = Pool(self.max_tokens)
-        for number, item in self._numbered(items):
+        for number, item in self._encode_items(items):
             pool.add(number, item)
             if pool.is_full(self.window):
-                yield self._packed(pool.take())
+                yield self._pack_items(pool.take())
         while len(pool):
-            yield self._packed(pool.take())
+            yield self._pack_items(pool.take())
 
-    def _packed(self, chosen: list[Any]) -> Any:
+    def _pack_items(self, chosen: list[Any]) -> Any:
         """Puts chosen items end to end, as arrays or tensors."""
-        return converter(self.output)(_packed(chosen))
+        return converter(self.output)(_pack(chosen))
 
-    def _numbered(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    def _encode_items(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
         """Numbers items and turns them into tokens, some at a time."""
         waiting: list[dict[str, Any]] = []
         number = 0
@@ -158,10 +158,10 @@ class VarlenCollator:
         if not items:
             return []
         if self.tokens is not None and "sequence" in items[0]:
-            return self._encoded(items)
+            return self._encode(items)
         return [_inputs_of(item) for item in items]
 
-    def _encoded(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
+    def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Encodes letters; an error names the record."""
         if not hasattr(self.tokens, "flat"):
             return [np.asarray(self.tokens(item["sequence"]), np.int64) for item in items]
@@ -169,7 +169,7 @@ class VarlenCollator:
         try:
             flat, offsets = self.tokens.flat(rows)
         except LetterError as error:
-            raise _named(error, items) from None
+            raise _name_record(error, items) from None
         flat = np.asarray(flat, np.int64)
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
 
@@ -189,7 +189,7 @@ class VarlenCollator:
 _AT_ONCE = 64
 
 
-def _packed(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
+def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
     """Puts chosen items end to end."""
     items = [item for _, (item, _) in chosen]
     rows = [row for _, (_, row) in chosen]
@@ -234,7 +234,7 @@ def _name(item: dict[str, Any]) -> str:
     return f"{item.get('id', '?')!r}{place}"
 
 
-def _named(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterError:
+def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterError:
     """Says which record a letter is of."""
     if error.record is None:
         return error

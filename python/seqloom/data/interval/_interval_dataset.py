@@ -315,7 +315,7 @@ class IntervalDataset(SequenceItems):
             "strand": [SIGNS[sign] for sign in signs],
         }
 
-    def _located(self, error: LetterError, row: int, epoch: int) -> LetterError:
+    def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:
         """Adds to an error which part of which sequence the letter stands in."""
         spans = self._spans_at(np.array([row]), epoch)
         place = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"

@@ -35,7 +35,7 @@ def join(
     keys: list[str],
     ids: list[str],
     *,
-    noun: str,
+    noun: str | None,  # what labels may be left without; None: they are one for each
     skip: bool,
     refuse: Callable[[list[int]], LabelError],
     left: tuple[str, ...] | None = None,
@@ -45,12 +45,16 @@ def join(
     bare: list[int] = np.flatnonzero(~has_label).tolist()
     if bare and not (skip and has_label.any()):
         raise refuse(bare)
+    report, kept = (
+        count_ids("unlabelled", [ids[i] for i in bare]),
+        np.flatnonzero(has_label),
+    )
+    if noun is None:
+        return JoinedLabels(kept, (), report)
     if left is None:
         known = set(keys)
         left = tuple([key for key in source.cells if key not in known])
-    report = count_ids("unlabelled", [ids[i] for i in bare])
-    report |= count_ids(f"labels_without_{noun}", left)
-    return JoinedLabels(np.flatnonzero(has_label), left, report)
+    return JoinedLabels(kept, left, report | count_ids(f"labels_without_{noun}", left))
 
 
 def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
@@ -69,7 +73,8 @@ def join_records(
     def refuse(bare: list[int]) -> LabelError:
         return _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
 
-    return join(source, keys, ids, noun="sequence", skip=skip, refuse=refuse), keys
+    noun = None if source.is_each else "sequence"
+    return join(source, keys, ids, noun=noun, skip=skip, refuse=refuse), keys
 
 
 def drop_missing(source: Source, labels: Labels) -> Source:

@@ -224,7 +224,7 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
     """Warns where pinned batches could take more than half of the machine's memory."""
     if memory is None:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    pinned = _pinned(batch) * max(1, ahead)
+    pinned = _pinned_bytes(batch) * max(1, ahead)
     if pinned > memory / 2:
         warnings.warn(
             f"{ahead} batches ahead would pin {pinned / 2**30:.1f} GiB, more than half of "
@@ -235,10 +235,10 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
         )
 
 
-def _pinned(batch: Any) -> int:
+def _pinned_bytes(batch: Any) -> int:
     """Counts the bytes of pinned tensors."""
     if isinstance(batch, dict):
         values: list[Any] = list(batch.values())  # pyright: ignore[reportUnknownArgumentType]
-        return sum(map(_pinned, values))
+        return sum(map(_pinned_bytes, values))
     is_pinned = getattr(batch, "is_pinned", None)
     return batch.nbytes if is_pinned is not None and is_pinned() else 0

@@ -72,7 +72,7 @@ class LengthBucketSampler(Sampler):
         ]
         if self._drop_last:
             batches = [batch for batch in batches if len(batch) == size]
-        return _shuffled(batches, key)
+        return _shuffle(batches, key)
 
 
 class TokenBudgetSampler(Sampler):
@@ -133,7 +133,7 @@ class TokenBudgetSampler(Sampler):
         key = Key(self.seed, epoch) if self._shuffle else None
         stretches = _stretches(self._lengths, self._window, key)
         batches = [batch for stretch in stretches for batch in self._cut(stretch)]
-        return _shuffled(batches, key)
+        return _shuffle(batches, key)
 
     def _cut(self, stretch: list[int]) -> Iterator[list[int]]:
         """Cuts a stretch, shortest first, wherever the budget is spent."""
@@ -173,7 +173,7 @@ def _stretches(lengths: NDArray[np.int64], size: int, key: Key | None) -> list[l
     return [part[np.argsort(lengths[part], kind="stable")].tolist() for part in parts]
 
 
-def _shuffled(batches: list[list[int]], key: Key | None) -> list[list[int]]:
+def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
     """Puts batches in an order of their own."""
     if key is None:
         return batches

@@ -57,17 +57,17 @@ class Sampler(ABC):
         """Lists what an epoch gives to all ranks: positions, or rows of them."""
 
     def __len__(self) -> int:
-        return self._rank.share(0, len(self._cached(self._next)))[1]
+        return self._rank.share(0, len(self._plan_once(self._next)))[1]
 
     def __iter__(self) -> Iterator[Any]:
         # An epoch begins with its first step: PyTorch's loader makes an iterator too many.
         epoch, self._next = self._next, self._next + 1
-        plan = self._cached(epoch)
+        plan = self._plan_once(epoch)
         stop, _ = self._rank.share(0, len(plan)) if plan else (0, 0)
         for place in self._rank.positions(0, stop).tolist():
             yield _carrying(plan[place % len(plan)], epoch)
 
-    def _cached(self, epoch: int) -> list[Any]:
+    def _plan_once(self, epoch: int) -> list[Any]:
         """Keeps the plan of one epoch: a loader asks for its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))

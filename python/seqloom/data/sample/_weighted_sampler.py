@@ -66,10 +66,10 @@ class WeightedSampler(Sampler):
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
     """Takes weights as they are, or from the classes."""
     if not isinstance(weights, str):
-        return _checked(_numbers(weights), dataset)
+        return _check_weights(_numbers(weights), dataset)
     if weights != "balanced":
         raise ArgumentError(f'weights must be numbers or "balanced", got {weights!r}')
-    return _checked(_balanced(dataset), dataset)
+    return _check_weights(_balance_classes(dataset), dataset)
 
 
 def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
     return found.astype(np.float64)
 
 
-def _balanced(dataset: Any) -> NDArray[np.float64]:
+def _balance_classes(dataset: Any) -> NDArray[np.float64]:
     """Weighs each item by how rare its class is."""
     labels = getattr(dataset, "labels", None)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
@@ -94,7 +94,7 @@ def _balanced(dataset: Any) -> NDArray[np.float64]:
     return 1.0 / counts[labels]
 
 
-def _checked(each: NDArray[np.float64], dataset: Any) -> NDArray[np.float64]:
+def _check_weights(each: NDArray[np.float64], dataset: Any) -> NDArray[np.float64]:
     """Checks weights."""
     if each.shape != (len(dataset),):
         raise ArgumentError(f"expected {len(dataset)} weights, got shape {each.shape}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from seqloom._key import Key
 from seqloom.data._columns import encode_columns, items_of, plain
 from seqloom.data._drafter import Drafter, Shape
-from seqloom.data._encoded import augmented, in_file
+from seqloom.data._encoded import apply_augment, in_file
 from seqloom.data._ids import Ids, ids_of
 from seqloom.errors import FormatError, LetterError
 
@@ -109,7 +109,7 @@ class StreamPiece:
             return batch.sequences, batch.qualities
         keys = Key(stream.seed, self.epoch).each(self.chunk.ordinals)
         letters = (batch.sequences, batch.qualities)
-        return augmented(stream.augment, letters, keys, num_threads=num_threads)
+        return apply_augment(stream.augment, letters, keys, num_threads=num_threads)
 
     def _encode(self, letters: Letters, names: list[str], **options: Any) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""

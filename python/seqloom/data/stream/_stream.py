@@ -9,7 +9,7 @@ from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.data._describe import as_html
 from seqloom.data._drafter import can_draft
-from seqloom.data._encoder import check_encoder, checked_augment
+from seqloom.data._encoder import check_augment, check_encoder
 from seqloom.data._order import find_rank
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
@@ -135,7 +135,7 @@ class SequenceStream(Resumable):
         labels.check_usual("label_from_header", of="SequenceDataset")
         labels.check_usual("coding", of="GenotypeDataset")
         self._labels = StreamLabels.make(labels)
-        self._options = _given(on_error=on_error, num_threads=num_threads)
+        self._options = _changed_options(on_error=on_error, num_threads=num_threads)
         self._options |= options.of_files
         self._shard = Shard()
         self._is_read = False
@@ -277,14 +277,14 @@ class SequenceStream(Resumable):
         chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
         if ahead:
             chunks = read_ahead(chunks, 1)
-        labelled = self._labelled(windows.shuffle(chunks, cursor.place))
+        labelled = self._add_labels(windows.shuffle(chunks, cursor.place))
         for chunk in cut_chunks(labelled, _always(n)):
             yield StreamPiece(begun, chunk, cursor.epoch)
 
     def _check(self) -> None:
         """Refuses settings that were changed to what the constructor would not take."""
         check_encoder(self.encoder)
-        checked_augment(self.augment, self.encoder)
+        check_augment(self.augment, self.encoder)
         check_integer("shuffle_window", self.shuffle_window)
 
     def _reading(self) -> dict[str, Any]:
@@ -314,7 +314,7 @@ class SequenceStream(Resumable):
             counts[kind] = counts.get(kind, 0) + count
         self.report["faults"].extend(report.faults)
 
-    def _labelled(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    def _add_labels(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Gives records their labels, where there are any."""
         if self._labels is None:
             return chunks
@@ -375,7 +375,7 @@ def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
     return sources.paths
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _changed_options(**options: Any) -> dict[str, Any]:
     """Leaves out what is as the reader has it anyway."""
     usual = {"on_error": "raise", "num_threads": None}
     return {name: value for name, value in options.items() if value != usual[name]}
