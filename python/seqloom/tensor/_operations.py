@@ -8,7 +8,7 @@ To know what `softmax` is, read its line. The names are those of files:
   and its parts have rules; or the operation has no gradient.
 - ``shape``: in ``_compile/_shapes/``, shape and dtype of the result in a captured step.
   Without one, the default body tells them, run on symbols. One is written where the body
-  gives other dtypes for half precision, has too many steps, or refuses less clearly.
+  gives another dtype than a backend, has too many steps, or refuses less clearly.
 - ``overrides``: the backends of seqloom that have a function of their own, in
   ``backends/_numpy/``, ``_torch/`` and ``_jax/``.
 
@@ -174,7 +174,7 @@ std                   _derived      _reductions    _axes          numpy jax
 moveaxis              _derived      -              -              numpy torch jax
 tril                  _derived      -              -              numpy torch jax
 triu                  _derived      -              -              numpy torch jax
-einsum                _einsum       _einsum        -              torch jax
+einsum                _products     _einsum        -              torch jax
 log2                  _elementary   _elementwise   _elementwise   numpy torch jax
 log10                 _elementary   _elementwise   _elementwise   numpy torch jax
 asin                  _elementary   _elementwise   _elementwise   numpy torch jax
@@ -210,10 +210,10 @@ full_like             _making       -              -              -
 linspace              _making       -              -              -
 broadcast_arrays      _making       -              -              -
 meshgrid              _making       -              -              -
-layer_norm            _norm         _norms         _layers        numpy torch
-layer_norm_grad       _norm         -              _layers        numpy torch jax
-rms_norm              _norm         _norms         _layers        numpy torch
-rms_norm_grad         _norm         -              _layers        numpy torch jax
+layer_norm            _norm         _norms         -              numpy torch
+layer_norm_grad       _norm         -              -              numpy torch jax
+rms_norm              _norm         _norms         -              numpy torch
+rms_norm_grad         _norm         -              -              numpy torch jax
 adamw                 _optimiser    -              _layers        numpy torch jax
 sgd                   _optimiser    -              _layers        torch jax
 clip_by_global_norm   _optimiser    -              _layers        torch jax
@@ -227,7 +227,7 @@ avg_pool1d            _pooling      _windows       _windows       torch
 avg_pool2d            _pooling      _windows       _windows       torch
 avg_pool1d_grad       _pooling      _windows       _windows       torch
 avg_pool2d_grad       _pooling      _windows       _windows       torch
-linear                _product      _products      _layers        numpy torch
+linear                _products     _products      _layers        numpy torch
 key_words             _random       -              -              torch jax
 fold_in               _random       -              _elementwise   numpy torch jax
 split                 _random       -              _elementwise   numpy torch jax

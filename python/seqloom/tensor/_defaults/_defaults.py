@@ -10,7 +10,6 @@ from seqloom.tensor._defaults import (
     _batch_norm,
     _convolution,
     _derived,
-    _einsum,
     _elementary,
     _erf,
     _index,
@@ -21,7 +20,7 @@ from seqloom.tensor._defaults import (
     _optimiser,
     _packed,
     _pooling,
-    _product,
+    _products,
     _random,
     _recurrent,
     _series,
@@ -86,7 +85,7 @@ class ArrayFunctions(Standard):
     tril = _derived.tril
     triu = _derived.triu
 
-    einsum = _einsum.einsum
+    einsum = _products.einsum
 
     log2 = _elementary.log2
     log10 = _elementary.log10
@@ -150,7 +149,7 @@ class ArrayFunctions(Standard):
     avg_pool2d_grad = _pooling.avg_pool2d_grad
 
     index = _index.index
-    linear = _product.linear
+    linear = _products.linear
 
     key_words = _random.key_words
     fold_in = _random.fold_in

@@ -1,7 +1,4 @@
-"""Matrix products, and functions of layers and optimisers.
-
-Statistics are at least float32, also where a default body computes in half precision.
-"""
+"""Matrix products, and functions of layers and optimisers."""
 
 from __future__ import annotations
 
@@ -70,20 +67,6 @@ def _statistic(x: Value) -> np.dtype[Any]:
     return x.dtype if x.dtype.itemsize >= _FULL.itemsize else _FULL
 
 
-def _row_norm(call: Call) -> list[Kind]:
-    """The output, and one or two statistics of each row."""
-    x: Value = call.args[0]
-    row = (x.shape[:-1], _statistic(x))
-    return [kind_of(x), row, row] if call.name == "layer_norm" else [kind_of(x), row]
-
-
-def _row_norm_grad(call: Call) -> list[Kind]:
-    """By the input, the weight and, for a layer norm, the bias."""
-    grad, x = call.args[:2]
-    row = (x.shape[-1:], grad.dtype)
-    return [kind_of(x), row, row] if call.name == "layer_norm_grad" else [kind_of(x), row]
-
-
 def _attention(call: Call) -> list[Kind]:
     """The output, and the logsumexp of each row of scores."""
     q, _, v = call.args[:3]
@@ -116,8 +99,6 @@ RULES: dict[str, Rule] = {
     "linear": _linear,
     "tensordot": _tensordot,
     **dict.fromkeys(("dropout", "scale_shift"), like_first),
-    **dict.fromkeys(("layer_norm", "rms_norm"), _row_norm),
-    **dict.fromkeys(("layer_norm_grad", "rms_norm_grad"), _row_norm_grad),
     **dict.fromkeys(("attention", "attention_varlen"), _attention),
     **dict.fromkeys(
         ("attention_grad", "attention_varlen_grad"),

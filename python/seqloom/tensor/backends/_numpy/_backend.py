@@ -18,7 +18,6 @@ from seqloom.tensor.backends._numpy import (
     _loss,
     _norm,
     _optimiser,
-    _planning,
     _pooling,
     _product,
     _random,
@@ -28,7 +27,11 @@ from seqloom.tensor.backends._numpy._narrow import widen
 from seqloom.tensor.backends._table import check_overrides, functions_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
+
+    from seqloom.tensor._graph import Graph
 
     Floats = NDArray[Any]
 
@@ -48,7 +51,7 @@ _KERNELS = functions_of(
     change=widen,
 )
 # They know of half precision themselves, or have nothing to do with it.
-_OTHERS = functions_of(_keys, _planning, _standard)
+_OTHERS = functions_of(_keys, _standard)
 
 
 class NumPyBackend(Backend, functions=check_overrides("numpy", _OTHERS | _KERNELS)):
@@ -89,6 +92,12 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _OTHERS | _KERNEL
     def __reduce__(self) -> Any:
         """Copies and pickles are the one backend of that number of threads."""
         return _again, (self.threads, self.deterministic)
+
+    def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:
+        """Makes a captured step a program: fused groups, memory laid out before."""
+        from seqloom.tensor._compile._numpy import NumPyProgram
+
+        return NumPyProgram(graph, self)
 
     def to_numpy(self, x: Any) -> Floats:
         """The array itself."""

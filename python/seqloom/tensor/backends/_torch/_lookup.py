@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor.backends._torch._key import numbers_to_arrays
 from seqloom.tensor.backends._torch._operand import like
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _places(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """A key that torch takes, and the axes to turn round: it has no steps backwards."""
     parts = list(cast("Sequence[Any]", key)) if isinstance(key, tuple) else [key]
-    parts = numbers_to_arrays([_array(part) for part in parts])
+    parts = _numbers_to_arrays([_array(part) for part in parts])
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()
@@ -199,3 +199,19 @@ def _forwards(
         axis += part is not None
         place += not isinstance(part, int)
     return tuple(found), tuple(flipped)
+
+
+def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
+    """Converts numbers among arrays to arrays, where slices lie between them."""
+    # To NumPy such a number is an array, and the axes of separated arrays come first in the
+    # result; torch takes numbers away before it looks for arrays.
+    arrays = [part for part in parts if isinstance(part, Tensor)]
+    if not arrays or not any(type(part) is int for part in parts):
+        return parts
+    positions = [at for at, part in enumerate(parts) if isinstance(part, (int, Tensor))]
+    if all(after == before + 1 for before, after in pairwise(positions)):
+        return parts
+    device = arrays[0].device
+    return [
+        torch.tensor([part], device=device) if type(part) is int else part for part in parts
+    ]

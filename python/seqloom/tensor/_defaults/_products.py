@@ -1,4 +1,4 @@
-"""Einstein's sums as transpositions, reshapes and matrix products."""
+"""Products: a linear layer, and Einstein's sums as transpositions and matrix products."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 Term = tuple[Any, str]
 _LETTERS = frozenset(string.ascii_letters)
+
+
+def linear(b: Functions, x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``x @ weight.T + bias``: ``(..., in)`` with ``(out, in)`` to ``(..., out)``."""
+    out = b.matmul(x, b.matrix_transpose(weight))
+    return out if bias is None else b.add(out, bias)
 
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:

@@ -1,0 +1,43 @@
+"""In a captured step an operation has the shapes and types that the backend gives."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+ROWS, LABELS = np.ones((3, 4)), np.array([0, 1, 2])
+CALLS = {
+    "batch_norm": ([np.ones((2, 3, 4)), np.ones(3), np.ones(3)], [], {"eps": 1e-5}),
+    "cross_entropy": ([ROWS], [LABELS], {}),
+    "embedding": ([ROWS], [LABELS], {}),
+    "embedding_grad": ([ROWS], [LABELS], {"rows": 7}),
+    "layer_norm": ([ROWS, np.ones(4), np.ones(4)], [], {"eps": 1e-5}),
+    "rms_norm": ([ROWS, np.ones(4)], [], {"eps": 1e-5}),
+    "max_pool1d": ([np.ones((1, 3, 6))], [], {"kernel": 2, "stride": 2}),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_they_are_those_of_the_same_call_outside_of_a_step(library, name, dtype):
+    pytest.importorskip(library)
+    backend = sl.tensor.backend(library)
+    floats, integers, options = CALLS[name]
+    arrays = [backend.tensor(x, dtype=dtype) for x in floats]
+    arrays += [backend.tensor(x) for x in integers]
+
+    def step(*arrays):
+        found = sl.tensor.apply(name, *arrays, **options)
+        return found if isinstance(found, tuple) else (found,)
+
+    given = [(x.shape, x.dtype) for x in step(*arrays)]
+    captured = []
+
+    def watched(*arrays):
+        found = step(*arrays)
+        captured.extend((x.shape, x.dtype) for x in found)
+        return found
+
+    sl.tensor.compile(watched)(*arrays)
+    assert captured == given
