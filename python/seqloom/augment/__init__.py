@@ -2,9 +2,8 @@
 
 from seqloom.augment._augmentation import Augmentation
 from seqloom.augment._compose import Compose
-from seqloom.augment._crop import Crop, Shift
 from seqloom.augment._letters import Mask, Mutate, QualityNoise
-from seqloom.augment._order import ReverseComplement, ShuffleKmers
+from seqloom.augment._positions import Crop, ReverseComplement, Shift, ShuffleKmers
 
 __all__ = [
     "Augmentation",

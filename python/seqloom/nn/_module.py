@@ -16,11 +16,8 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.nn._parts import (
     Parts,
-    find_calling_kind,
-    find_hidden_kind,
-    find_parts,
-    find_single_use_kind,
     list_fields,
+    require_visible_parts,
     walk,
 )
 from seqloom.nn._state import (
@@ -82,36 +79,8 @@ class Module:
         dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_field = name in list_fields(type(self))
-        if not is_field and find_parts(value):
-            raise ArgumentError(
-                f"{type(self).__name__}.{name} holds parameters but is not annotated, so "
-                "they would be neither trained nor saved; "
-                f"add `{name}: {type(value).__name__}` to the class"
-            )
-        if is_field and (kind := find_hidden_kind(value)):
-            raise ArgumentError(
-                f"{type(self).__name__}.{name} holds parameters inside a {kind}, so they "
-                "would be neither trained nor saved; put them into a list, a tuple or a "
-                "dict, or make their class a Module"
-            )
-        self._require_visible_calls(name, value)
+        require_visible_parts(self, name, value)
         object.__setattr__(self, name, value)
-
-    def _require_visible_calls(self, name: str, value: object) -> None:
-        """Refuses a value whose parameters are hidden in a callable or an iterator."""
-        if kind := find_calling_kind(value, self):
-            raise ArgumentError(
-                f"{type(self).__name__}.{name} holds {kind} that calls a module's "
-                "parameters, so they would be neither trained nor saved; assign the module "
-                "itself, or write a Module that holds it in a field and calls it"
-            )
-        if kind := find_single_use_kind(value):
-            raise ArgumentError(
-                f"{type(self).__name__}.{name} holds a {kind}, whose parameters cannot be "
-                "found, so they would be neither trained nor saved; make a list of it: "
-                "list(...)"
-            )
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Calls ``forward``, if the class defines that instead of ``__call__``.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from seqloom.errors import ArgumentError
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
 
@@ -71,10 +72,43 @@ def _collect(value: object, path: str, parts: Parts) -> None:
             _collect(item, f"{path}.{key}", parts)
 
 
-def find_hidden_kind(value: object) -> str | None:
+def require_visible_parts(owner: object, name: str, value: object) -> None:
+    """Refuses a value of a module's attribute whose parameters nothing would find."""
+    label = f"{type(owner).__name__}.{name}"
+    is_field = name in list_fields(type(owner))
+    if not is_field and find_parts(value):
+        raise ArgumentError(
+            f"{label} holds parameters but is not annotated, so they would be neither "
+            f"trained nor saved; add `{name}: {type(value).__name__}` to the class"
+        )
+    if is_field and (kind := _find_hidden_kind(value)):
+        raise ArgumentError(
+            f"{label} holds parameters inside a {kind}, so they would be neither trained "
+            "nor saved; put them into a list, a tuple or a dict, or make their class a "
+            "Module"
+        )
+    _require_visible_calls(owner, label, value)
+
+
+def _require_visible_calls(owner: object, label: str, value: object) -> None:
+    """Refuses a value whose parameters are hidden in a callable or an iterator."""
+    if kind := _find_calling_kind(value, owner):
+        raise ArgumentError(
+            f"{label} holds {kind} that calls a module's parameters, so they would be "
+            "neither trained nor saved; assign the module itself, or write a Module that "
+            "holds it in a field and calls it"
+        )
+    if kind := _find_single_use_kind(value):
+        raise ArgumentError(
+            f"{label} holds a {kind}, whose parameters cannot be found, so they would be "
+            "neither trained nor saved; make a list of it: list(...)"
+        )
+
+
+def _find_hidden_kind(value: object) -> str | None:
     """Returns the class of an object in which `walk` does not find the parts."""
     if _is_container(value):
-        return _find_in_items(value, find_hidden_kind)
+        return _find_in_items(value, _find_hidden_kind)
     hidden = _list_hidden(value)
     return type(value).__name__ if hidden and find_parts(hidden) else None
 
@@ -91,10 +125,10 @@ def _list_hidden(value: Any) -> list[Any]:
     return []
 
 
-def find_calling_kind(value: object, owner: object) -> str | None:
+def _find_calling_kind(value: object, owner: object) -> str | None:
     """Returns the kind of a callable that uses parameters outside of the owner."""
     if _is_container(value):
-        return _find_in_items(value, lambda item: find_calling_kind(item, owner))
+        return _find_in_items(value, lambda item: _find_calling_kind(item, owner))
     used = _list_used(value)
     is_lost = used and _find_stored_ids(used) - _find_stored_ids(owner)
     return _CALLABLES[type(value)] if is_lost else None
@@ -125,10 +159,10 @@ def _list_closure(function: FunctionType) -> list[object]:
     return values
 
 
-def find_single_use_kind(value: object) -> str | None:
+def _find_single_use_kind(value: object) -> str | None:
     """Returns the class of an iterator that is the value, or is in its lists."""
     if _is_container(value):
-        return _find_in_items(value, find_single_use_kind)
+        return _find_in_items(value, _find_single_use_kind)
     kind = cast("type[Any]", type(value))
     return kind.__name__ if issubclass(kind, _SINGLE_USE) else None
 

@@ -36,7 +36,7 @@ class Counts:
             # The updated paths keep the total; of another counter the others keep it.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
-                self._split_off(split, counter.committed_number(), backend)
+                self._split_off(split, counter.read_committed(), backend)
         self._last = list(updated)
         self._flatten()
 
@@ -84,7 +84,7 @@ class Counts:
 
     def _start_new(self, new: set[str], before: set[str], backend: Backend) -> None:
         """Starts the count of parameters that are updated for the first time."""
-        if new and (before or self.total.committed_number()):
+        if new and (before or self.total.read_committed()):
             self._split_off(new, 0, backend)
 
     def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:

@@ -102,7 +102,7 @@ class Counter(Leaf):
         self.array, self.backend = value, None
         self.version += 1
 
-    def committed_number(self) -> int:
+    def read_committed(self) -> int:
         """Returns the number outside of a captured step: new state begins with it."""
         own = vars(self)
         backend: Backend | None = own["backend"]

@@ -191,10 +191,10 @@ def test_a_scope_can_stand_before_a_function():
 
 
 def test_tensors_made_while_unscoped_belong_to_no_scope():
-    from seqloom.tensor._scope._scope import unscoped
+    from seqloom.tensor._scope._scope import suspend_scopes
 
     with sl.tensor.scope():
-        with unscoped():
+        with suspend_scopes():
             x = B.tensor([1.0])
         y = B.tensor([1.0])
     assert (released(x), released(y)) == (False, True)

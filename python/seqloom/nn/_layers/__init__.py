@@ -1,13 +1,10 @@
 """The layers."""
 
 from seqloom.nn._layers._attention import SelfAttention
-from seqloom.nn._layers._batch_norm import BatchNorm1d
 from seqloom.nn._layers._convolution import Conv1d, Conv2d
-from seqloom.nn._layers._dropout import Dropout
-from seqloom.nn._layers._embedding import Embedding
-from seqloom.nn._layers._linear import Linear
+from seqloom.nn._layers._linear import Dropout, Embedding, Linear
+from seqloom.nn._layers._norms import BatchNorm1d, LayerNorm, RMSNorm
 from seqloom.nn._layers._pool import AvgPool1d, MaxPool1d, MaxPool2d
-from seqloom.nn._layers._row_norm import LayerNorm, RMSNorm
 from seqloom.nn._layers._sequential import Sequential
 
 __all__ = [

@@ -25,7 +25,7 @@ from seqloom.tensor._graph import Value, values_in
 from seqloom.tensor._lower import flat
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._scope._origin import current_line
-from seqloom.tensor._scope._scope import unscoped
+from seqloom.tensor._scope._scope import suspend_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -99,7 +99,7 @@ class Capture(Backend):
         """Marks this thread as the one that runs the step on symbols."""
         token = capturing.set(self)
         try:
-            with unscoped():  # symbols take no memory
+            with suspend_scopes():  # symbols take no memory
                 yield
         finally:
             capturing.reset(token)

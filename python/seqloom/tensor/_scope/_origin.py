@@ -1,4 +1,4 @@
-"""Where a tensor was made: the line of the user's code, kept cheaply and read late.
+"""The user's code: the line that made a tensor, and the frame that opened a scope.
 
 A tensor keeps a code object and an offset of an instruction in it; the line is looked up
 when somebody needs it. Frames of this package's tensors, layers and optimisers are skipped.
@@ -7,11 +7,13 @@ when somebody needs it. Frames of this package's tensors, layers and optimisers 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType, FrameType
 
 # The frame so many calls up; the only way to a line without raising an exception.
@@ -22,6 +24,9 @@ _INTERNAL = (
     *(f"{_PACKAGE / folder}/" for folder in ("tensor", "nn", "optim")),
     contextlib.__file__,
 )
+
+# Code that may stop in its middle while other code runs.
+_MAY_STOP = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 # The files of the user's frames and of internal ones; each is classified once.
 user_files: set[str] = set()
@@ -69,3 +74,31 @@ def _line(code: CodeType, offset: int) -> int:
         if start <= offset < end and line is not None:
             return line
     return code.co_firstlineno
+
+
+def find_opener(frame: FrameType) -> FrameType | None:
+    """Returns the user's frame that opens a scope, from that of the context manager."""
+    # A generator that `contextlib` makes a context manager of opens the scope for the code
+    # of the ``with`` statement.
+    found: FrameType | None = frame
+    while found is not None and (_of_contextlib(found.f_back) or _of_contextlib(found)):
+        found = found.f_back
+    return found
+
+
+def may_stop(frame: FrameType) -> bool:
+    """Whether the code of a frame may stop in its middle while other code runs."""
+    return bool(frame.f_code.co_flags & _MAY_STOP)
+
+
+def nearest_running(frames: Sequence[FrameType | None]) -> FrameType | None:
+    """Returns the innermost of some frames that runs on this thread, or None."""
+    frame: FrameType | None = caller(1)
+    while frame is not None and frame not in frames:
+        frame = frame.f_back
+    return frame
+
+
+def _of_contextlib(frame: FrameType | None) -> bool:
+    """Whether a frame belongs to Python's context managers."""
+    return frame is not None and frame.f_code.co_filename == contextlib.__file__

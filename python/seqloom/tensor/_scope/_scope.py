@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from seqloom.errors import ReleasedError
 from seqloom.tensor._scope._leak import report_leaks
-from seqloom.tensor._scope._opener import find_opener, may_stop, nearest_running
-from seqloom.tensor._scope._origin import caller, line_of
+from seqloom.tensor._scope._origin import (
+    caller,
+    find_opener,
+    line_of,
+    may_stop,
+    nearest_running,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -196,8 +201,8 @@ def scope() -> Generator[None]:
 
 
 @contextmanager
-def unscoped() -> Generator[None]:
-    """Leaves tensors made inside to no scope."""
+def suspend_scopes() -> Generator[None]:
+    """Runs a block outside of all scopes: none releases what is made in it."""
     token = innermost.set(None)
     try:
         yield

@@ -96,14 +96,14 @@ def _is_reducible(operation: Operation, x: Value) -> bool:
 def _is_cheap(operation: Operation) -> bool:
     """Returns True if a reduction runs along the last axes, or its result is small."""
     shape: tuple[int, ...] = operation.args[0].shape
-    axes = reduced_axes(operation)
+    axes = find_reduced_axes(operation)
     if axes == tuple(range(len(shape) - len(axes), len(shape))):
         return True
     kept = int(np.prod([size for axis, size in enumerate(shape) if axis not in axes]))
     return kept <= _MOST_KEPT and 4 * kept <= int(np.prod(shape))
 
 
-def reduced_axes(operation: Operation) -> tuple[int, ...]:
+def find_reduced_axes(operation: Operation) -> tuple[int, ...]:
     """Returns the axes that a reduction removes, sorted and not negative."""
     rank = len(operation.args[0].shape)
     axis = operation.options.get("axis")
@@ -187,7 +187,7 @@ class _Draft:
         if find_dtype(maker) is not None:
             return self._slots[value.number], None, []
         slot = self._slot_of(maker.args[0])
-        return slot, find_reduction(maker), list(reduced_axes(maker))
+        return slot, find_reduction(maker), list(find_reduced_axes(maker))
 
 
 def _lower(operation: Operation) -> tuple[str | None, tuple[object, ...]]:

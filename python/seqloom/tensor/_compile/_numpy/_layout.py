@@ -29,9 +29,9 @@ class Layout:
     spans: dict[int, Span]  # of the values in the memory of the program
     nbytes: int  # of that memory
 
-    def stored_values(self, group: OperationGroup) -> list[Value]:
+    def list_stored(self, group: OperationGroup) -> list[Value]:
         """Returns the values that a group writes into an array that it is passed."""
-        return _stored_values(group, self.needed, self.backend)
+        return _list_stored(group, self.needed, self.backend)
 
 
 class LayoutFacts(TypedDict):
@@ -53,7 +53,7 @@ def lay_out(graph: Graph, backend: Backend) -> Layout:
     read = [value for group in groups for value in group.inputs()]
     needed = {aliases.origin(value) for value in (*read, *graph.outputs)}
     stored = {
-        value.number for group in groups for value in _stored_values(group, needed, backend)
+        value.number for group in groups for value in _list_stored(group, needed, backend)
     }
     fresh, copied = _choose_outputs(graph, aliases, stored)
     spans = find_spans(groups, aliases, stored - fresh, graph.outputs)
@@ -70,9 +70,7 @@ def _group_operations(graph: Graph, aliases: Aliases) -> list[OperationGroup]:
     return sort_groups(grouping.finish())
 
 
-def _stored_values(
-    group: OperationGroup, needed: set[int], backend: Backend
-) -> list[Value]:
+def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> list[Value]:
     """Returns the values that a group writes into an array that it is passed."""
     if group.dtype is not None:
         return [value for value in group.outputs() if value.number in needed]

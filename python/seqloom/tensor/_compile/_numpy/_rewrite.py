@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._compile._numpy._fuse import find_reduction, reduced_axes
+from seqloom.tensor._compile._numpy._fuse import find_reduced_axes, find_reduction
 from seqloom.tensor._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _reduce_before_reshape(
     if find_reduction(operation) is None or operation.options.get("keepdims"):
         return operation
     x: Value = operation.args[0]
-    rank = len(reduced_axes(operation))
-    if reduced_axes(operation) != tuple(range(rank)):
+    rank = len(find_reduced_axes(operation))
+    if find_reduced_axes(operation) != tuple(range(rank)):
         return operation
     for source in _reshape_sources(x, reshapes):
         axes = len(source.shape) - len(x.shape) + rank

@@ -82,7 +82,7 @@ class Writer:
         elif operation.name == "scan":
             self._write_loop(operation)
         else:
-            self._write_call(operation, self._layout.stored_values(group))
+            self._write_call(operation, self._layout.list_stored(group))
 
     def _is_small_ufunc(self, group: OperationGroup) -> bool:
         """Returns True if a group is one ufunc of NumPy's on few elements."""
@@ -92,7 +92,7 @@ class Writer:
 
     def _write_fused(self, group: OperationGroup, dtype: str) -> None:
         """Writes the call of a fused program."""
-        stored = {value.number for value in self._layout.stored_values(group)}
+        stored = {value.number for value in self._layout.list_stored(group)}
         fused = fuse(group.operations, dtype, stored)
         inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
         outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
