@@ -5,30 +5,15 @@ mod block;
 use rayon::prelude::*;
 use seqloom_core::{Ragged, Result};
 
-pub use block::{Block, Rows};
+pub use block::{Block, Kernel, Rows};
 
-use crate::letters::{Counts, Judge, Letters};
+use crate::letters::{Counts, Letters};
 
 /// Below this many output bytes, waking other threads costs more than it saves.
 const WORTH_SHARING: usize = 1 << 18;
 
 /// Rows that a thread takes at once.
 const ROWS: usize = 8;
-
-/// Turns the letters of one sequence into the numbers of one row.
-pub trait Kernel<T: Send>: Send + Sync {
-    /// The least numbers of a row for so many letters.
-    fn size(&self, letters: usize) -> usize;
-
-    /// Writes a whole row, which is at least as long as [`size`](Self::size) says, and has
-    /// the letters judged; nothing if one is refused.
-    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
-
-    /// Writes many rows; nothing if one is too short, or a letter is refused.
-    fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {
-        block::write(self, table, block)
-    }
-}
 
 /// Writes all sequences into `out`, one row for each. What stands there after an error is
 /// not said.

@@ -22,13 +22,16 @@ pub mod column;
 pub mod count;
 pub mod each;
 pub mod hardy;
+mod kernels;
 pub mod pack;
 pub mod pick;
 pub mod repack;
 pub mod row;
+mod square;
 pub mod transpose;
 mod value;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use value::{Genotype, Table};
+pub use kernels::Table;
+pub use value::Genotype;

@@ -2,15 +2,12 @@
 
 mod four;
 
-use four::Pairs;
+use four::{Four, NONE};
 use seqloom_core::{Error, Result};
 
 use crate::fill::Kernel;
 use crate::letters::{Judge, Letters};
 use crate::{Frame, Word};
-
-/// No member, so the words that hold it have no number.
-const NONE: u8 = u8::MAX;
 
 /// Which words of a sequence are looked at, and how they are numbered.
 #[derive(Clone, Debug)]
@@ -22,8 +19,8 @@ pub struct Words {
     is_canonical: bool,
     /// The weight of a word's first letter.
     highest: u64,
-    /// What four members and their lower case mean, where a faster way is open.
-    pairs: Option<Pairs>,
+    /// A faster way, where there are four members and words are short.
+    four: Option<Four>,
 }
 
 impl Words {
@@ -48,7 +45,7 @@ impl Words {
         }
         let digits = digits(letters);
         Ok(Self {
-            pairs: four::pairs(members, k, &digits),
+            four: Four::new(members, &digits, (k, stride), is_canonical),
             digits,
             base,
             k,
@@ -72,8 +69,8 @@ impl Words {
     /// Gives the number of each word in turn; nothing for a word that is not all members.
     #[inline(always)]
     fn each(&self, (letters, is_plain): (&[u8], bool), mut give: impl FnMut(Option<u64>)) {
-        if let Some(pairs) = self.pairs.filter(|_| is_plain) {
-            return self.each_of_four(pairs, letters, |numbers| {
+        if let Some(four) = self.four.filter(|_| is_plain) {
+            return four.each(letters, |numbers| {
                 for number in numbers {
                     give(Some(u64::from(*number)));
                 }
@@ -170,8 +167,8 @@ impl<T: Word> Kernel<T> for Kmers<T> {
     fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let is_plain = judge.judge(letters)?;
         let tokens = self.frame.around(row, self.words.count(letters.len()));
-        if let Some(pairs) = self.words.pairs.filter(|_| is_plain) {
-            self.fill_of_four(pairs, letters, tokens);
+        if let Some(four) = self.words.four.filter(|_| is_plain) {
+            self.fill_of_four(four, letters, tokens);
             return Some(());
         }
         let mut places = tokens.iter_mut();
@@ -186,8 +183,8 @@ impl<T: Word> Kernel<T> for Kmers<T> {
 
 impl<T: Word> Kmers<T> {
     #[inline(always)]
-    fn fill_of_four(&self, pairs: Pairs, letters: &[u8], mut tokens: &mut [T]) {
-        self.words.each_of_four(pairs, letters, |numbers| {
+    fn fill_of_four(&self, four: Four, letters: &[u8], mut tokens: &mut [T]) {
+        four.each(letters, |numbers| {
             let places = tokens.split_off_mut(..numbers.len()).unwrap_or_default();
             for (place, number) in places.iter_mut().zip(numbers) {
                 *place = T::cut(self.first + u64::from(*number));

@@ -17,6 +17,7 @@
 
 mod array;
 mod block;
+mod floats;
 mod fold;
 mod layout;
 mod math;

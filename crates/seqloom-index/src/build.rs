@@ -7,17 +7,18 @@ mod segments;
 use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
 use self::gzip::look_through_gzip;
 use self::segments::look_through;
+use super::building::{Building, Take};
+use super::head::Stamp;
 use super::part::Part;
 use super::row::Row;
 use super::stamp::{chunks, stamp};
-use super::translate;
+use super::trouble::translate;
 use super::write::{Whole, Writer};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;
@@ -25,36 +26,6 @@ use seqloom_compression::seekable::{Container, Seekable, blocks};
 use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, Options};
 use seqloom_sequences::reader::Reader;
-
-/// How an index is made.
-#[derive(Clone, Debug, Default)]
-pub struct Building {
-    /// How many threads of the current pool may take part.
-    pub threads: usize,
-    /// How many bytes of text were looked through so far.
-    pub progress: Arc<AtomicU64>,
-    /// Set by whoever wants the index no more.
-    pub stopped: Arc<AtomicBool>,
-}
-
-impl Building {
-    fn advance(&self, bytes: u64) -> io::Result<()> {
-        self.progress.fetch_add(bytes, Ordering::Relaxed);
-        self.go_on()
-    }
-
-    /// An error once nobody wants the index.
-    pub(super) fn go_on(&self) -> io::Result<()> {
-        if !self.is_stopped() {
-            return Ok(());
-        }
-        Err(io::Error::other("was not indexed: that was stopped"))
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-}
 
 /// Makes the index of a file and writes it to `side`: whole, or not at all.
 pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
@@ -103,18 +74,6 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
         chunks,
     };
     rows.writer.finish(whole).map_err(io)
-}
-
-/// What a look through a file finds besides rows.
-struct Found {
-    text: u64,
-    container: Container,
-    windows: Vec<Vec<u8>>,
-}
-
-/// Takes rows, and the hashes of their ids.
-trait Take {
-    fn take(&mut self, row: Row, name: u64) -> io::Result<()>;
 }
 
 struct Rows<W> {
@@ -182,7 +141,7 @@ fn accuse(path: &Path, found: Trouble) -> Error {
     }
 }
 
-fn check_unchanged(path: &Path, before: &super::head::Stamp) -> Result<()> {
+fn check_unchanged(path: &Path, before: &Stamp) -> Result<()> {
     let now = Disk::open(path).map_err(|error| Error::io(path, &error))?;
     if (now.size(), now.changed()) == (before.size, before.changed) {
         return Ok(());

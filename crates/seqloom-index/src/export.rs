@@ -6,8 +6,8 @@ use std::ops::Range;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
+use super::cache::Cache;
 use super::fai::{FaiRow, write_row};
-use super::fetch::Cache;
 use super::open::Index;
 use super::row::{Row, id_of};
 use seqloom_compression::checksum::hash;

@@ -1,18 +1,19 @@
 //! Many records at once.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use rayon::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
+use super::cache::Cache;
+use super::names;
 use super::open::Index;
 use super::row::{Row, id_of};
-use super::{names, translate};
+use super::trouble::translate;
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::{hash, low, sum};
-use seqloom_compression::seekable::{self, changed};
+use seqloom_compression::seekable::changed;
 use seqloom_core::number::as_u64;
 use seqloom_sequences::batch::{Batch, Collect};
 use seqloom_sequences::options::{Format, Options};
@@ -24,19 +25,6 @@ const NEAR: u64 = 4 << 10;
 const TOGETHER: u64 = 1 << 20;
 /// A thread is worth its wake-up for so many records.
 const WORTH_SHARING: usize = 64;
-
-/// What a thread keeps between calls.
-#[derive(Default)]
-pub(crate) struct Cache {
-    pub(super) text: seekable::Cache,
-    page: Vec<u8>,
-    /// Which rows the page holds.
-    held: Range<u64>,
-    /// Text that was read together.
-    near: Vec<u8>,
-    /// Rows whose headers were seen to stand where they should.
-    pub(super) seen: HashSet<u64>,
-}
 
 impl Index {
     /// Reads records by number, in the order that is asked for.

@@ -9,6 +9,7 @@
 //! chunks    a hash for each 256 KiB of the file that was indexed
 //! ```
 
+use super::trouble::damaged;
 use seqloom_core::error::Fault;
 
 use seqloom_compression::Compression;
@@ -160,13 +161,6 @@ impl Head {
         }
         Err(damaged("a part that it names"))
     }
-}
-
-/// What an index whose bytes changed is.
-pub(crate) fn damaged(what: &str) -> Fault {
-    Fault::whole(format!(
-        "the index is cut or damaged ({what}): make a new one (seqloom index --overwrite)"
-    ))
 }
 
 fn kind_of(compression: Compression) -> u64 {

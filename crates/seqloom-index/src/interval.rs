@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use seqloom_core::{Error, Result};
 
-use super::fetch::{Cache, as_i64, offset};
+use super::cache::Cache;
+use super::fetch::{as_i64, offset};
 use super::names;
 use super::open::Index;
 use super::row::{Row, id_of};

@@ -17,6 +17,8 @@
 //! what stands there is parsed and compared with what the index says.
 
 mod build;
+mod building;
+mod cache;
 mod export;
 mod fai;
 mod fetch;
@@ -31,30 +33,18 @@ mod row;
 mod scan;
 mod side;
 mod stamp;
+mod trouble;
 mod whole;
 mod write;
 
-use std::path::Path;
-
-use seqloom_core::Error;
-
-pub use build::{Building, build, build_in_memory};
+pub use build::{build, build_in_memory};
+pub use building::Building;
 pub use fai::{FaiRow, parse_fai};
 pub use gzi::parse_gzi;
 pub use open::{Index, State};
 pub use row::Row;
 pub use side::parse_side;
 pub use whole::{open_reader, open_reader_at, text_by_index};
-
-use seqloom_compression::Trouble;
-
-/// Trouble with a file, as an error that names it.
-fn translate(path: &Path, trouble: Trouble) -> Error {
-    match trouble {
-        Trouble::Io(error) => Error::io(path, &error),
-        Trouble::Damage(fault) => Error::format(path, fault),
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use super::build::{Building, text_of};
+use super::build::text_of;
+use super::building::Building;
+use super::cache::Cache;
 use super::fai::{format_of, parse_fai, to_rows};
-use super::fetch::Cache;
 use super::gzi::{agrees, parse_gzi, write_gzi};
 use super::row::Row;
 use super::side::Side;
 use super::stamp::{Change, compare, stamp};
-use super::translate;
+use super::trouble::translate;
 use super::write::{Whole, Writer};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;

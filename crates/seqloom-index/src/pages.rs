@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use seqloom_core::error::Fault;
 
-use super::head::damaged;
+use super::trouble::damaged;
 use seqloom_compression::image::Image;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u64_at;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use seqloom_core::error::Fault;
 
-use super::head::{HEAD, Head, Part, damaged};
+use super::head::{HEAD, Head, Part};
 use super::names::ENTRY;
 use super::pages::Column;
 use super::row::{ROW, Row};
+use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::image::Image;

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::build::Building;
+use super::building::Building;
 use super::head::Stamp;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::disk::Disk;

@@ -19,6 +19,7 @@ pub mod cross_entropy;
 pub mod dropout;
 pub mod embedding;
 mod float;
+mod floats;
 pub mod lanes;
 pub mod machine;
 mod map;

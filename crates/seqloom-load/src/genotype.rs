@@ -29,8 +29,8 @@ mod gather;
 mod picks;
 mod shares;
 
-pub use picks::Picks;
-pub use read::{Order, Request, read};
+pub use picks::{Picks, Request};
+pub use read::{Order, read};
 
 #[cfg(test)]
 mod lay_tests;

@@ -18,8 +18,7 @@ use crate::render::Columns;
 use seqloom_compression::{Compression, Trouble};
 use seqloom_core::number::as_u64;
 
-/// Where a file goes.
-pub type Target = Box<dyn Write + Send + Sync>;
+pub use bgzip::Target;
 
 /// How hard gzip can try.
 const HIGHEST: u8 = 9;

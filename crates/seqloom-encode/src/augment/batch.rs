@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 use seqloom_core::{Error, Key, Ragged, Result};
 
-use super::{Augmentation, Row};
+use super::Row;
+use super::augmentation::Augmentation;
 
 /// What a batch is made of: sequences, their qualities, and a key for each.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,22 @@ use seqloom_core::simd::dispatch;
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_macros::vectorized;
 
-use super::Kernel;
 use crate::letters::{Counts, Judge, Letters};
+
+/// Turns the letters of one sequence into the numbers of one row.
+pub trait Kernel<T: Send>: Send + Sync {
+    /// The least numbers of a row for so many letters.
+    fn size(&self, letters: usize) -> usize;
+
+    /// Writes a whole row, which is at least as long as [`size`](Self::size) says, and has
+    /// the letters judged; nothing if one is refused.
+    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
+
+    /// Writes many rows; nothing if one is too short, or a letter is refused.
+    fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {
+        write(self, table, block)
+    }
+}
 
 /// So many sequences ahead are asked for.
 const AHEAD: usize = 4;

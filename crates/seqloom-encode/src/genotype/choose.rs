@@ -4,7 +4,8 @@
 //! out, many places at once. Where a good part of a line is wanted, sixteen lines are turned:
 //! one load then moves a place of all sixteen, and the outcome is turned back.
 
-use super::column::{self, Square, WIDTH};
+use super::column;
+use super::square::{self, Square, WIDTH};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{Genotype, Table};
@@ -70,7 +71,7 @@ impl Chosen {
                 },
             );
         }
-        self.decode_by(column::flip, lines, table, (rows, turned));
+        self.decode_by(square::flip, lines, table, (rows, turned));
     }
 
     /// Decodes with a way to turn a square.

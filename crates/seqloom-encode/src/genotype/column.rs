@@ -2,16 +2,12 @@
 
 use std::ops::Range;
 
+pub use super::square::WIDTH;
+use super::square::{Square, flip};
 use super::value::code;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{Genotype, Table};
-
-/// So many bytes of a line are turned together.
-pub const WIDTH: usize = 16;
-
-/// Some bytes of some lines.
-pub(super) type Square = [[u8; WIDTH]; WIDTH];
 
 /// Turns the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
 /// stand at `out[b * lines + l]`.
@@ -94,28 +90,6 @@ fn square(
     for (row, out) in flip(rows).iter().zip(out.chunks_mut(count)) {
         out[..WIDTH].copy_from_slice(row);
     }
-}
-
-/// Turns a square by halves, quarters, eighths and sixteenths.
-pub(super) fn flip(mut square: Square) -> Square {
-    for _ in 0..WIDTH.ilog2() {
-        square = shuffled(&square);
-    }
-    square
-}
-
-/// A perfect shuffle of all 256 bytes: four of them turn the square.
-#[inline(always)]
-fn shuffled(rows: &Square) -> Square {
-    let mut out = [[0; WIDTH]; WIDTH];
-    let (upper, lower) = rows.split_at(WIDTH / 2);
-    for (pair, (upper, lower)) in out.chunks_exact_mut(2).zip(upper.iter().zip(lower)) {
-        for (place, (&a, &b)) in upper.iter().zip(lower).enumerate() {
-            pair[place / 8][place % 8 * 2] = a;
-            pair[place / 8][place % 8 * 2 + 1] = b;
-        }
-    }
-    out
 }
 
 /// Decodes one place of each byte.

@@ -1,10 +1,9 @@
 //! What a code becomes.
 
-/// The value of each of the four codes.
-pub type Table<T> = [T; 4];
+use super::kernels::{Kernels, Table};
 
 /// A number that a genotype can become: `i8`, `f32` or `f64`.
-pub trait Genotype: kernels::Kernels + Copy + PartialEq + Send + Sync + 'static {
+pub trait Genotype: Kernels + Copy + PartialEq + Send + Sync + 'static {
     /// What stands where a genotype is missing.
     const MISSING: Self;
 
@@ -51,39 +50,4 @@ impl Genotype for f64 {
 #[inline(always)]
 pub(super) fn code(byte: u8, place: usize) -> usize {
     usize::from(byte >> (2 * (place & 3)) & 3)
-}
-
-pub(super) mod kernels {
-    //! The loops of each type, which know this machine's instructions.
-
-    use super::Table;
-
-    /// Decodes what vectors can, and says how many places that were.
-    pub trait Kernels: Sized {
-        /// Places end to end.
-        fn rows(codes: &[u8], table: &Table<Self>, out: &mut [Self]) -> usize;
-
-        /// One place, `shift` bits up, of each byte.
-        fn columns(bytes: &[u8], shift: u32, table: &Table<Self>, out: &mut [Self]) -> usize;
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    mod plain {
-        use super::{Kernels, Table};
-
-        macro_rules! plain {
-            ($($number:ty),*) => {$(
-                impl Kernels for $number {
-                    fn rows(_: &[u8], _: &Table<Self>, _: &mut [Self]) -> usize {
-                        0
-                    }
-
-                    fn columns(_: &[u8], _: u32, _: &Table<Self>, _: &mut [Self]) -> usize {
-                        0
-                    }
-                }
-            )*};
-        }
-        plain!(i8, f32, f64);
-    }
 }

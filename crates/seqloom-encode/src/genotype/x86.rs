@@ -5,8 +5,8 @@ use pulp::x86::V3;
 use seqloom_core::simd;
 
 use super::Table;
-use super::column::{Square, WIDTH};
-use super::value::kernels::Kernels;
+use super::kernels::Kernels;
+use super::square::{Square, WIDTH};
 
 /// Runs work where this machine has AVX2; else nothing is done.
 fn run(work: impl FnOnce(V3) -> usize) -> usize {

@@ -1,7 +1,9 @@
 //! Words of at most 16 letters among four, many at a time.
 
-use super::{NONE, Words};
 use crate::letters::CHUNK;
+
+/// No member, so the words that hold it have no number.
+pub(super) const NONE: u8 = u8::MAX;
 
 /// Longer words' numbers do not fit half a register's lane.
 const LONGEST: usize = 16;
@@ -10,29 +12,49 @@ const LONGEST: usize = 16;
 const SPAN: usize = CHUNK + LONGEST;
 
 /// For each digit the letters that mean it: a member, and its lower case or the member again.
-pub(super) type Pairs = [[u8; 2]; 4];
+type Pairs = [[u8; 2]; 4];
 
-/// The letters that mean each digit, where there are four members and words are short.
-pub(super) fn pairs(members: &[u8], k: usize, digits: &[u8; 256]) -> Option<Pairs> {
-    let members: [u8; 4] = members.try_into().ok()?;
-    let pair = |member: u8| {
-        let lower = member.to_ascii_lowercase();
-        let digit = digits[usize::from(member)];
-        let is_same = digit != NONE && digits[usize::from(lower)] == digit;
-        [member, if is_same { lower } else { member }]
-    };
-    (k <= LONGEST).then(|| members.map(pair))
+/// Words of four members, where they are short.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Four {
+    pairs: Pairs,
+    k: usize,
+    stride: usize,
+    is_canonical: bool,
 }
 
-impl Words {
-    /// Gives the numbers of all words in turn, some at a time, where all letters are members.
+impl Four {
+    /// The words of `k` letters, one at each `stride`-th position; nothing where there are not
+    /// four members, or words are long.
+    pub(super) fn new(
+        members: &[u8],
+        digits: &[u8; 256],
+        (k, stride): (usize, usize),
+        is_canonical: bool,
+    ) -> Option<Self> {
+        let members: [u8; 4] = members.try_into().ok()?;
+        let pair = |member: u8| {
+            let lower = member.to_ascii_lowercase();
+            let digit = digits[usize::from(member)];
+            let is_same = digit != NONE && digits[usize::from(lower)] == digit;
+            [member, if is_same { lower } else { member }]
+        };
+        (k <= LONGEST).then(|| Self {
+            pairs: members.map(pair),
+            k,
+            stride,
+            is_canonical,
+        })
+    }
+
+    /// Gives the numbers of all words, some at a time, where all letters are members.
     #[inline(always)]
-    pub(super) fn each_of_four(&self, pairs: Pairs, letters: &[u8], mut give: impl FnMut(&[u32])) {
+    pub(super) fn each(&self, letters: &[u8], mut give: impl FnMut(&[u32])) {
         let starts = (letters.len() + 1).saturating_sub(self.k);
         let mut start = 0;
         while start < starts {
             let some = CHUNK.min(starts - start);
-            let numbers = self.numbers(&digits(pairs, &letters[start..]));
+            let numbers = self.numbers(&digits(self.pairs, &letters[start..]));
             if self.stride == 1 {
                 give(&numbers[..some]);
                 start += some;

@@ -2,11 +2,25 @@
 
 use seqloom_core::{Alphabet, Error, Result};
 
-use super::judge::{AMBIGUOUS, FOREIGN, LOWER, RARE, RNA, SYMBOL, is_foreign};
-use super::{Expected, Letters, Plain, STOP};
+use super::expected::Expected;
+use super::plain::Plain;
+use super::table::{Letters, STOP};
+use super::verdict::{AMBIGUOUS, FOREIGN, LOWER, RARE, RNA, SYMBOL, is_foreign};
 use crate::{Case, Policy, Rare, Symbols};
 
-pub(super) fn from_range(first: u8, last: u8, expected: &str) -> Letters {
+impl Letters {
+    /// The letters of an alphabet (by name, or the letters themselves) under a policy.
+    pub fn new(alphabet: &str, policy: Policy) -> Result<Self> {
+        from_alphabet(alphabet, policy)
+    }
+
+    /// Every byte from `first` to `last`, and no other; `expected` names them in an error.
+    pub fn range(first: u8, last: u8, expected: &str) -> Self {
+        from_range(first, last, expected)
+    }
+}
+
+fn from_range(first: u8, last: u8, expected: &str) -> Letters {
     let mut letters = empty(Expected::new(expected.to_owned()));
     letters.members = (first..=last).collect();
     for byte in first..=last {
@@ -16,7 +30,7 @@ pub(super) fn from_range(first: u8, last: u8, expected: &str) -> Letters {
     letters
 }
 
-pub(super) fn from_alphabet(name: &str, policy: Policy) -> Result<Letters> {
+fn from_alphabet(name: &str, policy: Policy) -> Result<Letters> {
     let alphabet = Alphabet::new(name)?;
     check(&alphabet, policy)?;
     let mut letters = empty(Expected::new(taken(&alphabet, policy)));

@@ -1,25 +1,17 @@
 //! Counting what is met, and finding what is refused.
 
-use super::Letters;
 use super::plain::{CHUNK, Seen, count_lower};
-
-/// A verdict holds one byte for each kind, so that the verdicts of a chunk can be summed.
-pub(super) const AMBIGUOUS: u64 = 1;
-pub(super) const LOWER: u64 = 1 << 8;
-pub(super) const RARE: u64 = 1 << 16;
-pub(super) const SYMBOL: u64 = 1 << 24;
-pub(super) const RNA: u64 = 1 << 40;
-pub(super) const FOREIGN: u64 = 1 << 56;
+use super::table::Letters;
+use super::verdict::is_foreign;
+use seqloom_core::Ragged;
+use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
 
 /// The kind of lower case.
 const LOWERS: usize = 1;
 /// The kind of a stop that was taken as absent, which no verdict tells.
 const STOPS: usize = 4;
 const KINDS: usize = 7;
-
-pub(super) fn is_foreign(verdict: u64) -> bool {
-    verdict >= FOREIGN
-}
 
 /// How many letters were not plain members, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,4 +98,19 @@ impl<'a> Judge<'a> {
             !is_foreign(verdicts)
         })
     }
+}
+
+impl Letters {
+    /// The first sequence with a letter that is refused.
+    pub fn refused_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
+        find_refused(self, sequences)
+    }
+}
+
+/// The first sequence with a letter that is refused.
+#[vectorized]
+fn find_refused(table: &Letters, sequences: &Ragged<'_>) -> Option<usize> {
+    let mut judge = Judge::new(table);
+    let mut rows = sequences.iter();
+    rows.position(|row| judge.judge(table.stripped(row)).is_none())
 }

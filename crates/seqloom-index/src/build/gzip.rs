@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::judge::Judge;
-use super::{Building, Found, Take};
+use crate::building::{Building, Found, Take};
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::low;
 use seqloom_compression::input::Input;

@@ -2,7 +2,7 @@
 
 use seqloom_core::error::Fault;
 
-use super::Take;
+use crate::building::Take;
 use crate::row::{Row, id_of};
 use crate::scan::Scan;
 use seqloom_compression::Trouble;

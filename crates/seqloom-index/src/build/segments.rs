@@ -11,7 +11,7 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::judge::Judge;
-use super::{Building, Found, Take};
+use crate::building::{Building, Found, Take};
 use crate::row::Row;
 use seqloom_compression::Trouble;
 use seqloom_compression::seekable::{Cache, Seekable, size_of};

@@ -8,9 +8,8 @@ use std::ops::Range;
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, Table, column};
 
-use super::Picks;
 use super::gather::{Gather, Places};
-use super::read::Request;
+use super::picks::{Picks, Request};
 use super::shares::{self, Bytes, Row};
 use super::source::Source;
 

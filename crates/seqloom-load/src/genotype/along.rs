@@ -3,9 +3,8 @@
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, Table, column, row};
 
-use super::Picks;
 use super::gather::{Gather, Places};
-use super::read::Request;
+use super::picks::{Picks, Request};
 use super::shares::{self, Bytes, Row};
 use super::source::Source;
 

@@ -1,5 +1,6 @@
 //! Which lines or places are asked for.
 
+use seqloom_encode::genotype::Table;
 use std::ops::Range;
 
 /// Some of the places of an axis, in the order asked for.
@@ -67,6 +68,17 @@ pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]
         step.is_some_and(|step| step <= gap + 1)
     };
     lines.chunk_by(follows)
+}
+
+/// What is asked of lines of codes.
+#[derive(Clone, Debug)]
+pub struct Request<T> {
+    /// Which lines.
+    pub lines: Picks,
+    /// Which places of each.
+    pub places: Picks,
+    /// What each code becomes.
+    pub table: Table<T>,
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use seqloom_encode::genotype::{Genotype, Table};
 use seqloom_plink::tail::Tail;
 use seqloom_plink::{Bed, Layout, Major};
 
+use super::picks::Request;
 use super::source::{Checked, Held, Source};
 use super::{Picks, across, along};
 
@@ -16,17 +17,6 @@ pub enum Order {
     Variants,
     /// All variants of an individual together.
     Individuals,
-}
-
-/// What is asked of lines of codes.
-#[derive(Clone, Debug)]
-pub struct Request<T> {
-    /// Which lines.
-    pub lines: Picks,
-    /// Which places of each.
-    pub places: Picks,
-    /// What each code becomes.
-    pub table: Table<T>,
 }
 
 /// Reads some individuals and variants of a file into `out`, by the threads of the current

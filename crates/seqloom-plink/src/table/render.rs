@@ -5,7 +5,8 @@ use std::io::Write;
 
 use seqloom_core::{Error, Result};
 
-use super::{COLUMNS, Sheet, lines};
+use super::lines;
+use super::sheet::{COLUMNS, Sheet};
 
 /// The values of some rows of a column.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use seqloom_core::error::Fault;
 
-use super::{COLUMNS, Sheet, lines};
+use super::lines;
+use super::sheet::{COLUMNS, Sheet};
 use seqloom_core::number::as_u64;
 
 /// Lines are counted from 1.

@@ -1,13 +1,15 @@
 //! Bgzip: each block of text packed by itself, by several threads.
 
-use std::io;
+use std::io::{self, Write};
 
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
-use super::Target;
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
+
+/// Where a file goes.
+pub type Target = Box<dyn Write + Send + Sync>;
 
 /// The text of a block: what `bgzip` takes too, so that even text that cannot
 /// be packed stays below 64 KiB.

@@ -1,0 +1,173 @@
+//! `f32` and `f64` as the floats that a kernel is written for.
+
+use paste::paste;
+use pulp::Simd;
+
+use crate::Float;
+use crate::scratch::Spare;
+
+macro_rules! float {
+    ($float:ident, $bits:ident, $mask:ident, $mantissa:literal, $($constants:tt)*) => {
+        paste! {
+            impl Float for $float {
+                const ZERO: Self = 0.0;
+                const ONE: Self = 1.0;
+                const LOWEST: Self = Self::NEG_INFINITY;
+                $($constants)*
+
+                type Vector<S: Simd> = S::[<$float s>];
+                type Mask<S: Simd> = S::[<$mask s>];
+
+                #[inline(always)]
+                fn wide(self) -> f64 {
+                    f64::from(self)
+                }
+
+                #[inline(always)]
+                fn ln(self) -> Self {
+                    self.ln()
+                }
+
+                #[inline(always)]
+                fn is_nan(self) -> bool {
+                    self.is_nan()
+                }
+
+                #[inline(always)]
+                fn split<S: Simd>(slice: &[Self]) -> (&[Self::Vector<S>], &[Self]) {
+                    S::[<as_simd_ $float s>](slice)
+                }
+
+                #[inline(always)]
+                fn split_mut<S: Simd>(slice: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]) {
+                    S::[<as_mut_simd_ $float s>](slice)
+                }
+
+                #[inline(always)]
+                fn load_part<S: Simd>(simd: S, slice: &[Self]) -> Self::Vector<S> {
+                    simd.[<partial_load_ $float s>](slice)
+                }
+
+                #[inline(always)]
+                fn store_part<S: Simd>(simd: S, slice: &mut [Self], vector: Self::Vector<S>) {
+                    simd.[<partial_store_ $float s>](slice, vector);
+                }
+
+                #[inline(always)]
+                fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S> {
+                    simd.[<splat_ $float s>](value)
+                }
+
+                float!(@binary $float, add, sub, mul, div, max);
+                float!(@unary $float, abs, sqrt);
+
+                #[inline(always)]
+                fn mul_add<S: Simd>(
+                    simd: S,
+                    a: Self::Vector<S>,
+                    b: Self::Vector<S>,
+                    c: Self::Vector<S>,
+                ) -> Self::Vector<S> {
+                    simd.[<mul_add_e_ $float s>](a, b, c)
+                }
+
+                #[inline(always)]
+                fn less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S> {
+                    simd.[<less_than_ $float s>](a, b)
+                }
+
+                #[inline(always)]
+                fn select<S: Simd>(
+                    simd: S,
+                    mask: Self::Mask<S>,
+                    a: Self::Vector<S>,
+                    b: Self::Vector<S>,
+                ) -> Self::Vector<S> {
+                    simd.[<select_ $float s>](mask, a, b)
+                }
+
+                #[inline(always)]
+                fn sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self {
+                    simd.[<reduce_sum_ $float s>](a)
+                }
+
+                #[inline(always)]
+                fn greatest<S: Simd>(simd: S, a: Self::Vector<S>) -> Self {
+                    simd.[<reduce_max_ $float s>](a)
+                }
+
+                #[inline(always)]
+                fn scale<S: Simd>(value: Self::Vector<S>, rounded: Self::Vector<S>) -> Self::Vector<S> {
+                    let (mut value, rounded) = ([value], [rounded]);
+                    let bits: &mut [$bits] = bytemuck::cast_slice_mut(&mut value);
+                    for (bits, power) in bits.iter_mut().zip(bytemuck::cast_slice::<_, $bits>(&rounded)) {
+                        *bits = bits.wrapping_add(power << $mantissa);
+                    }
+                    value[0]
+                }
+
+                fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
+                    thread_local! {
+                        static SPARE: Spare<$float> = const { Spare::new() };
+                    }
+                    SPARE.with(|spare| spare.lend(length, work))
+                }
+
+                #[inline(always)]
+                fn normal<S: Simd>(
+                    simd: S,
+                    a: Self::Vector<S>,
+                    bell: Self::Vector<S>,
+                ) -> Self::Vector<S> {
+                    crate::special::[<normal_ $float>](simd, a, bell)
+                }
+            }
+        }
+    };
+    (@binary $float:ident, $($name:ident),*) => {
+        paste! { $(
+            #[inline(always)]
+            fn $name<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S> {
+                simd.[<$name _ $float s>](a, b)
+            }
+        )* }
+    };
+    (@unary $float:ident, $($name:ident),*) => {
+        paste! { $(
+            #[inline(always)]
+            fn $name<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S> {
+                simd.[<$name _ $float s>](a)
+            }
+        )* }
+    };
+}
+
+float! { f32, u32, m32, 23,
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+
+    const ROUNDER: Self = 12_582_912.0;
+    const EXP_RANGE: (Self, Self) = (-87.336_54, 88.722_83);
+    const LN_2: (Self, Self) = (0.693_359_4, -2.121_944_4e-4);
+    const EXP_TERMS: &'static [Self] = &[
+        1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5, 1.0,
+    ];
+}
+float! { f64, u64, m64, 52,
+    #[inline(always)]
+    fn of(value: f64) -> Self {
+        value
+    }
+
+    const ROUNDER: Self = 6_755_399_441_055_744.0;
+    const EXP_RANGE: (Self, Self) = (-708.396_418_532_264_1, 709.782_712_893_384);
+    const LN_2: (Self, Self) = (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10);
+    const EXP_TERMS: &'static [Self] = &[
+        1.0 / 6_227_020_800.0, 1.0 / 479_001_600.0, 1.0 / 39_916_800.0, 1.0 / 3_628_800.0,
+        1.0 / 362_880.0, 1.0 / 40_320.0, 1.0 / 5_040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0,
+        1.0 / 6.0, 0.5, 1.0,
+    ];
+}
