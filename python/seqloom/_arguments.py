@@ -49,7 +49,7 @@ def as_seed(value: object, name: str = "seed") -> int:
     return as_integer(name, value, limit=_SEED_LIMIT)
 
 
-def as_flag(name: str, value: Any) -> bool:
+def as_flag(name: str, value: object) -> bool:
     """Converts True or False of Python or NumPy, or the integer 1 or 0, to ``bool``."""
     # A string is refused: bool("no") is True.
     is_flag = isinstance(value, (bool, int)) or type(value).__name__ in {"bool", "bool_"}

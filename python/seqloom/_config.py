@@ -143,7 +143,7 @@ def _fields(config: Any) -> list[Any]:
     return [field for field in fields(config) if field.init]
 
 
-def _to_json_value(value: Any) -> Any:
+def _to_json_value(value: object) -> Any:
     """Converts nested settings and tuples to what JSON knows."""
     if isinstance(value, JsonConfig):
         return value.to_dict()
@@ -185,7 +185,7 @@ def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_config(value: Any) -> bool:
+def _is_config(value: object) -> bool:
     """Says whether a value is the plain form of nested settings."""
     return isinstance(value, dict) and "class" in value
 

@@ -188,7 +188,7 @@ def _check_keys(
     return words
 
 
-def _to_bytes(sequence: Any) -> Any:
+def _to_bytes(sequence: object) -> Any:
     """Converts a sequence to bytes."""
     if isinstance(sequence, str) and sequence.isascii():
         return sequence.encode("ascii")

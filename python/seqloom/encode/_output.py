@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BFLOAT16 = "bfloat16"
 
 
-def to_bits(values: Any, dtype: str) -> NDArray[Any]:
+def to_bits(values: object, dtype: str) -> NDArray[Any]:
     """Converts numbers to a dtype, and returns their bits as unsigned integers."""
     if dtype != _BFLOAT16:
         return _view_bits(np.ascontiguousarray(values, dtype))
@@ -27,7 +27,9 @@ def to_bits(values: Any, dtype: str) -> NDArray[Any]:
     return ((wide + to_even) >> 16).astype(np.uint16)
 
 
-def prepare_output(shape: Shape, dtype: str, out: Any = None) -> tuple[Any, NDArray[Any]]:
+def prepare_output(
+    shape: Shape, dtype: str, out: object = None
+) -> tuple[Any, NDArray[Any]]:
     """Returns a new array, or the caller's, and its bits as a flat array."""
     if dtype == _BFLOAT16:
         return _prepare_tensor(shape, out)
@@ -42,7 +44,7 @@ def prepare_output(shape: Shape, dtype: str, out: Any = None) -> tuple[Any, NDAr
     return out, _view_bits(array.reshape(-1))
 
 
-def _view_array(out: Any) -> NDArray[Any]:
+def _view_array(out: object) -> NDArray[Any]:
     """Returns the caller's array or torch tensor as an array that shares its memory."""
     if not hasattr(out, "__array__"):
         raise ShapeError(f"out must be an array or a torch tensor, got {quote(out)}")

@@ -63,7 +63,7 @@ def value_and_grad(
     """
 
     @wraps(function)
-    def call(module: Module, *args: Any, **options: Any) -> tuple[Any, ...]:
+    def call(module: Module, *args: object, **options: Any) -> tuple[Any, ...]:
         params = [param for _, param in module.parameters() if param.trainable]
         tensors = {position: _require_tensor(args, position) for position in inputs}
         tracking = _Tracking.start(params, tensors)
@@ -80,7 +80,7 @@ def value_and_grad(
     return call
 
 
-def _to_tuple(result: Any) -> tuple[Any, ...]:
+def _to_tuple(result: object) -> tuple[Any, ...]:
     """Returns the results as a tuple; refuses a list or dict."""
     if isinstance(result, (list, dict)):
         raise GradientError(

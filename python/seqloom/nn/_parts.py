@@ -139,7 +139,7 @@ def _find_stored_ids(value: object) -> set[int]:
     return {id(part) for _, part in find_parts(value) if isinstance(part, Stored)}
 
 
-def _list_used(value: Any) -> list[Any]:
+def _list_used(value: object) -> list[Any]:
     """Returns what a callable uses: its object, its arguments, its closure."""
     if type(value) is MethodType:
         return [value.__self__]

@@ -46,7 +46,7 @@ def require_mapping(record: object) -> None:
         )
 
 
-def to_numpy(path: str, values: Any) -> NDArray[Any]:
+def to_numpy(path: str, values: object) -> NDArray[Any]:
     """Returns values as a NumPy array; those of a torch parameter without its gradient."""
     detach = getattr(values, "detach", None)
     try:

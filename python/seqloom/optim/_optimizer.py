@@ -244,7 +244,7 @@ def as_patterns(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def is_number(value: Any, least: float = 0, below: float = math.inf) -> bool:
+def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
     """Returns True for a number in [least, below); NaN is not in it."""
     return isinstance(value, Real) and least <= float(value) < below
 

@@ -296,7 +296,7 @@ def make_array(
         raise ours from error
 
 
-def _require_integers_fit(data: Any, dtype: Any) -> None:
+def _require_integers_fit(data: object, dtype: Any) -> None:
     """Refuses Python integers that the type cannot represent; an array's are cast."""
     if str(dtype) not in _INTEGERS or not isinstance(data, (int, list, tuple)):
         return

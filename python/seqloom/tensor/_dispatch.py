@@ -35,13 +35,13 @@ class Observer(Protocol):
 observers: list[Observer] = []
 
 
-def notify(name: str, out: Any, backend: Any) -> None:
+def notify(name: str, out: object, backend: Any) -> None:
     """Passes the result of an operation to all observers."""
     for observer in observers:
         observer.on_apply(name, out, backend)
 
 
-def apply(name: str, *args: Any, **options: Any) -> Any:
+def apply(name: str, *args: object, **options: Any) -> Any:
     """Calls the backend's function of that name on tensors and constants.
 
     Args:
@@ -119,7 +119,7 @@ def _raw_number(scalar: Any, backend: Any) -> Any:
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
 
-def _raw_part(item: Any, backend: Any) -> Any:
+def _raw_part(item: object, backend: Any) -> Any:
     """Converts one of several; an integer among them is a size, an axis or an index."""
     return item.item() if isinstance(item, np.integer) else to_raw(item, backend)
 
@@ -146,7 +146,7 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> Any:
     return found
 
 
-def _outer(one: Any, other: Any) -> Any:
+def _outer(one: object, other: object) -> Any:
     """Returns the backend, of two, that contains the other."""
     if contains(one, other):
         return one

@@ -47,7 +47,7 @@ def _make_read_only(values: Any) -> Any:
     return np.asarray(memoryview(values).toreadonly())
 
 
-def call_numpy(function: Callable[..., Any], args: Any, options: Any) -> Any:
+def call_numpy(function: Callable[..., Any], args: object, options: object) -> Any:
     """Calls a NumPy function on the values of tensors, as arrays that it cannot write."""
     as_array = _empty_of_shape if function in _OF_SHAPES else np.asarray
     return function(*_to_arrays(args, as_array), **_to_arrays(options, as_array))

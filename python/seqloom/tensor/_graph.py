@@ -130,7 +130,7 @@ def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
     return tree
 
 
-def _format(arg: Any) -> str:
+def _format(arg: object) -> str:
     """Formats an argument for the text of a graph."""
     if isinstance(arg, Graph):
         return "{" + "; ".join(str(arg).split("\n")) + "}"

@@ -39,7 +39,7 @@ def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
     return index
 
 
-def _normalize_part(part: Any) -> Any:
+def _normalize_part(part: object) -> Any:
     """Returns one part of a key with lists as arrays and scalars as integers."""
     if type(part) is slice:
         return slice(*map(_slice_bound, (part.start, part.stop, part.step)))

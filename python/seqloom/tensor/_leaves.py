@@ -171,7 +171,7 @@ def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     return backend.asarray(array.astype(dtype or array.dtype), copy=True)
 
 
-def freeze(value: Any) -> Any:
+def freeze(value: object) -> Any:
     """Makes a hashable form of nested values: equal forms mean the same program."""
     # A value without a hash is equal to itself only.
     if isinstance(value, dict):
@@ -198,7 +198,7 @@ def make_hashable(values: list[Any]) -> Any:
     return plain
 
 
-def identity_of(value: Any) -> Any:
+def identity_of(value: object) -> Any:
     """Makes a value that is equal for this one object only, and keeps it alive."""
     return _Itself(value)
 

@@ -25,7 +25,7 @@ def lower_graph(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Ar
     return scope["step"]
 
 
-def flat(made: Any) -> list[Array]:
+def flat(made: object) -> list[Array]:
     """Returns the arrays of a result, also of nested lists and tuples, as one list."""
     if isinstance(made, (list, tuple)):
         return [array for part in cast("list[Any]", made) for array in flat(part)]
@@ -86,7 +86,7 @@ class _Writer:
         call = f"{function}({', '.join(arguments)})"
         return [*lines, f"    {_assign(operation, call)}"]
 
-    def _argument(self, arg: Any) -> str:
+    def _argument(self, arg: object) -> str:
         """Writes an argument: values by name, plain constants as literals."""
         if isinstance(arg, Value):
             return _variable(arg)
@@ -100,7 +100,7 @@ class _Writer:
             arg = self._backend.key_words(arg)
         return self._name(arg, "plain")
 
-    def _name(self, value: Any, kind: str) -> str:
+    def _name(self, value: object, kind: str) -> str:
         """Stores an object for the source, and returns its name there."""
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
         self.scope[name] = value

@@ -56,13 +56,13 @@ def translate(
     return _kind(error)(f"{name}({inputs}) on {backend}: {reason}")
 
 
-def translate_data_error(error: Exception, data: Any, backend: Any) -> SeqloomError:
+def translate_data_error(error: Exception, data: object, backend: Any) -> SeqloomError:
     """Makes our exception of data that no array can be made of; names only their type."""
     subject = data if hasattr(data, "shape") else cast("Any", type(data))
     return translate(error, "tensor", (subject,), backend)
 
 
-def _refuse_released(arg: Any) -> None:
+def _refuse_released(arg: object) -> None:
     """Raises the error of a released tensor if an argument is one."""
     if isinstance(raw := getattr(arg, "raw", arg), Released):
         raw.refuse()
@@ -71,7 +71,7 @@ def _refuse_released(arg: Any) -> None:
             _refuse_released(part)
 
 
-def _foreign(arg: Any, name: str, backend: Any) -> SeqloomError | None:
+def _foreign(arg: object, name: str, backend: Any) -> SeqloomError | None:
     """Returns the error of a torch array along with tensors of another library."""
     library = type(arg).__module__.partition(".")[0]
     if name == "tensor" or library != "torch" or library in str(backend):

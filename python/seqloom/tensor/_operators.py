@@ -35,7 +35,7 @@ _ARRAYS = (TensorState, np.ndarray, np.generic)
 def unary(name: str) -> Callable[[Any], Any]:
     """Makes the operator of one tensor."""
 
-    def operate(self: Any) -> Any:
+    def operate(self: object) -> Any:
         return apply(name, self)
 
     return operate
@@ -63,7 +63,7 @@ def binary(name: str) -> Callable[..., Any]:
 def reflect(name: str) -> Operator:
     """Makes the operator of a tensor on the right of something else."""
 
-    def operate(self: Any, other: Any) -> Any:
+    def operate(self: object, other: object) -> Any:
         other = _to_python(other)
         if type(other) in _NUMBERS:
             return _compute(name, self, other, _raw_beside(other, self), caller(1))
@@ -126,7 +126,7 @@ def differentiable(name: str) -> Operator:
     return operate
 
 
-def _compute_mixed(name: str, tensor: Any, other: Any, frame: FrameType) -> Any:
+def _compute_mixed(name: str, tensor: Any, other: object, frame: FrameType) -> Any:
     """Computes the operator of a tensor and a number, an array or a tensor elsewhere."""
     other = _to_python(other)
     if type(other) in _NUMBERS:
@@ -134,7 +134,7 @@ def _compute_mixed(name: str, tensor: Any, other: Any, frame: FrameType) -> Any:
     return _through_apply(name, other, tensor, other)
 
 
-def _to_python(other: Any) -> Any:
+def _to_python(other: object) -> Any:
     """Converts a NumPy scalar to Python's number, which takes the tensor's type."""
     if not isinstance(other, np.generic):
         return other
@@ -167,7 +167,7 @@ def _raw_beside(number: Any, tensor: Any) -> Any:
     return raw
 
 
-def _through_apply(name: str, other: Any, left: Any, right: Any) -> Any:
+def _through_apply(name: str, other: object, left: Any, right: Any) -> Any:
     """Computes with an array, or a tensor of another backend; refuses anything else."""
     if isinstance(other, _ARRAYS) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)

@@ -86,7 +86,7 @@ class Profile(Backend):
         """Makes a function that measures each call of the inner one."""
         inner, note = self.inner, self._calls.append  # which threads may share
 
-        def call(*args: Any, **options: Any) -> Any:
+        def call(*args: object, **options: Any) -> Any:
             start = perf_counter_ns()
             out = function(*args, **options)
             inner.sync()
@@ -218,7 +218,7 @@ class Profile(Backend):
         return f"profile({self.inner})"
 
 
-def _total_bytes(inner: Backend, out: Any) -> int:
+def _total_bytes(inner: Backend, out: object) -> int:
     """Returns the size of an operation's results in memory."""
     if isinstance(out, (list, tuple)):
         return sum(_total_bytes(inner, part) for part in cast("list[Any]", out))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seqloom.tensor._dispatch import apply
 from seqloom.tensor._native_error import translate
@@ -322,7 +322,7 @@ def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
     return apply("take_along_axis", x, indices, axis=axis)
 
 
-def from_dlpack(x: Any, *, backend: str | ArrayFunctions = "numpy") -> Tensor:
+def from_dlpack(x: object, *, backend: str | ArrayFunctions = "numpy") -> Tensor:
     """Makes a tensor of another library's array, in the same memory.
 
     Args:

@@ -91,7 +91,7 @@ def draw_number() -> int:
     return next(node_numbers)
 
 
-def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: Any) -> Node:
+def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object) -> Node:
     """Makes a node."""
     node = Node()
     node.number = next(node_numbers)
@@ -114,7 +114,7 @@ def record(
     level: Level,
     rule: Rule,
     parents: tuple[Node | None, ...],
-    saved: Any,
+    saved: object,
     outs: tuple[Array, ...],
 ) -> tuple[Any, ...]:
     """Records an operation of several outputs; tracks those that the rule says."""

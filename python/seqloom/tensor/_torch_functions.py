@@ -240,7 +240,7 @@ def _key_covered_by(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[sli
     return tuple(slice(None) if other == axis else slice(0, i) for other, (i, _) in sizes)
 
 
-def _values(src: Any, index: Tensor, name: str) -> Any:
+def _values(src: object, index: Tensor, name: str) -> Any:
     """Returns as many values of `src` as the index has elements."""
     if not isinstance(src, Tensor) or src.shape == index.shape:
         return src

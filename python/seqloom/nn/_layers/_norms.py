@@ -176,6 +176,6 @@ def _count_positions(x: Tensor, mask: Tensor | None) -> Any:
     return x.shape[0] * x.shape[2] if mask is None else mask.sum()
 
 
-def _at_least_one(count: Any) -> Any:
+def _at_least_one(count: object) -> Any:
     """Limits a divisor to at least 1."""
     return max(count, 1) if isinstance(count, int) else apply("maximum", count, 1.0)

@@ -81,7 +81,7 @@ class Sequential(Module):
         return self.layers[index]
 
 
-def _find_needs(layer: Any) -> tuple[bool, tuple[str, ...]]:
+def _find_needs(layer: object) -> tuple[bool, tuple[str, ...]]:
     """Returns whether a layer takes a key, and the other arguments that it needs."""
     if not isinstance(layer, Module):
         return _inspect(layer, 1)

@@ -42,7 +42,7 @@ def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Any = None,
+    attn_mask: object = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
@@ -137,7 +137,7 @@ def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
         )
 
 
-def _convert_mask(query: Tensor, keys: Tensor, mask: Any) -> Tensor:
+def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
     """Returns a mask of booleans, or of numbers in the dtype of the query."""
     found = as_operand(query, mask)
     pairs = (*query.shape[:-1], keys.shape[-2])
@@ -214,7 +214,7 @@ def _require_packed(query: Tensor, keys: Tensor, value: Tensor) -> None:
         )
 
 
-def _require_rising(cu_seqlens: Any, total: int, longest: int) -> None:
+def _require_rising(cu_seqlens: object, total: int, longest: int) -> None:
     """Refuses wrong offsets, unless they are on a device."""
     offsets = read_host_array(cu_seqlens)
     if offsets is None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def cross_entropy(
     x: Tensor,
-    target: Any,
-    weight: Any = None,
+    target: object,
+    weight: object = None,
     *,
     ignore_index: int = -100,
     reduction: str = "mean",
@@ -75,8 +75,8 @@ def cross_entropy(
 
 def nll_loss(
     x: Tensor,
-    target: Any,
-    weight: Any = None,
+    target: object,
+    weight: object = None,
     *,
     ignore_index: int = -100,
     reduction: str = "mean",
@@ -123,7 +123,7 @@ def nll_loss(
 def _reduce_labels(
     loss: Callable[[Tensor], Tensor],
     x: Tensor,
-    target: Any,
+    target: object,
     weights: Tensor | None,
     ignored: int,
     reduction: str,
@@ -153,7 +153,9 @@ def _total(shares: Any) -> Tensor:
     return shares.sum()
 
 
-def _convert_labels(x: Tensor, target: Any, ignored: int) -> tuple[Tensor, Tensor | None]:
+def _convert_labels(
+    x: Tensor, target: object, ignored: int
+) -> tuple[Tensor, Tensor | None]:
     """Returns the labels on one axis, 0 if they do not count, and which ones count."""
     if not isinstance(target, Tensor):
         target = np.asarray(target)
@@ -184,7 +186,7 @@ def _require_one_each(x: Tensor, found: tuple[int, ...]) -> None:
         )
 
 
-def _convert_weights(rows: Tensor, weight: Any) -> Tensor:
+def _convert_weights(rows: Tensor, weight: object) -> Tensor:
     """Returns the weights of the classes as a tensor."""
     weights = as_operand(rows, weight, rows.dtype)
     if weights.shape != rows.shape[-1:]:
@@ -215,7 +217,7 @@ def _loss_of_probabilities(
     return -(logs * shares).sum(axis=-1)
 
 
-def _has_probabilities(x: Tensor, target: Any) -> bool:
+def _has_probabilities(x: Tensor, target: object) -> bool:
     """Returns True if the target has a number for each class."""
     found = target if isinstance(target, Tensor) else np.asarray(target)
     return found.dtype.kind not in "iub" and tuple(found.shape) == x.shape

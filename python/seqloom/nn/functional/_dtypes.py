@@ -22,7 +22,7 @@ LAYER = "weight", "x", "bias"
 ATTENTION = "query", "key", "value"
 
 
-def is_inexact(x: Any) -> bool:
+def is_inexact(x: object) -> bool:
     """Returns False for an array of integers or bool; True for everything else."""
     if type(x) is Tensor and id(x.raw.dtype) in _INEXACT:
         return True
@@ -44,7 +44,7 @@ def require_floats(name: str, x: Any, argument: str = "x") -> None:
     )
 
 
-def require_numbers(name: str, x: Any) -> None:
+def require_numbers(name: str, x: object) -> None:
     """Refuses bool, which a function that compares numbers does not take."""
     if _kind(x) == "b":
         raise DTypeError(
@@ -88,7 +88,7 @@ def _compare_dtypes(
         )
 
 
-def _kind(x: Any) -> str | None:
+def _kind(x: object) -> str | None:
     """Returns `dtype.kind` of an array; None for anything else, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None

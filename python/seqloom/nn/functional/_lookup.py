@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WIDTH = np.dtype("int32").itemsize
 
 
-def embedding(x: Any, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Looks up a row of a table for each integer.
 
     Args:

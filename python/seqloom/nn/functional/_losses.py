@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_floats
@@ -20,7 +20,7 @@ _LEAST_SPREAD = 1e-12
 _HALF_STEEPNESS = 3e4  # near the maximum of half precision
 
 
-def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
     """Computes the mean squared difference.
 
     Args:
@@ -43,7 +43,7 @@ def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     return reduce_losses(apply("square", x - as_operand(x, target, x.dtype)), reduction)
 
 
-def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
     """Computes the mean absolute difference.
 
     Args:
@@ -67,7 +67,7 @@ def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
 
 
 def smooth_l1_loss(
-    x: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0
+    x: Tensor, target: object, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
     """Computes a loss that is squared for small and absolute for large differences.
 
@@ -103,7 +103,7 @@ def smooth_l1_loss(
 
 
 def huber_loss(
-    x: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0
+    x: Tensor, target: object, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
     """Computes `smooth_l1_loss` times `delta`.
 
@@ -134,10 +134,10 @@ def huber_loss(
 
 def binary_cross_entropy_with_logits(
     x: Tensor,
-    target: Any,
-    pos_weight: Any = None,
+    target: object,
+    pos_weight: object = None,
     *,
-    weight: Any = None,
+    weight: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """Computes the cross entropy of independent binary labels, from logits.
@@ -177,7 +177,7 @@ def binary_cross_entropy_with_logits(
 
 
 def binary_cross_entropy(
-    x: Tensor, target: Any, weight: Any = None, reduction: str = "mean"
+    x: Tensor, target: object, weight: object = None, reduction: str = "mean"
 ) -> Tensor:
     """Computes the cross entropy of independent binary labels, from probabilities.
 
@@ -213,7 +213,7 @@ def binary_cross_entropy(
     return reduce_losses(losses, reduction)
 
 
-def _require_shape(x: Tensor, target: Any) -> Tensor:
+def _require_shape(x: Tensor, target: object) -> Tensor:
     """Returns the target as a tensor of the shape of `x`."""
     target = as_operand(x, target, x.dtype)
     if target.shape != x.shape:
@@ -240,7 +240,7 @@ def _log(x: Tensor) -> Tensor:
 
 def poisson_nll_loss(
     x: Tensor,
-    target: Any,
+    target: object,
     log_input: bool = True,
     full: bool = False,
     eps: float = 1e-8,
@@ -285,7 +285,7 @@ def poisson_nll_loss(
 
 
 def kl_div(
-    x: Tensor, target: Any, reduction: str = "mean", log_target: bool = False
+    x: Tensor, target: object, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
     """Computes the divergence from a target distribution (Kullback and Leibler 1951).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seqloom.nn.functional._operands import as_operand
 from seqloom.tensor import apply
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LOWEST = -3.0e38
 
 
-def masked_mean(x: Tensor, mask: Any = None) -> Tensor:
+def masked_mean(x: Tensor, mask: object = None) -> Tensor:
     """Computes the mean over the real positions of each record.
 
     Args:
@@ -39,7 +39,7 @@ def masked_mean(x: Tensor, mask: Any = None) -> Tensor:
     return real.sum(axis=-1) / count
 
 
-def masked_max(x: Tensor, mask: Any = None) -> Tensor:
+def masked_max(x: Tensor, mask: object = None) -> Tensor:
     """Computes the maximum over the real positions of each record.
 
     Args:

@@ -19,7 +19,7 @@ def batch_norm(
     x: Tensor,
     weight: Tensor,
     bias: Tensor,
-    mask: Any = None,
+    mask: object = None,
     *,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def as_operand(x: Tensor, data: Any, dtype: Any = None) -> Tensor:
+def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
     """Returns data as a tensor on the backend of `x`, cast to `dtype` if that is given."""
     if not isinstance(data, Tensor):
         # Copied: a gradient may read the array after the caller has changed it.
@@ -44,7 +44,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
     return raw.numpy() if library == "torch" else np.asarray(raw)
 
 
-def require_below(name: str, data: Any, count: int) -> None:
+def require_below(name: str, data: object, count: int) -> None:
     """Refuses integers outside of 0 to `count`, if they are on the host."""
     values = read_host_array(data)
     if values is None or not values.size:

@@ -112,14 +112,16 @@ class _BackwardPass:
                 self.add(parent, part)
 
 
-def _translate(error: Exception, rule: Rule, args: Any, inner: ArrayFunctions) -> Exception:
+def _translate(
+    error: Exception, rule: Rule, args: object, inner: ArrayFunctions
+) -> Exception:
     """Names the operation in a derivative's error; the user's own error stays as it is."""
     if RULES.get(rule.name) is not rule:
         return error
     return translate(error, f"backward of {rule.name}", _arrays_in(args), inner)
 
 
-def _arrays_in(args: Any) -> tuple[Any, ...]:
+def _arrays_in(args: object) -> tuple[Any, ...]:
     """Returns the arrays among arguments, also within lists and tuples."""
     if isinstance(args, (list, tuple)):
         parts = cast("list[Any]", args)

@@ -164,7 +164,7 @@ class Capture(Backend):
             return arg
         return self.recorder.write("astype", (arg, dtype), {}, [((), dtype)])[0].value
 
-    def _to_default_float(self, arg: Any) -> Any:
+    def _to_default_float(self, arg: object) -> Any:
         """Makes a number an array of the backend's default float."""
         if not isinstance(arg, Value):
             return arg

@@ -138,7 +138,7 @@ class Compiled:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def _make(self, arguments: Any, signature: Signature) -> Callable[[Signature], Any]:
+    def _make(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
         """Makes the program of new arguments."""
         with self._lock:
             signature = Signature(arguments)  # another thread may have made states
@@ -178,7 +178,7 @@ class Compiled:
             self._programs[key] = program
         del self._programs[next(iter(self._programs))]
 
-    def _warn(self, before: Any, last: Any) -> None:
+    def _warn(self, before: object, last: object) -> None:
         """Warns once about many programs, and names what made the last one."""
         name = getattr(self._function, "__name__", "a step")
         warnings.warn(

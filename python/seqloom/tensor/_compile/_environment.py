@@ -64,7 +64,9 @@ class Environment:
         """Returns the random generators that the step may draw from, and their states."""
         return find_generators([*self._values, *self._shared_generators])
 
-    def _add_function(self, function: Any, *, needed: bool, owner: object = None) -> None:
+    def _add_function(
+        self, function: object, *, needed: bool, owner: object = None
+    ) -> None:
         """Adds what a function of the user's reads, and the functions that it names."""
         if isinstance(function, MethodType):
             function, owner = function.__func__, function.__self__

@@ -110,7 +110,7 @@ class Program:
                 leaves[index].make_writable()
 
 
-def to_array(value: Any, backend: Backend) -> Array:
+def to_array(value: object, backend: Backend) -> Array:
     """Converts an input of the step for the program: numbers stay numbers."""
     if type(value) is Tensor:
         return value.raw

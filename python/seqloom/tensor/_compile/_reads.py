@@ -151,7 +151,7 @@ def _find_names(
         yield name, tuple(attributes), is_global
 
 
-def _find_attribute(value: Any, name: str) -> Any:
+def _find_attribute(value: object, name: str) -> Any:
     """Returns a stored attribute or a method; never what a property computes."""
     stored = getattr(value, "__dict__", {})
     if name in stored:

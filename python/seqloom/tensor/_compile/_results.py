@@ -109,7 +109,7 @@ class Results:
         unique = {id(leaf): leaf for leaf in leaves}.values()
         return {leaf.id: index for index, leaf in enumerate(unique) if hasattr(leaf, "id")}
 
-    def _find_holder(self, value: Any) -> int:
+    def _find_holder(self, value: object) -> int:
         """Returns the index of a module or optimiser among the arguments."""
         for index, holder in enumerate(self._holders):
             if holder is value:
@@ -125,7 +125,7 @@ def _build_key(arrays: Iterator[Array], _signature: Signature, backend: Backend)
     return Key.from_json([int(word) for word in backend.to_numpy(next(arrays))])
 
 
-def _plan_constant(value: Any) -> Build:
+def _plan_constant(value: object) -> Build:
     """A result that is the same at every call; an array is copied at each."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[Any, Any]", value)
@@ -139,7 +139,7 @@ def _plan_constant(value: Any) -> Build:
     return lambda _arrays, _signature, _backend: value
 
 
-def _is_immutable(value: Any) -> bool:
+def _is_immutable(value: object) -> bool:
     """Returns True if a value cannot change, and holds no value that can."""
     if not isinstance(value, type) and dataclasses.is_dataclass(value):
         parts = [getattr(value, field.name) for field in dataclasses.fields(value)]

@@ -169,7 +169,7 @@ _STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
 _KINDS = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
 
 
-def _find_taker(value: Any) -> Callable[[Signature, Any], object]:
+def _find_taker(value: object) -> Callable[[Signature, Any], object]:
     """Finds the method for a class that is met for the first time."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder
@@ -181,7 +181,7 @@ def _find_taker(value: Any) -> Callable[[Signature, Any], object]:
     return found
 
 
-def _is_immutable(value: Any) -> bool:
+def _is_immutable(value: object) -> bool:
     """Returns True for frozen dataclasses, bytes and complex numbers."""
     parameters = getattr(value, "__dataclass_params__", None)
     return (
@@ -189,7 +189,7 @@ def _is_immutable(value: Any) -> bool:
     )
 
 
-def replace_inputs(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
+def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> Any:
     """Returns the arguments with the next symbol instead of each input."""
     if isinstance(value, _STATIC_NUMBERS):
         return cast("Any", value)

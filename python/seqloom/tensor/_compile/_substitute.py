@@ -97,7 +97,7 @@ def _make_property(name: str) -> property:
     def read(leaf: Leaf) -> Any:
         return _attributes(leaf)[name]
 
-    def write(leaf: Leaf, value: Any) -> None:
+    def write(leaf: Leaf, value: object) -> None:
         _attributes(leaf)[name] = value
 
     return property(read, write)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def trace(
     function: Callable[..., Any],
-    arguments: Any,  # positional and keyword arguments
+    arguments: object,  # positional and keyword arguments
     signature: Signature,
     known: Mapping[Any, Program],  # by the key of their signatures
 ) -> tuple[Program, Signature]:
@@ -51,7 +51,7 @@ def trace(
 
 
 def _run(
-    capture: Capture, function: Callable[..., Any], arguments: Any, signature: Signature
+    capture: Capture, function: Callable[..., Any], arguments: object, signature: Signature
 ) -> tuple[list[Value], Any, dict[int, Any]]:
     """Runs the step on symbols; returns inputs, result, and the leaves' new arrays."""
     try:
@@ -94,7 +94,7 @@ _FOREIGN = (
 )
 
 
-def _make_symbol(capture: Capture, value: Any) -> Tensor | SymbolKey:
+def _make_symbol(capture: Capture, value: object) -> Tensor | SymbolKey:
     """Makes what replaces an input within the step."""
     array = to_array(value, capture.target)
     new_input = capture.recorder.new_input

@@ -50,7 +50,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: Any) -> Any:
         before = draw_number()
         out = function(*args, **options)
         outs = _as_tuple(out)
@@ -82,7 +82,7 @@ def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | N
     return [found.get(number) for number in numbers]
 
 
-def _as_tuple(out: Any) -> tuple[Any, ...]:
+def _as_tuple(out: object) -> tuple[Any, ...]:
     """Returns one result, or several, as a tuple."""
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 

@@ -76,7 +76,7 @@ def custom_gradient(
     """
 
     @wraps(function)
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Any:
         level = outermost_level(args)
         if level is None:
             _refuse_other_engines(args)
@@ -150,7 +150,7 @@ def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | 
     ]
 
 
-def _check_count(parts: Any, args: tuple[Any, ...]) -> Sequence[Any]:
+def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
     """Returns what a rule returned, which must be a gradient for each argument."""
     if not isinstance(parts, (tuple, list)):
         raise GradientError(
@@ -166,7 +166,7 @@ def _check_count(parts: Any, args: tuple[Any, ...]) -> Sequence[Any]:
     return found
 
 
-def _check_part(part: Any, arg: Tensor, position: int, backend: Backend) -> Array:
+def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> Array:
     """Returns a gradient's array, which must have its argument's shape and type."""
     expected = f"{arg.dtype} of shape {arg.shape} on {backend}"
     if not isinstance(part, Tensor):

@@ -52,7 +52,7 @@ def value_and_grad(
     numbers = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
 
     @wraps(function)
-    def call(*args: Any, **options: object) -> tuple[Any, Any]:
+    def call(*args: object, **options: object) -> tuple[Any, Any]:
         level, leaves = leaves_over(select(args, numbers))
         inputs = list(args)
         for number, leaf in zip(numbers, leaves, strict=True):
@@ -88,7 +88,7 @@ def grad(
     both = value_and_grad(function, argnums)
 
     @wraps(function)
-    def call(*args: Any, **options: object) -> Any:
+    def call(*args: object, **options: object) -> Any:
         return both(*args, **options)[1]
 
     return call

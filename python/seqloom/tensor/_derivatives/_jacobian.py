@@ -42,7 +42,7 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
     """
 
     @wraps(function)
-    def call(*args: Any, **options: object) -> Tensor:
+    def call(*args: object, **options: object) -> Tensor:
         level, (leaf,) = leaves_over(select(args, [argnum]))
         inputs = [*args]
         inputs[argnum] = leaf

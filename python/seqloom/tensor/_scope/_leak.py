@@ -68,12 +68,12 @@ def _find_referrers(suspects: list[Any], alive: Sequence[Any]) -> list[tuple[Any
     ]
 
 
-def _is_local(referrer: Any) -> bool:
+def _is_local(referrer: object) -> bool:
     """Whether local variables live in this object."""
     return isinstance(referrer, _LOCAL)
 
 
-def _is_passing(referrer: Any, ours: set[int]) -> bool:
+def _is_passing(referrer: object, ours: set[int]) -> bool:
     """Whether this is a tuple that only a local variable refers to."""
     return type(referrer) is tuple and all(
         id(outer) in ours or _is_local(outer) for outer in gc.get_referrers(referrer)

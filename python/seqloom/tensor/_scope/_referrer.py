@@ -18,7 +18,7 @@ _OPTIMIZED = 0x1  # the flag of functions, whose locals are no dict
 _ALONE = 3
 
 
-def describe_referrer(referrer: Any, target: Any) -> str:
+def describe_referrer(referrer: object, target: object) -> str:
     """Says who refers to an object, such as ``attribute 'last' of a Logger``."""
     found = _namespace(referrer, target)
     if found:
@@ -33,7 +33,7 @@ def is_function(code: CodeType) -> bool:
     return bool(code.co_flags & _OPTIMIZED)
 
 
-def _namespace(referrer: Any, target: Any) -> str | None:
+def _namespace(referrer: object, target: object) -> str | None:
     """Returns the name by which a module or an instance refers to an object."""
     if type(referrer) is not dict:
         name = _attribute(referrer, target)
@@ -48,14 +48,14 @@ def _namespace(referrer: Any, target: Any) -> str | None:
     return None
 
 
-def _attribute(instance: Any, target: Any) -> str | None:
+def _attribute(instance: object, target: object) -> str | None:
     """Returns the attribute of an instance that is this object."""
     slots = (getattr(kind, "__slots__", ()) for kind in type(instance).__mro__)
     names = [*getattr(instance, "__dict__", ()), *(name for some in slots for name in some)]
     return next((name for name in names if getattr(instance, name, None) is target), None)
 
 
-def _variable(target: Any) -> str | None:
+def _variable(target: object) -> str | None:
     """Returns the local variable of a running function that is this object."""
     frame: FrameType | None = caller(1)
     while frame is not None:
@@ -77,7 +77,7 @@ def _locals(frame: FrameType) -> Iterator[tuple[str, Any]]:
         values.clear()
 
 
-def _owner(target: Any) -> str | None:
+def _owner(target: object) -> str | None:
     """Returns the module or the instance that has this object."""
     for referrer in gc.get_referrers(target):
         if not isinstance(referrer, FrameType) and (name := _namespace(referrer, target)):

@@ -76,7 +76,7 @@ class GraphText:
         return f"%{name}:{kind}{value.shape}{value.weak}"
 
 
-def _describe_other(arg: Any) -> str:
+def _describe_other(arg: object) -> str:
     """Describes a dtype, a number of NumPy, a type or a graph."""
     if isinstance(arg, Graph):
         return "the graph above"
