@@ -39,7 +39,7 @@ def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
 
 def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
     """Converts sizes to what operations take: a number for one axis."""
-    return sizes if len(sizes) > 1 else sizes[0]
+    return sizes if len(sizes) != 1 else sizes[0]
 
 
 def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
