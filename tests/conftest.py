@@ -1,5 +1,6 @@
 """Data that several tests learn from."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ ENCODER = sl.encode.OneHot("dna")
 # A busy machine is no error: no test may fail because it took long.
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
+
+# A shell starts what runs in the background without Ctrl-C, and so all that it starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", autouse=True)

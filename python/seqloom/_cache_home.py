@@ -1,4 +1,4 @@
-"""Where files are kept between runs that nobody named a place for."""
+"""Where files are kept between runs that nobody named a position for."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class FormatError(SeqloomError, ValueError):
 
 
 class LetterError(FormatError):
-    """A letter outside the alphabet; the place is added as it becomes known.
+    """A letter outside the alphabet; the position is added as it becomes known.
 
     Args:
         message: What is wrong, where, and what to do about it.

@@ -18,7 +18,7 @@ COMMANDS = {
     "inspect": "inspect @two.fa",
     "index": "index @two.fa",
     "convert": "convert @two.fa @[red].fa",
-    "an id that stands twice": "train @two.fa --labels @two.tsv --out @run",
+    "an id that occurs twice": "train @two.fa --labels @two.tsv --out @run",
     "an unknown letter": "train @letters.fa --alphabet dna --labels @one.tsv --out @run",
     "no such file": "inspect @absent.fa",
     "a cut file": "inspect @cut.fq",

@@ -43,7 +43,7 @@ def test_numbers_with_a_decimal_comma_are_no_classes(call, here):
     here([f"1,{i}5" for i in range(12)])
     said = call(*TRAIN.split())
     assert said.code == 2
-    assert "write a point and say" in said.err
+    assert "write a point and pass" in said.err
     assert not Path("run/model.safetensors").exists()
 
 

@@ -70,7 +70,7 @@ OF_REAL_TYPES: dict[str, Claim] = {
     "sort down": lambda xp, t: xp.sort(matrix(xp, t), axis=0, descending=True),
 }
 OTHERS: dict[str, Claim] = {
-    "linspace in whole numbers": lambda xp, _: xp.linspace(-10, 20, 5, dtype=xp.int32),
+    "linspace in integers": lambda xp, _: xp.linspace(-10, 20, 5, dtype=xp.int32),
     "linspace of complex numbers": lambda xp, _: xp.linspace(1j, 2, 3),
     "round of complex numbers": lambda xp, _: xp.round(xp.asarray([1.5 - 2.5j])),
     "a complex number below": lambda xp, _: xp.divide(xp.asarray([1j]), 1 + 2j),

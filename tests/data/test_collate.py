@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 ITEMS = {
-    "whole numbers": [1, 2, 3],
+    "integers": [1, 2, 3],
     "numbers": [0.5, 1.5],
     "truths": [True, False],
     "texts": ["a", "b"],
@@ -55,7 +55,7 @@ ITEMS = {
     "tensors of texts' dicts": [{"x": torch.tensor(1), "id": "a"}] * 2,
     "half tensors": [torch.ones(2, dtype=torch.bfloat16)] * 2,
     "numpy truths": list(np.array([True, False])),
-    "numpy whole numbers": [np.int16(3), np.int16(4)],
+    "numpy integers": [np.int16(3), np.int16(4)],
     "numpy texts": [np.str_("a"), np.str_("b")],
     "small arrays": [np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.uint8)],
     "arrays without axes": [np.array(1), np.array(2)],
@@ -137,7 +137,7 @@ def test_the_number_of_places_is_the_callers(options, places):
 
 
 def test_an_item_longer_than_the_length_is_an_error():
-    with pytest.raises(ShapeError, match="3 places, more than 2"):
+    with pytest.raises(ShapeError, match="3 positions, more than length=2"):
         PadCollator(length=2)([{"inputs": np.zeros((4, 3))}])
 
 
@@ -224,13 +224,9 @@ def test_padding_that_the_inputs_cannot_hold_is_an_error(fasta, value):
     encoder: Any = OneHot("dna", dtype="uint8")
     data = SequenceDataset(fasta({"a": "AC", "b": "ACG"}), encoder=encoder)
     pad, rows = PadCollator(value=value), np.arange(2)
-    with pytest.raises(
-        ArgumentError, match=r"padding=.* uint8 \(whole numbers from 0 to 255\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"padding=.* uint8 \(integers from 0 to 255\)"):
         pad([data[0], data[1]])
-    with pytest.raises(
-        ArgumentError, match=r"padding=.* uint8 \(whole numbers from 0 to 255\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"padding=.* uint8 \(integers from 0 to 255\)"):
         pad.columns(data, rows)
 
 

@@ -566,7 +566,9 @@ def test_a_protein_without_an_encoder_is_padded_as_its_alphabet_says(protein):
 def test_padding_of_amino_acids_is_no_guess(protein):
     table = {"chrom": ["p"], "start": [3], "stop": [8]}
     data = IntervalDataset(protein, table, edge="pad")
-    with pytest.raises(ArgumentError, match=r'N, which is asparagine.*alphabet="protein"'):
+    with pytest.raises(
+        ArgumentError, match=r'N, which is asparagine in a protein.*alphabet="protein"'
+    ):
         data[0]
     assert IntervalDataset(protein, table, edge="pad", alphabet="dna")[0]["sequence"] == (
         b"LAWNN"
@@ -581,7 +583,7 @@ def test_an_encoder_that_is_set_later_says_what_letters_are(protein):
     minus = {"chrom": ["p"], "start": [0], "stop": [4], "strand": ["-"]}
     data = IntervalDataset(protein, minus)
     data.encoder = Integer("protein")
-    with pytest.raises(ArgumentError, match="a protein has no other strand"):
+    with pytest.raises(ArgumentError, match="a protein has no reverse complement"):
         data[0]
 
 
@@ -629,7 +631,7 @@ def test_an_option_of_labels_without_labels_is_an_error(genome, option):
 
 def test_a_protein_has_no_minus_strand(protein):
     table = {"chrom": ["p"], "start": [0], "stop": [4], "strand": ["-"]}
-    with pytest.raises(ArgumentError, match="a protein has no other strand"):
+    with pytest.raises(ArgumentError, match="a protein has no reverse complement"):
         IntervalDataset(protein, table, encoder=Integer("protein"))
     data = IntervalDataset(protein, table, encoder=Integer("protein"), strand=False)
     expected = Integer("protein").batch([b"MKVL"])[0]

@@ -201,7 +201,7 @@ def test_nan_in_a_vector_is_no_label(fasta):
 def test_a_word_among_numbers_is_an_error(labelled, word, number):
     text = f"id\tlabel\na\t0\nb\t{word}\nc\t{number}\nd\t0\n"
     with pytest.raises(
-        LabelError, match=rf"line 3, id 'b': .*numbers: '{re.escape(word)}'"
+        LabelError, match=rf"line 3, id 'b': .*some are not: '{re.escape(word)}'"
     ):
         labelled(text)
     data = labelled(text, missing=[word], unlabelled="skip", task="regress")
@@ -347,7 +347,7 @@ def test_labels_without_a_sequence_are_counted_with_three_examples(labelled):
 def test_an_id_of_two_sequences_is_an_error_that_names_both(fasta):
     files = [fasta({"a": "AC", "b": "GG"}), fasta({"c": "AC", "a": "AC"}, "b.fa")]
     with pytest.raises(
-        LabelError, match=r"'a' stands twice: record 0 of .*a\.fa and record 1"
+        LabelError, match=r"'a' occurs twice: record 0 of .*a\.fa and record 1"
     ):
         SequenceDataset(files, labels={"a": 1, "b": 2, "c": 3})
 
@@ -544,7 +544,7 @@ TWICE = {
 
 @pytest.mark.parametrize("name", TWICE)
 def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
-    with pytest.raises(LabelError, match=r"'a' (stands twice|has the label)"):
+    with pytest.raises(LabelError, match=r"'a' (occurs twice|has the label)"):
         SequenceDataset(fasta(FOUR), labels=TWICE[name]())
 
 
@@ -643,7 +643,7 @@ def test_digits_of_another_script_or_with_underscores_are_no_numbers(labelled, c
     text = f"id\tlabel\na\t1.5\nb\t{cell}\nc\t2.5\nd\t3.5\n"
     with pytest.raises(LabelError, match=f"label '{cell}' is no finite number"):
         labelled(text, task="regress")
-    with pytest.raises(LabelError, match="no numbers stand among numbers"):
+    with pytest.raises(LabelError, match="some labels are numbers and some are not"):
         labelled(text)
 
 

@@ -414,7 +414,7 @@ def test_a_batch_sampler_may_give_any_whole_numbers(fasta, rows, part, workers):
         (np.zeros((2, 2), np.int64), ArgumentError, "one row of integers"),
         (np.ones(8, np.bool_), ArgumentError, "integers"),
         ([True, False], ArgumentError, "integers"),
-        (np.array([400]), OutOfRangeError, "sequence 400 of 8"),
+        (np.array([400]), OutOfRangeError, "index 400 is out of range for 8 items"),
         ([], ArgumentError, "empty batch"),
     ],
 )

@@ -42,8 +42,11 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "one share": (lambda data: split(data, HALF), "one number for each part"),
     "no shares": (lambda data: split(data, NOTHING), "one number for each part"),
     "named shares": (lambda data: split(data, TEXTS), "one number for each part"),
-    "a list to split": (lambda _: split(TEXTS, (0.5, 0.5)), "only a dataset of sl.data"),
-    "half a fold": (lambda data: folds(data, HALF), "k of 2 or more, a whole number"),
+    "a list to split": (
+        lambda _: split(TEXTS, (0.5, 0.5)),
+        "dataset must be a dataset of sl.data",
+    ),
+    "half a fold": (lambda data: folds(data, HALF), "k must be an integer of at least 2"),
     "no key": (lambda _: ReverseComplement()(b"A", NOTHING), "key must be an sl.Key or"),
     "no sequence": (lambda _: ReverseComplement()(NOTHING, Key(0)), "ASCII text or bytes"),
     "no ASCII": (lambda _: ReverseComplement()("é", Key(0)), "ASCII text or bytes"),

@@ -92,7 +92,7 @@ def test_a_slice_is_a_part(many):
 
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_index_beyond_a_part_names_its_size(many, index):
-    with pytest.raises(OutOfRangeError, match=f"sequence {index} of 3"):
+    with pytest.raises(OutOfRangeError, match=f"index {index} is out of range for 3 items"):
         SequenceDataset(many)[:3][index]
 
 

@@ -77,7 +77,9 @@ def test_an_index_below_zero_counts_from_the_end(hundred):
 
 @pytest.mark.parametrize("index", [100, -101])
 def test_an_index_beyond_the_size_is_an_error_that_names_it(hundred, index):
-    with pytest.raises(OutOfRangeError, match=f"sequence {index} of 100"):
+    with pytest.raises(
+        OutOfRangeError, match=f"index {index} is out of range for 100 items"
+    ):
         hundred[index]
 
 
@@ -101,7 +103,7 @@ def test_the_longest_is_rounded_up_to_the_multiple(fasta):
 
 def test_a_sequence_longer_than_the_length_is_named(fasta):
     data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
-    with pytest.raises(ShapeError, match="'a' takes 4 places, more than length=3; crop"):
+    with pytest.raises(ShapeError, match="'a' takes 4 positions, more than length=3; crop"):
         data.batch([0, 1], length=3)
 
 

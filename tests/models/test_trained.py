@@ -58,7 +58,7 @@ def test_a_folder_that_is_no_run_is_named(tmp_path):
 
 def test_a_run_without_a_model_says_so(folder):
     (folder / "model.safetensors").unlink()
-    with pytest.raises(MissingFileError, match="no model yet"):
+    with pytest.raises(MissingFileError, match="has no model"):
         sl.models.load(folder)
 
 
@@ -98,7 +98,7 @@ def test_a_module_without_settings_is_loaded_into_a_module(toy, tmp_path):
 
 def test_a_module_without_settings_is_asked_for(toy, tmp_path):
     sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
-    with pytest.raises(ArgumentError, match=r"give load\(model=\)"):
+    with pytest.raises(ArgumentError, match=r"load\(folder, model=module\)"):
         sl.models.load(tmp_path / "run")
 
 

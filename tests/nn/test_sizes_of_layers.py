@@ -1,4 +1,4 @@
-"""Sizes as people write them: one number, a list, NumPy's whole numbers."""
+"""Sizes as people write them: one number, a list, NumPy's integers."""
 
 import numpy as np
 import pytest

@@ -214,7 +214,9 @@ def test_labels_that_are_all_the_same_are_refused_whatever_rounding_makes_of_the
 ):
     data = toy(7, labels="gc", task="regress")
     same: Any = Relabelled(data, np.full(7, value, np.float32))
-    with pytest.raises(LabelError, match=f"'label' are all {value:g}: nothing to learn"):
+    with pytest.raises(
+        LabelError, match=f"'label' are {value:g}, so there is nothing to learn"
+    ):
         sl.train.fit(GC, same)
 
 
@@ -295,7 +297,7 @@ def test_a_folder_that_cannot_be_made_is_named_before_training(toy, small, tmp_p
 
 
 def test_class_weights_that_let_nothing_count_are_refused(toy, small):
-    with pytest.raises(ArgumentError, match="lets no training record count"):
+    with pytest.raises(ArgumentError, match="every training record the weight 0"):
         sl.train.fit(small, toy(), class_weight=[0, 0])
 
 

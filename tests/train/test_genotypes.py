@@ -129,7 +129,7 @@ def test_the_encoder_of_another_run_is_refused(start, cohort, tmp_path):
     start("other", data=cohort(40, name="other"))
     name = "encoder.safetensors"
     (tmp_path / "run" / name).write_bytes((tmp_path / "other" / name).read_bytes())
-    with pytest.raises(RecordError, match="do not belong together"):
+    with pytest.raises(RecordError, match="of different runs"):
         sl.models.load(tmp_path / "run")
 
 

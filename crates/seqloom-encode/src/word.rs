@@ -2,14 +2,14 @@
 
 /// The bits of one number of an array, whatever its type: kernels copy them from tables.
 pub trait Word: Copy + Default + Send + Sync {
-    /// The low bits of a wider word, or of a whole number.
+    /// The low bits of a wider word, or of an integer.
     fn cut(bits: u64) -> Self;
 
-    /// This whole number and one more.
+    /// This integer and one more.
     #[must_use]
     fn next(self) -> Self;
 
-    /// The bits of the float of this size that equals this whole number; where there is no
+    /// The bits of the float of this size that equals this integer; where there is no
     /// such float type, the number itself.
     #[must_use]
     fn to_float(self) -> Self;

@@ -16,9 +16,9 @@ pub trait Number: Float + Neg<Output = Self> {
 
     /// From a single float.
     fn from_f32(value: f32) -> Self;
-    /// From a whole number, rounded.
+    /// From an integer, rounded.
     fn from_i64(value: i64) -> Self;
-    /// To a whole number, cut off.
+    /// To an integer, cut off.
     fn to_i64(self) -> i64;
     /// The numbers themselves, where they are of this type.
     fn same<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
@@ -31,13 +31,13 @@ pub trait Number: Float + Neg<Output = Self> {
     /// The square root.
     #[must_use]
     fn root(self) -> Self;
-    /// The nearest whole number below.
+    /// The nearest integer below.
     #[must_use]
     fn floored(self) -> Self;
-    /// The nearest whole number above.
+    /// The nearest integer above.
     #[must_use]
     fn ceiled(self) -> Self;
-    /// The nearest whole number, the even one of two.
+    /// The nearest integer, the even one of two.
     #[must_use]
     fn rounded(self) -> Self;
     /// `self` to this power.

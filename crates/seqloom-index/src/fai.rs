@@ -60,7 +60,7 @@ fn row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
     let mut fields = line.split(|byte| *byte == b'\t');
     let name = fields.next().unwrap_or_default().to_vec();
     let numbers: Option<Vec<u64>> = fields.map(decimal).collect();
-    let numbers = numbers.ok_or_else(|| fault(number, "a column is no whole number"))?;
+    let numbers = numbers.ok_or_else(|| fault(number, "a column is not an integer"))?;
     let (columns, qualities) = match &numbers[..] {
         [columns @ .., last] if numbers.len() == 5 => (columns, Some(*last)),
         columns => (columns, None),

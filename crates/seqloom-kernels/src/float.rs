@@ -27,7 +27,7 @@ pub trait Float:
     const ONE: Self;
     /// Minus infinity.
     const LOWEST: Self;
-    /// Adding it rounds to a whole number, which then stands in the lowest bits.
+    /// Adding it rounds to an integer, which then stands in the lowest bits.
     const ROUNDER: Self;
     /// Beyond these two the exponential is zero or infinite.
     const EXP_RANGE: (Self, Self);

@@ -145,7 +145,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         T::greatest(self.simd, self.vector)
     }
 
-    /// This vector times two to the whole number that `rounded` holds beside its rounder.
+    /// This vector times two to the integer that `rounded` holds beside its rounder.
     #[inline(always)]
     pub fn scale(self, rounded: Self) -> Self {
         Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))

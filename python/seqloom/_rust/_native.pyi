@@ -414,7 +414,7 @@ class PlinkTable:
         """
     def write_integers(self, name: builtins.str, out: numpy.typing.NDArray[numpy.int32]) -> None:
         r"""
-        Fills `out` with a column of whole numbers.
+        Fills `out` with a column of integers.
         """
     def write_floats(self, name: builtins.str, out: numpy.typing.NDArray[numpy.float32]) -> None:
         r"""
@@ -931,7 +931,7 @@ def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDAr
 
 def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
     r"""
-    Fills `out` with whole numbers from `low` (included) to `high` (excluded).
+    Fills `out` with integers from `low` (included) to `high` (excluded).
     """
 
 def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:

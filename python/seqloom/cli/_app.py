@@ -37,8 +37,8 @@ USAGES: dict[object, str] = {
         "       seqloom convert [OPTIONS] R1 R2 --out OUT1 OUT2"
     )
 }
-for place, command in enumerate(COMMANDS):
-    app.command(command, sort_key=place, usage=USAGES.get(command))
+for position, command in enumerate(COMMANDS):
+    app.command(command, sort_key=position, usage=USAGES.get(command))
 app.command(bed)
 
 

@@ -13,5 +13,5 @@ bed = App(
     version_flags=(),
     sort_key=10,
 )
-for place, command in enumerate((inspect, stats, subset, convert)):
-    bed.command(command, sort_key=place)
+for position, command in enumerate((inspect, stats, subset, convert)):
+    bed.command(command, sort_key=position)

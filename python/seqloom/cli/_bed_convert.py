@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from seqloom.cli._bed_places import check_target
+from seqloom.cli._bed_paths import check_target
 from seqloom.cli._counter_bar import counter_bar
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import PLACE, Flag, Threads
+from seqloom.cli._options import PATH, Flag, Threads
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ Kind = Literal["int8", "float32"]
 
 
 def convert(
-    source: Annotated[str, PLACE, Parameter(name="IN")],
-    target: Annotated[str, PLACE, Parameter(name="OUT")],
+    source: Annotated[str, PATH, Parameter(name="IN")],
+    target: Annotated[str, PATH, Parameter(name="OUT")],
     /,
     *,
     major: Major | None = None,

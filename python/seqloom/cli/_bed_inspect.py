@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from rich.table import Table
 
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import PLACE, Flag
+from seqloom.cli._options import PATH, Flag
 
 if TYPE_CHECKING:
     from seqloom.io import BedSummary, GenotypeStats
 
 
 def inspect(
-    file: Annotated[str, PLACE],
+    file: Annotated[str, PATH],
     /,
     *,
     json: Flag = False,

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 from seqloom.cli._bed_inspect import table_of
-from seqloom.cli._bed_places import check_apart, check_target
+from seqloom.cli._bed_paths import check_apart, check_target
 from seqloom.cli._counter_bar import counter_bar
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import PLACE, Flag, Threads
+from seqloom.cli._options import PATH, Flag, Threads
 
 
 def stats(
-    file: Annotated[str, PLACE],
+    file: Annotated[str, PATH],
     /,
     *,
     out: Path | None = None,

@@ -6,18 +6,18 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from seqloom.cli._bed_filters import FilterOptions, choose
-from seqloom.cli._bed_places import check_target
+from seqloom.cli._bed_paths import check_target
 from seqloom.cli._counter_bar import counter_bar
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import PLACE, Flag, Threads
+from seqloom.cli._options import PATH, Flag, Threads
 from seqloom.errors import ArgumentError
 
 DEFAULTS = FilterOptions()
 
 
 def subset(
-    source: Annotated[str, PLACE, Parameter(name="IN")],
-    target: Annotated[str, PLACE, Parameter(name="OUT")],
+    source: Annotated[str, PATH, Parameter(name="IN")],
+    target: Annotated[str, PATH, Parameter(name="OUT")],
     /,
     *,
     filters: FilterOptions = DEFAULTS,

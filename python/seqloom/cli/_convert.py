@@ -7,8 +7,8 @@ from cyclopts import Parameter, validators
 
 from seqloom.cli._machine import open_console
 from seqloom.cli._meter import open_with_meter
-from seqloom.cli._options import PLACE, Count, Files, Flag, Threads
-from seqloom.cli._places import places_of
+from seqloom.cli._options import PATH, Count, Files, Flag, Threads
+from seqloom.cli._paths import resolve_paths
 from seqloom.cli._selection import Encoding, KeepOptions, Selection
 
 Level = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=9))]
@@ -39,8 +39,8 @@ READ_DEFAULTS = ReadOptions()
 
 
 def convert(
-    source: Annotated[str, PLACE, Parameter(name="IN")],
-    target: Annotated[str | None, PLACE, Parameter(name="OUT")] = None,
+    source: Annotated[str, PATH, Parameter(name="IN")],
+    target: Annotated[str | None, PATH, Parameter(name="OUT")] = None,
     /,
     *,
     out: Files = (),
@@ -79,21 +79,21 @@ def convert(
     """
     from seqloom.io import write_sequences
 
-    places = places_of(source, target, out, interleaved=interleaved)
+    paths = resolve_paths(source, target, out, interleaved=interleaved)
     if not overwrite:
-        places.check_free()
+        paths.check_free()
     selection = Selection(keep, read.quality)
-    options = {"interleaved": places.holds_pairs, "num_threads": threads, **asdict(read)}
-    with open_with_meter(places.source, open_console(stderr=True), **options) as reader:
+    options = {"interleaved": paths.holds_pairs, "num_threads": threads, **asdict(read)}
+    with open_with_meter(paths.source, open_console(stderr=True), **options) as reader:
         write_sequences(
-            places.target,
+            paths.target,
             selection.of(reader),
-            format=format or (reader.format if places.target == "-" else None),
+            format=format or (reader.format if paths.target == "-" else None),
             compression=compression,
             line_width=line_width,
             level=level,
             num_threads=threads,
         )
-    console = open_console(stderr=places.target == "-")
+    console = open_console(stderr=paths.target == "-")
     for line in selection.report(reader):
         console.print(line)

@@ -63,8 +63,8 @@ def _name_fault(error: CycloptsError) -> str:
 
 def _name_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
     """Says that an option takes no standard input, where - stands behind one."""
-    for place in (place for place, word in enumerate(words) if word == STREAM):
-        options = [word for word in words[:place] if word.startswith("--")]
+    for position in (position for position, word in enumerate(words) if word == STREAM):
+        options = [word for word in words[:position] if word.startswith("--")]
         option = options[-1] if options else words[0]
         is_unknown = str(error) == f"Unknown option: {STREAM}."
         if is_unknown or f"parameter {option} " in str(error):

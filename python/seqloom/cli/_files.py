@@ -23,7 +23,9 @@ GENOTYPES = (
 def copy_files(console: Console, folder: Path, *, overwrite: bool) -> None:
     """Copies the demo's files; one of another content is replaced only if that is asked."""
     packed = {"genome": GENOME, "genotypes": GENOTYPES}
-    beside = [f"{place}/{name}" for place, names in packed.items() for name in names]
+    beside = [
+        f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names
+    ]
     sources = [*SEQUENCES, *beside]
     contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
     _make(folder)

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import PLACE, Flag, Threads
+from seqloom.cli._options import PATH, Flag, Threads
 
 if TYPE_CHECKING:
     from seqloom.io import SequenceIndex
 
 
 def index(
-    file: Annotated[str, PLACE],
+    file: Annotated[str, PATH],
     /,
     *,
     fai: Flag = False,

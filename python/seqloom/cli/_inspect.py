@@ -12,7 +12,7 @@ from seqloom.cli import _bed_inspect
 from seqloom.cli._check import check_free
 from seqloom.cli._kinds import check_no_sequence_options
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import FILE_DEFAULTS, PLACE, FileOptions, Flag
+from seqloom.cli._options import FILE_DEFAULTS, PATH, FileOptions, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    file: Annotated[str, PLACE],
+    file: Annotated[str, PATH],
     /,
     *,
     reading: FileOptions = FILE_DEFAULTS,

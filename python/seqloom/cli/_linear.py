@@ -5,7 +5,7 @@ from seqloom.tensor import Tensor
 
 
 class Logistic(Module):
-    """One number for each letter at each place and class, and nothing else."""
+    """One number for each letter at each position and class, and nothing else."""
 
     head: Linear
 
@@ -13,6 +13,6 @@ class Logistic(Module):
         self.head = Linear(inputs, outputs)
 
     def logits(self, x: Tensor, *, mask: object = None, key: object = None) -> Tensor:
-        """Gives the outputs ``(batch, class)`` of windows ``(batch, channel, place)``."""
+        """Gives the outputs ``(batch, class)`` of ``(batch, channel, position)``."""
         del mask, key  # windows have one length, and nothing is drawn
         return self.head(x.reshape(x.shape[0], -1))

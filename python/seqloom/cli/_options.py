@@ -27,32 +27,32 @@ Names = Annotated[tuple[str, ...], Parameter(consume_multiple=1, show_default=Fa
 
 
 def _whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """Reads a whole number; cyclopts alone would take 1.5 for 1."""
+    """Reads an integer; cyclopts alone would take 1.5 for 1."""
     del kind  # part of the protocol
     try:
         return int(tokens[0].value)
     except ValueError:
         found = tokens[0].value
-        raise ValueError(f"Must be a whole number, got {found}.") from None
+        raise ValueError(f"Must be an integer, got {found}.") from None
 
 
-def _check_place(kind: Any, name: str | None) -> None:
+def _check_path(kind: Any, name: str | None) -> None:
     """Takes - for a stream; a misspelt option is no file."""
     del kind  # part of the protocol
     if name is not None and name.startswith("-") and name != "-":
         raise ValueError(f"Unknown option: {name}; a file of that name is ./{name}.")
 
 
-def _check_places(kind: Any, names: Sequence[str]) -> None:
+def _check_paths(kind: Any, names: Sequence[str]) -> None:
     """Does so for each of several."""
     for name in names:
-        _check_place(kind, name)
+        _check_path(kind, name)
 
 
 # Files by their paths, or - for standard input.
-PLACES = Parameter(allow_leading_hyphen=True, validator=_check_places)
+PATHS = Parameter(allow_leading_hyphen=True, validator=_check_paths)
 # A file by its path, or - for standard input or output.
-PLACE = Parameter(allow_leading_hyphen=True, validator=_check_place)
+PATH = Parameter(allow_leading_hyphen=True, validator=_check_path)
 
 Count = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=1))]
 Folds = Annotated[int, Parameter(converter=_whole, validator=validators.Number(gte=2))]
@@ -214,7 +214,7 @@ class DataOptions(LabelOptions):
     """Says what sequences and labels are, too.
 
     Args:
-        task: What labels are; auto takes text and whole numbers for classes; of a .bed,
+        task: What labels are; auto takes text and integers for classes; of a .bed,
             codes of control and case for classes, other numbers for values.
         alphabet: What sequences are made of; auto decides on all letters of FILES.
     """

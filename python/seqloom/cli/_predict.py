@@ -15,8 +15,8 @@ from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
     INTERVAL_DEFAULTS,
     MACHINE_DEFAULTS,
-    PLACE,
-    PLACES,
+    PATH,
+    PATHS,
     QUIET_DEFAULTS,
     SEQUENCE_DEFAULTS,
     SEQUENCES,
@@ -35,10 +35,10 @@ STREAM = "-"
 
 def predict(
     model: Path,
-    files: Annotated[list[str], PLACES],
+    files: Annotated[list[str], PATHS],
     /,
     *,
-    out: Annotated[str, PLACE],
+    out: Annotated[str, PATH],
     overwrite: Flag = False,
     id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
@@ -93,8 +93,8 @@ def predict(
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
-    place = "standard output" if out == STREAM else out
-    console.print(f"scored {len(scores):,} {noun}: {place}")
+    where = "standard output" if out == STREAM else out
+    console.print(f"scored {len(scores):,} {noun}: {where}")
 
 
 def _paths_of(files: list[str]) -> list[Path]:
@@ -142,7 +142,7 @@ def _check_target(out: Path, files: list[Path]) -> None:
     target = out.resolve()
     if _is_device(out.absolute()) or _is_device(target):
         raise FileError(
-            f"{out}: is no place for a table; --out names a file to write, or - for "
+            f"{out}: cannot be written to; --out needs a file name, or - for "
             "standard output"
         )
     if target.exists() and not target.is_file():

@@ -77,9 +77,9 @@ def show_metrics(
 def show_confusion(console: Console, confusion: Confusion) -> None:
     """Prints counts, true classes as rows, and the share of each that was found."""
     table = _table(confusion.name, *confusion.classes, "found")
-    for place, name in enumerate(confusion.classes):
-        counts = confusion.matrix[place]
-        found = percent(counts[place] / counts.sum()) if counts.sum() else "-"
+    for position, name in enumerate(confusion.classes):
+        counts = confusion.matrix[position]
+        found = percent(counts[position] / counts.sum()) if counts.sum() else "-"
         table.add_row(name, *(f"{count:,}" for count in counts), found)
     console.print(table)
 

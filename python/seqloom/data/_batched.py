@@ -89,20 +89,20 @@ class SequenceBatches(NumberedItems):
             indices: Which ones: positions, or a mask of True and False.
             epoch: The epoch that augmentation is for; None takes the one that was set
                 last.
-            length: Places in ``inputs``; None takes the longest sequence of the batch.
+            length: Positions in ``inputs``; None takes the longest sequence of the batch.
             multiple: The longest is rounded up to a multiple of this.
             out: Where ``inputs`` are written; memory of its own if None.
             num_threads: How many threads may work.
 
         Returns:
-            ``id`` (``Ids``), ``inputs`` (sequences, channels, places) or
+            ``id`` (``Ids``), ``inputs`` (sequences, channels, positions) or
             ``sequence`` (a list; with ``quality`` where files are FASTQ), ``file`` (a
             list), ``ordinal``, ``label`` where there are labels, and ``lengths``; ``mask``
-            (sequences, places), 1 where a letter stands and 0 elsewhere, if there is
+            (sequences, positions), 1 where a letter stands and 0 elsewhere, if there is
             padding.
 
         Raises:
-            ArgumentError: Indices are no whole numbers.
+            ArgumentError: Indices are not integers.
             OutOfRangeError: There is no such sequence.
             ShapeError: A sequence is longer than ``length``.
 
@@ -142,7 +142,7 @@ class SequenceBatches(NumberedItems):
         """Prepares for batches that threads make without the interpreter.
 
         Args:
-            length: Places in ``inputs``, as for ``batch``.
+            length: Positions in ``inputs``, as for ``batch``.
             multiple: The longest is rounded up to a multiple of this.
 
         Returns:

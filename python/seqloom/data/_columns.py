@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._encoded import encode
-from seqloom.data._extent import extents_of, mask_of, padded_length, place_axis
+from seqloom.data._extent import extents_of, mask_of, padded_length, position_axis
 from seqloom.encode import Quality
 from seqloom.errors import FormatError
 
@@ -70,7 +70,7 @@ def encode_columns(
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
     inputs = encode(encoder, sequences, length=length, out=out, num_threads=num_threads)
     columns = {"inputs": inputs, "lengths": lengths}
-    places = inputs.shape[place_axis(encoder)]
-    if not (lengths == places).all():
-        columns["mask"] = mask_of(lengths, places)
+    positions = inputs.shape[position_axis(encoder)]
+    if not (lengths == positions).all():
+        columns["mask"] = mask_of(lengths, positions)
     return columns

@@ -59,10 +59,10 @@ class Drafter:
 
     encoder: SequenceEncoder  # turns letters into numbers
     store: _native.RecordStore  # ids and letters
-    extents: Extents  # how many places the encoder makes of each record of the store
+    extents: Extents  # how many positions the encoder makes of each record of the store
     about: Callable[[Rows], Batch]  # further columns; they share no memory with the rows
     explain: Callable[[Rows, LetterError], LetterError]  # adds the position in the file
-    shape: Shape = field(default_factory=Shape)  # how many places a batch has
+    shape: Shape = field(default_factory=Shape)  # how many positions a batch has
     kept: Rows | None = None  # the record of each position; None where they are equal
     stays: bool = True  # whether the store outlives its batches: then ids are read later
     _kernel: _native.SequenceKernel = field(init=False)
@@ -102,17 +102,17 @@ class Drafter:
         """Finds out all but the numbers."""
         rows = positions if self.kept is None else self.kept[positions]
         lengths = self.extents.at(rows)
-        places = pad_length(
+        width = pad_length(
             self.extents.longest(lengths),
             lambda: self.store.ids(rows)[int(lengths.argmax())],
             length=self.shape.length,
             multiple=self.shape.multiple,
         )
-        if places not in self._rows:
-            row = self.encoder.shape(1, places)[1:]
-            self._rows[places] = row, math.prod(row) * self._dtype.itemsize
-        row, size = self._rows[places]
-        return _Plan(positions, rows, lengths, places, row, size * rows.size)
+        if width not in self._rows:
+            row = self.encoder.shape(1, width)[1:]
+            self._rows[width] = row, math.prod(row) * self._dtype.itemsize
+        row, size = self._rows[width]
+        return _Plan(positions, rows, lengths, width, row, size * rows.size)
 
     def _finish(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
         """Puts the columns together."""
@@ -129,17 +129,17 @@ class Drafter:
             "inputs": memory.view(self._dtype).reshape(rows.size, *plan.row),
             **self.about(plan.positions),
             "lengths": plan.lengths,
-            **self.extents.mask(plan.lengths, plan.places),
+            **self.extents.mask(plan.lengths, plan.width),
         }
 
 
 @dataclass(slots=True)
 class _Plan:
-    """A batch to come: its records, and its size in places and bytes."""
+    """A batch to come: its records, and its size in positions and bytes."""
 
     positions: Rows
     rows: Rows
     lengths: Rows
-    places: int
+    width: int
     row: tuple[int, ...]
     size: int

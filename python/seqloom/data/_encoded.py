@@ -104,10 +104,10 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
 
 
 def in_file(
-    error: LetterError, place: tuple[str, int], name: str, *, augmented: bool
+    error: LetterError, found_at: tuple[str, int], name: str, *, augmented: bool
 ) -> LetterError:
     """Adds file, record, line and byte to what the encoder knows."""
-    path, record = place
+    path, record = found_at
     where = f"{path}: record {record} ({name})"
     line = byte = None
     if augmented:
@@ -147,5 +147,5 @@ def first_refused(encoder: Any, letters: Ragged) -> int | None:
     bad = encoder.refuses(met.tobytes())
     if not bad:
         return None
-    place = int(np.isin(data, np.frombuffer(bad, np.uint8)).argmax())
-    return int(np.searchsorted(letters.offsets, place, side="right")) - 1
+    position = int(np.isin(data, np.frombuffer(bad, np.uint8)).argmax())
+    return int(np.searchsorted(letters.offsets, position, side="right")) - 1

@@ -21,7 +21,7 @@ class Encoder(Protocol):
     This much an encoder must have. Ours have more, and one of your own may: ``refuses``
     finds a bad letter before any work is done; ``batch(out=, num_threads=)`` with
     ``shape(n, places)`` and ``dtype`` writes into memory that is used again;
-    ``places(lengths)`` and ``pad_value`` are for those where a letter is not a place, or
+    ``places(lengths)`` and ``pad_value`` are for those where a letter is not a position, or
     padding is not 0.
 
     Examples:
@@ -33,11 +33,11 @@ class Encoder(Protocol):
 
     @property
     def channels(self) -> str | None:
-        """``"first"`` for arrays (sequences, channels, places), ``"last"``, or None."""
+        """``"first"`` for arrays (sequences, channels, positions), ``"last"``, or None."""
         ...
 
     def batch(self, sequences: Ragged, *, length: int | None = None) -> NDArray[Any]:
-        """Encodes many sequences at once, into ``length`` places each."""
+        """Encodes many sequences at once, into ``length`` positions each."""
         ...
 
 

@@ -58,7 +58,7 @@ class Epoch:
 
 
 def _cells() -> Any:
-    """Makes two whole numbers in shared memory: how often it was set, and the epoch."""
+    """Makes two integers in shared memory: how often it was set, and the epoch."""
     from multiprocessing import sharedctypes  # takes 20 ms, which most programs never need
 
     return sharedctypes.RawArray("q", 2)

@@ -52,7 +52,10 @@ def deal_groups(
     counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (groups, classes), 1)
     if len(counts) < len(shares):
-        raise ArgumentError(f"{len(counts)} groups cannot fill {len(shares)} parts")
+        raise ArgumentError(
+            f"groups must have at least one group for each of the {len(shares)} parts, "
+            f"got {len(counts)}"
+        )
     shuffled = permutation(len(counts), key)
     order = shuffled[np.argsort(-counts[shuffled].sum(axis=1), kind="stable")]
     lacking = np.outer(shares, counts.sum(axis=0))

@@ -68,12 +68,16 @@ class Ids(list[str]):
         elif count is None:
             super().__init__(names)
         else:
-            raise ArgumentError("a count goes with a function that makes so many ids")
+            raise ArgumentError(
+                "count is for a function that makes ids; omit it for a list"
+            )
 
     def _wait(self, make: Callable[[], list[str]], count: int | None) -> None:
         """Puts the texts off to the first look."""
         if count is None:
-            raise ArgumentError("a function that makes ids needs a count of them")
+            raise ArgumentError(
+                "count must be the number of ids that the function makes, got None"
+            )
         if count:
             super().append(_UNREAD)
             self._make = make
@@ -114,7 +118,7 @@ class Ids(list[str]):
         """
         make = self._make
         if make is not None:
-            # Two threads may both make them: the same texts at the same places.
+            # Two threads may both make them: the same texts at the same positions.
             super().__setitem__(slice(None), make())
             self._make = None
 

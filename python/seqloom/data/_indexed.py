@@ -94,16 +94,16 @@ class IndexedStore:
             return self._indexes[0].fetch_many(rows, num_threads=num_threads)
         files = np.searchsorted(self._starts, rows, side="right") - 1
         parts: list[SequenceBatch] = []
-        places: list[NDArray[np.int64]] = []
+        positions: list[NDArray[np.int64]] = []
         for number, index in enumerate(self._indexes):
             here = np.flatnonzero(files == number)
             numbers = rows[here] - self._starts[number]
             if here.size:
                 parts.append(index.fetch_many(numbers, num_threads=num_threads))
-                places.append(here)
+                positions.append(here)
         if len(parts) <= 1:
             return parts[0] if parts else self._indexes[0].fetch_many(rows)
-        return join(parts).take(np.argsort(np.concatenate(places)))
+        return join(parts).take(np.argsort(np.concatenate(positions)))
 
     def batches(self) -> Iterator[SequenceBatch]:
         """Goes through all records in order."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_integer
-from seqloom.data._extent import places_of
+from seqloom.data._extent import count_positions
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def check_lengths(records: Records, max_length: int | None, encoder: Any) -> Non
     # Files too large to hold are not read for a stop: there the batch finds it.
     if encoder is not None and records.in_memory:
         lengths = records.encoded_lengths(encoder)
-    if encoder is not None and (places_of(encoder, lengths) < 1).any():
-        index = int((places_of(encoder, lengths) < 1).argmax())
+    if encoder is not None and (count_positions(encoder, lengths) < 1).any():
+        index = int((count_positions(encoder, lengths) < 1).argmax())
         raise _fault(records, index, _too_short(int(lengths[index])))
 
 
@@ -41,7 +41,7 @@ def _too_short(letters: int) -> str:
 
 def _fault(records: Records, index: int, message: str) -> FormatError:
     """Says which record it is."""
-    path, record = records.place(index)
+    path, record = records.locate(index)
     name = records.ids(np.array([index]))[0]
     return FormatError(
         f"{path}: record {record} ({name}): {message}", path=path, record=record

@@ -24,7 +24,7 @@ def letters_of_rows(
     name: str, ids: list[str], rows: list[Any], *, whitespace: str
 ) -> Ragged:
     """Joins sequences, and refuses what no file could hold as letters."""
-    parts = [_bytes(row, _Place(name, ids[i], i)) for i, row in enumerate(rows)]
+    parts = [_bytes(row, _Position(name, ids[i], i)) for i, row in enumerate(rows)]
     letters = Ragged.from_list(parts)
     if whitespace == "strip":
         letters = _without(letters, _BLANKS[letters.data])
@@ -32,12 +32,12 @@ def letters_of_rows(
     if foreign.any():
         at = int(foreign.argmax())
         record = int(np.searchsorted(letters.offsets, at, side="right")) - 1
-        place = _Place(name, ids[record], record)
-        raise place.fault(_foreign(letters, record, at))
+        position = _Position(name, ids[record], record)
+        raise position.fault(_foreign(letters, record, at))
     return letters
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where a sequence stands."""
 
     name: str
@@ -50,7 +50,7 @@ class _Place(NamedTuple):
         return FormatError(f"{where}{message}", path=self.name, record=self.record)
 
 
-def _bytes(row: Any, place: _Place) -> bytes:
+def _bytes(row: Any, position: _Position) -> bytes:
     """Takes one sequence: a text, bytes, an array of bytes, or what can be either."""
     if isinstance(row, str):
         return row.encode("utf-8", "surrogatepass")  # refused as no letter, later
@@ -59,9 +59,9 @@ def _bytes(row: Any, place: _Place) -> bytes:
     if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:
         return row.tobytes()
     if is_nothing(row):
-        raise place.fault(": expected a sequence, found nothing; leave the record out")
+        raise position.fault(": expected a sequence, found nothing; leave the record out")
     if type(row).__name__ not in {"Seq", "MutableSeq"}:
-        raise place.fault(f": expected a sequence, found {quote(row)}")
+        raise position.fault(f": expected a sequence, found {quote(row)}")
     return str(row).encode()
 
 

@@ -102,12 +102,12 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
     ]
 
 
-def _id(each: Any, place: tuple[str, int], ids: str) -> str:
+def _id(each: Any, position: tuple[str, int], ids: str) -> str:
     """Writes one id as text."""
     text = decode_header(each) if isinstance(each, bytes) else str(each)
     if not (is_nothing(each) or not text.strip() or isinstance(each, _NO_IDS)):
         return text
-    name, record = place
+    name, record = position
     is_missing = not isinstance(each, _NO_IDS)
     if ids == "number" and is_missing:
         return str(record)

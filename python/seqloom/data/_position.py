@@ -63,7 +63,7 @@ def position(index: Any, size: int) -> int:
             "take several with .batch or sl.data.Subset"
         )
     if not -size <= row < size:
-        raise OutOfRangeError(f"sequence {row} of {size}")
+        raise OutOfRangeError(f"index {row} is out of range for {size:,} items")
     return row % size
 
 
@@ -81,7 +81,7 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
         )
     wrong = rows[(rows < -size) | (rows >= size)]
     if wrong.size:
-        raise OutOfRangeError(f"sequence {wrong[0]} of {size}")
+        raise OutOfRangeError(f"index {wrong[0]} is out of range for {size:,} items")
     rows = rows.reshape(-1).astype(np.int64)
     return np.where(rows < 0, rows + size, rows)
 
@@ -97,5 +97,5 @@ def _mask_positions(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
     if not mask.ndim:
         raise ArgumentError(f"an index must be an integer, got {mask}")
     if mask.shape != (size,):
-        raise OutOfRangeError(f"a mask of shape {mask.shape} for {size} sequences")
+        raise OutOfRangeError(f"a mask must have shape ({size},), got {mask.shape}")
     return np.flatnonzero(mask)

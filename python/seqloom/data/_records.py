@@ -96,11 +96,11 @@ class Records:
         return self._encoded if self.kept is None else self._encoded[self.kept]
 
     def extents(self, encoder: Any) -> Extents:
-        """Tells how many places the dataset's encoder makes of each record of all files."""
+        """Counts the positions that the dataset's encoder makes of each record."""
         if self._extents is None:
             batches = self.store.batches()
-            places = [extents_of(encoder, batch.sequences) for batch in batches]
-            self._extents = Extents.of(np.concatenate(places))
+            positions = [extents_of(encoder, batch.sequences) for batch in batches]
+            self._extents = Extents.of(np.concatenate(positions))
         return self._extents
 
     def ids(self, indices: NDArray[np.int64]) -> list[str]:
@@ -131,7 +131,7 @@ class Records:
         numbers = np.searchsorted(self.starts, ordinals, side="right") - 1
         return [paths[number] for number in numbers.tolist()]
 
-    def place(self, index: int) -> tuple[str, int]:
+    def locate(self, index: int) -> tuple[str, int]:
         """Finds where a record comes from: its file, and its number there."""
         ordinal = int(self.ordinals(np.array([index]))[0])
         file = int(np.searchsorted(self.starts, ordinal, side="right")) - 1

@@ -61,7 +61,7 @@ class SequenceDataset(SequenceItems):
     column ``sequence``; its column ``label``, where there is one, is the labels.
 
     Labels come from tables joined by id, from a dict, from the headers, from the names of
-    the files, or from a function of the record. Text and whole numbers are classes; numbers
+    the files, or from a function of the record. Text and integers are classes; numbers
     with a fraction need ``task="regress"``.
 
     Args:
@@ -261,7 +261,7 @@ class SequenceDataset(SequenceItems):
         """Adds to an error where in its file the letter stands."""
         name = self._records.ids(np.array([row]))[0]
         is_changed = self.augment is not None
-        return in_file(error, self._records.place(row), name, augmented=is_changed)
+        return in_file(error, self._records.locate(row), name, augmented=is_changed)
 
     def _digest(self) -> str:
         """Hashes the content."""

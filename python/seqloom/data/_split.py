@@ -113,7 +113,7 @@ def folds(
         [(6, 4), (7, 3), (7, 3)]
     """
     if not hasattr(k, "__index__") or k < 2:  # noqa: PLR2004 - two is what a fold means
-        raise ArgumentError(f"folds need k of 2 or more, a whole number; got {k!r}")
+        raise ArgumentError(f"k must be an integer of at least 2, got {k!r}")
     _check_dataset(dataset)
     stratify = as_flag("stratify", stratify)
     parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
@@ -142,7 +142,7 @@ def _check_dataset(dataset: Any) -> None:
     """Refuses what is no dataset of ours, such as a list."""
     if not hasattr(dataset, "labels"):
         raise ArgumentError(
-            "only a dataset of sl.data, or a part of one, can be cut; got "
+            "dataset must be a dataset of sl.data, or a part of one, got "
             f"{type(dataset).__name__}"
         )
 
@@ -199,18 +199,18 @@ def _deal_each(
 
 
 def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Marks ``size`` places, of each class its share and the first ones that there are."""
+    """Marks ``size`` positions: the first ones of each class, as many as its share."""
     counts = np.bincount(classes)
     quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
     starts = counts.cumsum() - counts
-    place_in_class = np.empty_like(by_class)
-    place_in_class[by_class] = np.arange(classes.size) - starts[classes[by_class]]
-    return place_in_class < quotas[classes]
+    position_in_class = np.empty_like(by_class)
+    position_in_class[by_class] = np.arange(classes.size) - starts[classes[by_class]]
+    return position_in_class < quotas[classes]
 
 
 def _apportion(n: int, shares: Iterable[float]) -> list[int]:
-    """Rounds shares of n to whole numbers that sum to n, by largest remainder."""
+    """Rounds shares of n to integers that sum to n, by largest remainder."""
     exact = [n * share for share in shares]
     sizes = [math.floor(size + 1e-9) for size in exact]
     by_remainder = sorted(range(len(exact)), key=lambda i: sizes[i] - exact[i])

@@ -224,6 +224,6 @@ def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
         names = ("FASTA", "FASTQ")
         raise FormatError(
             f"{other}: {names[not has_qualities[0]]}, but {paths[0]} is "
-            f"{names[has_qualities[0]]}; read them apart",
+            f"{names[has_qualities[0]]}; make a dataset of each",
             path=other,
         )

@@ -132,7 +132,10 @@ class Tokens(TokenEncoder):
             The number of their tokens.
 
         Examples:
-            >>> Tokens("esm2").places([3]).tolist(), Tokens("dna", k=3).places([3]).tolist()
+            >>> (
+            ...     Tokens("esm2").places([3]).tolist(),
+            ...     Tokens("dna", k=3).places([3]).tolist(),
+            ... )
             ([5], [3])
         """
         return count_words(lengths, self.k, self.stride) + 2 * self.add_special_tokens

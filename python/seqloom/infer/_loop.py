@@ -12,7 +12,7 @@ from seqloom.data._numbered import NumberedItems
 from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
-from seqloom.models._examples import noun_of, places_of
+from seqloom.models._examples import count_positions, noun_of
 from seqloom.models._reads import as_plain, counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.tensor import Backend, Tensor, apply
@@ -37,12 +37,12 @@ def run_model(
     model.eval()
     parts: list[NDArray[np.float32]] = []
     # Equal lengths keep their order, so that the same records make the same batches.
-    order = np.argsort(places_of(examples), kind="stable")
-    for places, real in _batches_of_one_size(len(examples), batch_size):
-        batch = examples.batch(order[places])
+    order = np.argsort(count_positions(examples), kind="stable")
+    for positions, real in _batches_of_one_size(len(examples), batch_size):
+        batch = examples.batch(order[positions])
         parts.append(_outputs(model, batch, examples.encoder)[:real])
         if on_batch is not None:
-            on_batch(int(places[real - 1]) + 1, len(examples))
+            on_batch(int(positions[real - 1]) + 1, len(examples))
     found = np.concatenate(parts)
     outputs = np.empty_like(found)
     outputs[order] = found
@@ -99,7 +99,7 @@ def _tensor_of_batch(backend: Backend, values: Any, dtype: str | None = None) ->
 
 def evaluation_batch_size(examples: Examples) -> int:
     """Chooses how many records an evaluation batch has, from the longest one."""
-    longest = max(1, int(places_of(examples).max(initial=1)))
+    longest = max(1, int(count_positions(examples).max(initial=1)))
     encoder = examples.encoder
     is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
     return max(1, min(_RECORDS, (_GENOTYPES if is_flat else _LETTERS) // longest))
@@ -120,15 +120,16 @@ def check_lengths(model: Module, examples: Examples) -> None:
 
 
 def _check_places(wanted: int | None, examples: Examples) -> None:
-    """Refuses records with other numbers of places than the model's."""
-    places = places_of(examples)
-    if wanted is None or counts_words(examples.encoder) or (places == wanted).all():
+    """Refuses records with other numbers of positions than the model's."""
+    positions = count_positions(examples)
+    if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
         return
-    first = int((places != wanted).argmax())
+    first = int((positions != wanted).argmax())
     what = "tokens" if is_of_tokens(examples.encoder) else "letters"
     raise ShapeError(
         f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
-        f"has {places[first]}; cut all to one length (parts of a genome: width={wanted}, "
+        f"has {positions[first]}; crop all to one length (parts of a genome: "
+        f"width={wanted}, "
         f"--intervals BED --length {wanted}), or train again on sequences of several "
         "lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
     )

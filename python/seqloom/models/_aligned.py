@@ -1,4 +1,4 @@
-"""A path for sequences that are variants of one: each place counts by its position."""
+"""A path for sequences that are variants of one: each position counts by its position."""
 
 from typing import ClassVar
 
@@ -33,21 +33,21 @@ class Aligned(Module):
     dropout: Dropout
     last: Param
 
-    def __init__(self, channels: int, places: int, *, hidden: int, outputs: int) -> None:
-        self.mean = Mean(channels * places)
-        self.linear = Param((outputs, channels * places), Fill(0.0))
+    def __init__(self, channels: int, positions: int, *, hidden: int, outputs: int) -> None:
+        self.mean = Mean(channels * positions)
+        self.linear = Param((outputs, channels * positions), Fill(0.0))
         self.bias = Param((outputs,), Fill(0.0))
         self.letters = Linear(channels, _FEATURES, bias=False)
-        self.dense = Linear(_FEATURES * places, hidden)
+        self.dense = Linear(_FEATURES * positions, hidden)
         self.dropout = Dropout(_DROPOUT)
         self.last = Param((outputs, hidden), Fill(0.0))
 
     def __call__(self, x: Tensor, *, key: Key | None) -> Tensor:
-        """Brings ``(batch, channel, place)`` to ``(batch, output)``."""
-        records, channels, places = x.shape
+        """Brings ``(batch, channel, position)`` to ``(batch, output)``."""
+        records, channels, positions = x.shape
         x = self.mean(x.permute_dims((0, 2, 1)).reshape(records, -1))
         straight = F.linear(x * _REACH, self.linear.value) + self.bias.value
-        letters = self.letters(x.reshape(records, places, channels))
+        letters = self.letters(x.reshape(records, positions, channels))
         hidden = F.gelu(self.dense(letters.reshape(records, -1)))
         return straight + F.linear(self.dropout(hidden, key=key), self.last.value)
 

@@ -86,8 +86,8 @@ def _how_to_make(value: object) -> str:
     return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) makes one"
 
 
-def places_of(examples: Examples) -> NDArray[np.int64]:
-    """Counts the places that each record has in a batch, which of tokens may be more."""
+def count_positions(examples: Examples) -> NDArray[np.int64]:
+    """Counts the positions that each record has in a batch, which of tokens may be more."""
     count = getattr(examples.encoder, "places", None)
     return examples.lengths if count is None else np.asarray(count(examples.lengths))
 

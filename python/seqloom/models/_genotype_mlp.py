@@ -58,7 +58,7 @@ class GenotypeMLPConfig(Config):
         for name, size in sizes.items():
             if size < 1:
                 raise ArgumentError(
-                    f"{name} is too small for a network: {getattr(self, name)}"
+                    f"{name} must give at least 1 everywhere, got {getattr(self, name)}"
                 )
         if self.covariates < 0:
             raise ArgumentError(f"covariates must be 0 or more, got {self.covariates}")
@@ -91,7 +91,10 @@ class GenotypeMLPConfig(Config):
         """
         check_examples("train", train)
         if train.encoder is None:
-            raise ArgumentError('items are no samples: give the dataset by="sample"')
+            raise ArgumentError(
+                "the items are variants, but the model reads samples; make the dataset "
+                'with by="sample"'
+            )
         check_genotypes(train.encoder)
         if train.labels is None:
             raise ArgumentError("the dataset has no labels; give it phenotype=")
@@ -261,4 +264,4 @@ def _check(config: GenotypeMLPConfig, x: Tensor, mask: Tensor | None) -> None:
             "the encoder that it was trained with"
         )
     if mask is not None:
-        raise ShapeError("this model reads whole rows of genotypes, it takes no mask")
+        raise ShapeError("GenotypeMLP takes no mask: all rows of genotypes have one length")

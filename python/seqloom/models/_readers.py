@@ -13,7 +13,7 @@ class TokenReader(Module):
         self.embedding = Embedding(vocabulary, channels)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Brings ``(batch, place)`` to ``(batch, channel, place)``, zero in padding."""
+        """Embeds ``(batch, position)`` as ``(batch, channel, position)``; 0 in padding."""
         if mask is None:
             return self.embedding(x).permute_dims((0, 2, 1))
         # What stands in padding need not be a row: -1, say.
@@ -33,7 +33,7 @@ class NumberReader(Module):
         self.norm = BatchNorm1d(channels, eps=1e-12 if channels == 1 else 1e-2)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Brings ``(batch, number)`` to ``(batch, channel, place)``, zero in padding."""
+        """Brings ``(batch, number)`` to ``(batch, channel, position)``, zero in padding."""
         is_one = self.norm.weight.shape == (1,)
         x = apply("expand_dims", x, axis=1 if is_one else 2)
         return normalise(self.norm, x, mask)

@@ -32,7 +32,7 @@ def reading_of(encoder: Any) -> dict[str, Any]:
 
 
 def is_of_tokens(encoder: Any) -> bool:
-    """Says whether an encoder makes whole numbers that are names, not amounts."""
+    """Says whether an encoder makes integers that are names, not amounts."""
     return hasattr(encoder, "vocabulary_size") and not counts_words(encoder)
 
 
@@ -80,10 +80,11 @@ def _reading(inputs: str, channels: int, vocabulary: int | None = None) -> dict[
 
 
 def _channels(encoder: Any) -> dict[str, Any]:
-    """Takes one-hot arrays, whose channels stand before the places."""
+    """Takes one-hot arrays, whose channels stand before the positions."""
     if getattr(encoder, "channels", "first") == "last":
         raise ArgumentError(
-            "SequenceCNN reads arrays (channel, place), but the encoder gives (place, "
+            "SequenceCNN reads arrays (channel, position), but the encoder gives "
+            "(position, "
             'channel); give the dataset an encoder with channels="first"'
         )
     return _reading("channels", encoder.width)

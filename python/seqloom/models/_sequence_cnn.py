@@ -9,7 +9,7 @@ from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._aligned import Aligned
-from seqloom.models._examples import Examples, check_examples, places_of
+from seqloom.models._examples import Examples, check_examples, count_positions
 from seqloom.models._readers import NumberReader, TokenReader, normalise
 from seqloom.models._reads import check_reading, reading_of
 from seqloom.models._windows import for_counts, for_windows
@@ -41,15 +41,15 @@ class SequenceCNNConfig(Config):
         length: The one length of all sequences: the head then knows each position. None:
             any length; the head sees each feature's mean and maximum.
         widths: The features of each convolution.
-        kernel_size: The places that a convolution sees at once, an odd number, for all
+        kernel_size: The positions that a convolution sees at once, an odd number, for all
             or for each of ``widths``.
-        pools: How many places become one after each convolution; 1 keeps all. Only for
+        pools: How many positions become one after each convolution; 1 keeps all. Only for
             one length; default: all 1.
         dropout: The share of the head's features that is left out in training.
-        inputs: What a record is: ``"channels"`` (channel, place), one-hot letters;
-            ``"tokens"`` (place), whole numbers below ``vocabulary``, which an embedding
-            turns into channels; ``"numbers"`` (place), such as qualities; ``"counts"``
-            (word), which have no places: the convolutions are then layers over all words.
+        inputs: What a record is: ``"channels"`` (channel, position), one-hot letters;
+            ``"tokens"`` (position), integers below ``vocabulary``, which an embedding
+            turns into channels; ``"numbers"`` (position), such as qualities; ``"counts"``
+            (word), which have no positions: each layer then reads all words.
         vocabulary: How many different tokens there are.
         aligned: The hidden features of a path that weighs each letter by its position,
             with a linear model beside them; 0: none. It suits variants of one sequence,
@@ -86,16 +86,20 @@ class SequenceCNNConfig(Config):
         for name, size in sizes.items():
             if size < 1:
                 raise ArgumentError(
-                    f"{name} is too small for a network: {getattr(self, name)}"
+                    f"{name} must give at least 1 everywhere, got {getattr(self, name)}"
                 )
         if any(size < 1 or size % 2 != 1 for size in self.kernel_sizes):
             raise ArgumentError(f"kernel_size must be odd, got {self.kernel_size}")
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
         if self.pools and self.length is None:
-            raise ArgumentError("pools needs a length: any length is pooled as a whole")
+            raise ArgumentError(
+                "pools needs length=: without one the whole sequence is pooled at once"
+            )
         if {len(self.kernel_sizes), len(self.pools or self.widths)} != {len(self.widths)}:
-            raise ArgumentError("kernel_size and pools need one number for each of widths")
+            raise ArgumentError(
+                "kernel_size and pools must have one number for each of widths"
+            )
         self._check_inputs()
 
     def _check_inputs(self) -> None:
@@ -108,9 +112,9 @@ class SequenceCNNConfig(Config):
         if self.vocabulary is not None and self.vocabulary < 1:
             raise ArgumentError(f"vocabulary must be 1 or more, got {self.vocabulary}")
         if self.inputs == "numbers" and self.channels != 1:
-            raise ArgumentError(f"inputs='numbers' is 1 channel, got {self.channels}")
+            raise ArgumentError(f"inputs='numbers' needs channels=1, got {self.channels}")
         if self.inputs == "counts" and self.length != 1:
-            raise ArgumentError(f"counts have one place: length=1, got {self.length}")
+            raise ArgumentError(f"inputs='counts' needs length=1, got {self.length}")
         if self.aligned < 0 or (self.aligned and self.length is None):
             raise ArgumentError(
                 "aligned must be 0 or more, and needs a length: only positions of "
@@ -119,14 +123,14 @@ class SequenceCNNConfig(Config):
 
     @property
     def kernel_sizes(self) -> tuple[int, ...]:
-        """The places that each convolution sees at once."""
+        """The positions that each convolution sees at once."""
         if isinstance(self.kernel_size, int):
             return (self.kernel_size,) * len(self.widths)
         return self.kernel_size
 
     @property
     def places(self) -> int:
-        """The places that a fixed window has after the last convolution."""
+        """The positions that a fixed window has after the last convolution."""
         left = self.length or 0
         for pool in self.pools:
             left //= max(pool, 1)
@@ -176,7 +180,7 @@ class SequenceCNNConfig(Config):
         outputs = len(train.classes)
         if reading["inputs"] == "counts":
             return cls(outputs=outputs, **reading, **for_counts())
-        lengths = np.unique(np.concatenate([places_of(part) for part in parts]))
+        lengths = np.unique(np.concatenate([count_positions(part) for part in parts]))
         config = cls(outputs=outputs, **reading)
         if len(lengths) != 1:
             return config
@@ -215,7 +219,7 @@ class SequenceCNNConfig(Config):
 class SequenceCNN(Module):
     """Convolutions with batch normalisation, then one linear layer.
 
-    Places beyond a sequence's end are zero in every layer and are in no mean or maximum,
+    Positions beyond a sequence's end are zero in every layer and are in no mean or maximum,
     so that a record's score does not depend on its neighbours' lengths.
 
     Args:
@@ -274,9 +278,9 @@ class SequenceCNN(Module):
         """Gives the outputs before any softmax or sigmoid.
 
         Args:
-            x: Encoded sequences ``(batch, channel, place)``, zero beyond their ends; of
-                tokens and numbers ``(batch, place)``, of counts ``(batch, word)``.
-            mask: ``(batch, place)``, 1 on a sequence and 0 beyond its end; None: all 1.
+            x: Encoded sequences ``(batch, channel, position)``, zero beyond their ends; of
+                tokens and numbers ``(batch, position)``, of counts ``(batch, word)``.
+            mask: ``(batch, position)``, 1 on a sequence and 0 beyond its end; None: all 1.
             key: What dropout draws from; needed in training mode only.
 
         Returns:
@@ -302,16 +306,16 @@ class SequenceCNN(Module):
         return out if self.head is None else out + self._convolve(x, mask, key=key)
 
     def _convolve(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
-        """Gives what the convolutions see of ``(batch, channel, place)``."""
+        """Gives what the convolutions see of ``(batch, channel, position)``."""
         for block in self.blocks:
-            x = block(x, mask)  # (batch, channel, place)
+            x = block(x, mask)  # (batch, channel, position)
         features = self.dropout(self._summarise(x, mask), key=key)
         return cast("Linear", self.head)(features)
 
     def _summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Brings the places of each record to a fixed number of features."""
+        """Brings the positions of each record to a fixed number of features."""
         if self.config.length is not None:
-            return x.reshape(x.shape[0], -1)  # (batch, channel * place)
+            return x.reshape(x.shape[0], -1)  # (batch, channel * position)
         return apply("concat", [F.masked_mean(x, mask), F.masked_max(x, mask)], axis=1)
 
 
@@ -329,7 +333,7 @@ class Block(Module):
         self.pool = MaxPool1d(pool) if pool > 1 else None
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Gives the features ``(batch, channel, place)``, zero where the mask is."""
+        """Gives the features ``(batch, channel, position)``, zero where the mask is."""
         x = F.gelu(normalise(self.norm, self.conv(x), mask))
         return x if self.pool is None else self.pool(x)
 
@@ -371,7 +375,7 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
 
 
 def _shape_of(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
-    """Gives the channels and the places of inputs."""
+    """Gives the channels and the positions of inputs."""
     axes = 3 if config.inputs == "channels" else 2
     if x.ndim != axes:
         raise ShapeError(

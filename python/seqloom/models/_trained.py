@@ -128,7 +128,8 @@ def load(
     weights = home / WEIGHTS
     if not weights.exists():
         raise MissingFileError(
-            f"{home}: no model yet, its run was stopped in the first epoch; resume it"
+            f"{home}: has no model, because its run was stopped in the first epoch; "
+            "resume the run"
         )
     return Trained(
         network.load_record(load_record(weights)).eval(),
@@ -174,12 +175,12 @@ def _home(folder: object) -> Path:
     """Gives the run folder's path; a model in memory is told from it."""
     if isinstance(getattr(folder, "trained", folder), Trained):
         raise ArgumentError(
-            "load takes a run folder, got a trained model: use it as it is (of a run: "
-            "run.trained)"
+            "load expects a run folder, got a model in memory, which can be used without "
+            "loading (the model of a run is run.trained)"
         )
     expected = "a run, its run.trained or its folder"
     if isinstance(folder, Module):
-        expected += " (a network alone knows no encoder and no classes)"
+        expected += " (a network alone has no encoder and no classes)"
     return as_path("model", folder, expected=expected)
 
 
@@ -212,9 +213,9 @@ def _read_config(home: Path) -> dict[str, Any]:
 
 
 def _check_count(path: Path, name: str, value: object) -> None:
-    """Refuses what is no whole number from 1 up."""
+    """Refuses what is not an integer from 1 up."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{path}: {name} must be a whole number from 1, found {value!r}")
+        raise ConfigError(f"{path}: {name} must be an integer from 1, found {value!r}")
 
 
 def _task(home: Path, values: object) -> Task:
@@ -247,6 +248,7 @@ def _network(home: Path, config: object, model: Module | None) -> Module:
         return _settings(home, config, NetworkConfig).build()
     if not isinstance(model, Module):
         raise ArgumentError(
-            f"{home}: trained from a module without a config; give load(model=) such a one"
+            f"{home}: was trained from a module, whose class the folder does not name; "
+            "pass a module of that class: load(folder, model=module)"
         )
     return model

@@ -39,7 +39,7 @@ class LazyArray:
         path: Path of the array in the record.
         shape: Lengths of the axes.
         crc32: Checksum; None if another program wrote the file.
-        place: Entry of the array in the header of the file.
+        entry: Entry of the array in the header of the file.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -52,11 +52,11 @@ class LazyArray:
     path: str
     shape: tuple[int, ...]
     crc32: int | None
-    place: ArrayEntry
+    entry: ArrayEntry
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         try:
-            array = read_array(self.file, self.path, self.place)
+            array = read_array(self.file, self.path, self.entry)
         except OSError as error:
             raise RecordError(f"{self.file}: cannot be read any more ({error})") from None
         if self.crc32 is not None and _checksum(array) != self.crc32:

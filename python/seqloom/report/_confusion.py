@@ -53,10 +53,10 @@ def _tint(shares: NDArray[np.float64], theme: Theme) -> NDArray[np.float64]:
 def _label(axes: Axes, confusion: Confusion, theme: Theme) -> None:
     """Names rows and columns and parts the cells by the colour of the paper."""
     dress(axes, theme, f"{confusion.name}: {confusion.total:,} records")
-    places, names = range(len(confusion.classes)), confusion.classes
+    positions, names = range(len(confusion.classes)), confusion.classes
     upright = max(map(len, names)) > LONGEST_LEVEL_NAME
-    axes.set_xticks(places, names, rotation=90 if upright else 0)
-    axes.set_yticks(places, names)
+    axes.set_xticks(positions, names, rotation=90 if upright else 0)
+    axes.set_yticks(positions, names)
     axes.set_xlabel("predicted", fontsize=9)
     axes.set_ylabel("true", fontsize=9)
     edges = np.arange(len(names) + 1) - 0.5

@@ -88,7 +88,7 @@ class Confusion:
     Args:
         name: Which records were counted, such as ``"test"``.
         classes: The class names, in the order of rows and columns.
-        counts: A square of whole numbers.
+        counts: A square of integers.
 
     Raises:
         ShapeError: If ``counts`` is not a square as wide as ``classes``.

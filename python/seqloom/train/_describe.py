@@ -70,12 +70,13 @@ def _weights(
     values = tuple(_each(class_weight))
     if len(values) != len(counts) or not all(0 <= value < np.inf for value in values):
         raise ArgumentError(
-            f"class_weight needs {len(counts)} numbers from 0 up, one a class, got {values}"
+            f"class_weight must be {len(counts)} numbers of at least 0, one for each "
+            f"class, got {values}"
         )
     if not np.dot(values, counts) > 0:
         raise ArgumentError(
-            f"class_weight {values} lets no training record count; give one of the "
-            "classes that are there more than 0"
+            f"class_weight {values} gives every training record the weight 0; give at "
+            "least one class that the records have a weight above 0"
         )
     return values
 
@@ -84,8 +85,8 @@ def _each(class_weight: Sequence[float]) -> Iterator[float]:
     """Gives the weights as numbers; what has none is refused."""
     if not isinstance(class_weight, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
-            'class_weight must be "balanced", a dict from class to number, or one number a '
-            f"class, got {quote(class_weight)}"
+            'class_weight must be "balanced", a dict from class to number, or one number '
+            f"for each class, got {quote(class_weight)}"
         )
     yield from (as_number("each of class_weight", weight) for weight in class_weight)
 
@@ -104,7 +105,7 @@ def _in_order(classes: Sequence[str], weights: Mapping[str, float]) -> Sequence[
     """Brings weights by name into the classes' order; a class without one counts 1."""
     if unknown := sorted(set(weights) - set(classes)):
         raise ArgumentError(
-            f"class_weight names {unknown[0]!r}, which is no class; there are: "
+            f"class_weight names {unknown[0]!r}, which is not a class; the classes are "
             f"{', '.join(classes)}"
         )
     return [weights.get(name, 1.0) for name in classes]
@@ -118,8 +119,8 @@ def _regress(train: Examples) -> Regress:
     for name, column in zip(train.classes, values.T, strict=True):
         if not np.ptp(column) > 0:
             raise LabelError(
-                f"the training labels {name!r} are all {column[0]:g}: nothing to learn; "
-                "take another column, or records that differ in it"
+                f"all training labels {name!r} are {column[0]:g}, so there is nothing to "
+                "learn; choose another column or other records"
             )
     return Regress(tuple(train.classes), tuple(mean.tolist()), tuple(deviation.tolist()))
 
@@ -128,7 +129,9 @@ def _multilabel(train: Examples) -> Multilabel:
     """Checks that some label divides the records."""
     shares = _labels(train).mean(axis=0)
     if not ((shares > 0) & (shares < 1)).any():
-        raise LabelError("every training record has the same labels: nothing to learn")
+        raise LabelError(
+            "all training records have the same labels, so there is nothing to learn"
+        )
     return Multilabel(tuple(train.classes))
 
 

@@ -138,7 +138,7 @@ def fit(
 
 
 def _check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
-    """Refuses what stands in another argument's place."""
+    """Refuses arguments of the wrong kind."""
     if not isinstance(model, (Config, Module)):
         raise ArgumentError(
             f"model must be a Config or a Module, got {quote(model)}; "
@@ -147,11 +147,11 @@ def _check_kinds(model: object, loss: object, *, resume: object, has_folder: boo
     if not (loss is None or callable(loss)):
         raise ArgumentError(
             f"loss must be a function loss(logits, labels), got {quote(loss)}; "
-            "without it the task's own is taken"
+            "omit it to use the loss of the task"
         )
     if resume and not (resume is True and has_folder):
         raise ArgumentError(
-            f"resume goes on with the run in out: give out= its folder and resume=True, "
+            f"resume must be True, together with out= (the folder of the run to resume), "
             f"got resume={quote(resume)}" + ("" if has_folder else " without out=")
         )
 

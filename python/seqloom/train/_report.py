@@ -153,8 +153,8 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
     for part in list(parts.values())[:1]:
         predicted = part.scores.to_numpy()
         true = np.asarray(part.labels).reshape(predicted.shape)
-        for place, name in enumerate(task.columns):
-            yield Scatter(name, true[:, place], predicted[:, place])
+        for position, name in enumerate(task.columns):
+            yield Scatter(name, true[:, position], predicted[:, position])
 
 
 def _tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:

@@ -110,8 +110,8 @@ class Run:
         write_report(home, replace(self.report, title=home.absolute().name))
 
     def __repr__(self) -> str:
-        place = "" if self.folder is None else f", in {self.folder}"
-        return f"Run of {self._lead()}{place}"
+        where = "" if self.folder is None else f", in {self.folder}"
+        return f"Run of {self._lead()}{where}"
 
     def _repr_html_(self) -> str:
         """Shows a table in a notebook."""

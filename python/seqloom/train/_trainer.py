@@ -14,7 +14,7 @@ from seqloom.data import DataLoader, PadCollator
 from seqloom.errors import GradientError
 from seqloom.infer._loop import inputs_of, run_model
 from seqloom.models import Examples, Trained
-from seqloom.models._examples import places_of
+from seqloom.models._examples import count_positions
 from seqloom.models._folder import checkpoint_path, write_history
 from seqloom.nn import Module, value_and_grad
 from seqloom.optim import WarmupCosine
@@ -84,7 +84,7 @@ class Trainer:
             batch_size=self.settings.batch_size,
             shuffle=True,
             seed=self.settings.seed,
-            collate_fn=PadCollator() if np.ptp(places_of(self.train)) else None,
+            collate_fn=PadCollator() if np.ptp(count_positions(self.train)) else None,
         )
 
     def _epoch(
@@ -106,11 +106,11 @@ class Trainer:
         """Makes one step, and says how it went."""
         key = Key(self.settings.seed, state.epoch, number)
         loss, logits, grads = value_and_grad(self._loss_of)(state.model, batch, key)
-        place = (state.epoch + 1, number + 1)
-        value = self._finite(loss, *place)
+        position = (state.epoch + 1, number + 1)
+        value = self._finite(loss, *position)
         right = self._right(logits, batch["label"])
         state.optimizer.step(lr, state.model, grads)
-        return Step(*place, len(batch["label"]), value, right)
+        return Step(*position, len(batch["label"]), value, right)
 
     def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:
         """Gives the loss; one that is no number ends the run before the step."""

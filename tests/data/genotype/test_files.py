@@ -31,7 +31,7 @@ def test_properties_of_an_open_bed_are_not_lost_in_silence(write_bed):
 
 def test_an_open_bed_that_counts_the_other_allele_is_refused(write_bed):
     bed = sl.io.open_bed(write_bed(2, 3).path, count_A1=False)
-    with pytest.raises(ArgumentError, match="say GenotypeDataset"):
+    with pytest.raises(ArgumentError, match="pass GenotypeDataset"):
         sl.data.GenotypeDataset(bed)
 
 

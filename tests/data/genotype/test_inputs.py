@@ -98,7 +98,7 @@ def test_variants_are_chosen_by_names_positions_masks_and_slices(
         (["sid1", "none"], "1 of 2 names.*'none' is not in the .bim"),
         ([7], "positions beyond the 7 variants"),
         ([True], "a mask beyond the 7 variants"),
-        ([], "chooses none"),
+        ([], "must choose at least one variant"),
     ],
 )
 def test_variants_that_are_not_there_are_refused(write_bed, wanted, message):
@@ -109,7 +109,7 @@ def test_variants_that_are_not_there_are_refused(write_bed, wanted, message):
 
 def test_a_name_that_stands_twice_is_refused(write_bed):
     path = write_bed(3, 2, sid=["x", "x"]).path
-    with pytest.raises(ValueError, match="'x' stands twice"):
+    with pytest.raises(ValueError, match="'x' occurs twice"):
         sl.data.GenotypeDataset(path, variants=["x"])
 
 

@@ -174,5 +174,5 @@ def test_a_fingerprint_is_of_what_is_read(write_bed, cache):
 
 
 def test_a_cache_of_sequences_refuses_genotypes(data, tmp_path):
-    with pytest.raises(ValueError, match="keeps sequences"):
+    with pytest.raises(ValueError, match="sequences only"):
         sl.data.cached(data(), tmp_path)

@@ -110,7 +110,7 @@ def test_what_is_no_whole_number_is_an_error_that_says_where(text):
     with pytest.raises(FormatError) as caught:
         read_columns(table, "bim", ["bp_position"], name="a.bim")
     assert str(caught.value) == (
-        f'a.bim: line 2, byte 18: bp_position: expected a whole number, found "{text}"'
+        f'a.bim: line 2, byte 18: bp_position: expected an integer, found "{text}"'
     )
 
 

@@ -173,5 +173,5 @@ PATHS = {
 
 @pytest.mark.parametrize("call", PATHS.values(), ids=PATHS)
 def test_what_is_no_path_is_said_in_one_sentence(call):
-    with pytest.raises(sl.errors.ArgumentError, match=r"must be|expected|keeps sequences"):
+    with pytest.raises(sl.errors.ArgumentError, match=r"must be|expected|sequences only"):
         call()

@@ -1,4 +1,4 @@
-"""Python's whole numbers beside bytes, which have few: refused or exact, never wrapped."""
+"""Python's integers beside bytes, which have few: refused or exact, never wrapped."""
 
 import operator
 

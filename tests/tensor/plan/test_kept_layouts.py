@@ -321,7 +321,7 @@ OTHERS = {
     "type": chain(dtype="float64"),
     "length": chain(41),
     "number": chain(factor=3.0),
-    "whole number": chain(factor=2),
+    "integer": chain(factor=2),
     "truth": chain(factor=True),
     "NumPy's number": chain(factor=np.float32(2)),
 }

@@ -14,7 +14,7 @@ use super::{Genotype, Table};
 ///
 /// # Panics
 ///
-/// If `out` is no whole number of lines' bytes, or they lie behind the lines' ends.
+/// If the length of `out` is no multiple of a line's bytes, or they lie behind the lines' ends.
 pub fn turn(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = seqloom_core::simd::avx2() {

@@ -12,7 +12,7 @@ pub(crate) struct Panels {
     pub(crate) left: usize,
     /// Lines of a left panel are a multiple of so many.
     pub(crate) left_step: usize,
-    /// Lines of a right panel, a whole number of registers.
+    /// Lines of a right panel, a multiple of registers.
     pub(crate) right: usize,
     /// Numbers of a register.
     pub(crate) lanes: usize,

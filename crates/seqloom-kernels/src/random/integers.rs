@@ -1,11 +1,11 @@
-//! Whole numbers and orders.
+//! Integers and orders.
 
 use seqloom_core::key::Key;
 
 use super::words::{self, PLACES};
 use crate::parallel;
 
-/// Fills `out` with whole numbers from `low` (included) to `high` (excluded), or with
+/// Fills `out` with integers from `low` (included) to `high` (excluded), or with
 /// `low` where there is none.
 pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     let span = high.wrapping_sub(low).cast_unsigned();

@@ -47,7 +47,7 @@ impl<T: AsRef<[u8]>> Table<T> {
         Err(Error::argument(message))
     }
 
-    /// Writes a column of whole numbers.
+    /// Writes a column of integers.
     pub fn write_integers(&self, name: &str, out: &mut [i32]) -> Result<()> {
         self.write_numbers(name, out, |field| number::integer(name, field))
     }

@@ -10,14 +10,14 @@ pub(super) type Outcome<T> = Result<T, Fault>;
 /// How much of a wrong field an error shows.
 const SHOWN: usize = 40;
 
-/// A whole number; "7.0" is one too.
+/// An integer; "7.0" is one too.
 pub(super) fn integer(name: &str, field: &[u8]) -> Outcome<i32> {
     let text = str::from_utf8(field).unwrap_or_default();
     match text.parse::<i32>() {
         Ok(number) => Ok(number),
         Err(error) => match error.kind() {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
-                Err(beyond(name, field, "a whole number of 32 bits"))
+                Err(beyond(name, field, "a 32-bit integer"))
             }
             _ => whole(name, text),
         },
@@ -27,10 +27,10 @@ pub(super) fn integer(name: &str, field: &[u8]) -> Outcome<i32> {
 fn whole(name: &str, text: &str) -> Outcome<i32> {
     let number = text.parse::<f64>().ok();
     let Some(number) = number.filter(|number| number.fract() == 0.0) else {
-        return Err(wrong(name, text.as_bytes(), "a whole number"));
+        return Err(wrong(name, text.as_bytes(), "an integer"));
     };
     if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number) {
-        return Err(beyond(name, text.as_bytes(), "a whole number of 32 bits"));
+        return Err(beyond(name, text.as_bytes(), "a 32-bit integer"));
     }
     #[expect(clippy::cast_possible_truncation, reason = "whole, and in range")]
     Ok(number as i32)

@@ -67,7 +67,7 @@ impl PlinkTable {
         pool::run(py, 1, || self.table.write_points(name, first, width, out))
     }
 
-    /// Fills `out` with a column of whole numbers.
+    /// Fills `out` with a column of integers.
     fn write_integers(
         &self,
         py: Python<'_>,

@@ -85,7 +85,7 @@ pub(crate) fn bernoulli(
     })
 }
 
-/// Fills `out` with whole numbers from `low` (included) to `high` (excluded).
+/// Fills `out` with integers from `low` (included) to `high` (excluded).
 #[native]
 pub(crate) fn randint(
     py: Python<'_>,

@@ -14,7 +14,7 @@ from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
 from seqloom._files import check_path
 from seqloom._ragged import Ragged, offsets_of
-from seqloom.data._extent import mask_of, padded_length, place_axis
+from seqloom.data._extent import mask_of, padded_length, position_axis
 from seqloom.data._ids import Ids
 from seqloom.data._items import SequenceItems
 from seqloom.data._ring import empty
@@ -79,7 +79,8 @@ def cached(
         return Subset(whole, dataset.indices)
     if not isinstance(dataset, SequenceItems):
         raise ArgumentError(
-            "cached keeps sequences; a GenotypeDataset keeps a copy of its codes by itself"
+            "cached takes datasets of sequences only; a GenotypeDataset keeps its "
+            "genotypes in memory or in a copy without it"
         )
     return CachedDataset(
         dataset,
@@ -94,7 +95,10 @@ class CachedDataset(SequenceItems):
 
     def __init__(self, dataset: SequenceItems, folder: CacheFolder) -> None:
         if getattr(dataset, "jitter", 0):
-            raise ArgumentError("jitter reads other letters in each epoch: nothing to keep")
+            raise ArgumentError(
+                "a dataset with jitter cannot be cached, because each epoch reads other "
+                "windows; use it without cached, or make it with jitter=0"
+            )
         self.dataset = dataset
         super().__init__(
             dataset.paths,
@@ -184,7 +188,7 @@ class CachedDataset(SequenceItems):
         if not self._is_encoded:
             return super()._columns(rows, epoch, num_threads=num_threads, **shape)
         names, encoder = self._ids(rows), self.encoder
-        lengths = self._places(rows)
+        lengths = self._positions(rows)
         out = shape.pop("out", None)
         shape = {"length": None, "multiple": 1} | shape
         length = padded_length(lengths, lambda: names, **shape)
@@ -197,8 +201,8 @@ class CachedDataset(SequenceItems):
             batch["mask"] = mask_of(lengths, length)
         return batch
 
-    def _places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts the places of items, as they are kept."""
+    def _positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Counts the positions of items, as they are kept."""
         sizes = self._starts[rows + 1] - self._starts[rows]
         return sizes // math.prod(self.encoder.shape(1, 1))
 
@@ -207,15 +211,15 @@ class CachedDataset(SequenceItems):
     ) -> None:
         """Copies items into a batch, and pads the shorter ones."""
         kept, starts = self._kept["inputs"], self._starts
-        if (lengths != inputs.shape[place_axis(self.encoder)]).any():
+        if (lengths != inputs.shape[position_axis(self.encoder)]).any():
             inputs.fill(self.encoder.pad_value)
         channels = inputs.shape[1] if self.encoder.channels == "first" else -1
-        for place, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        for position, (row, length) in enumerate(zip(rows, lengths, strict=True)):
             item = kept[starts[row] : starts[row + 1]]
             if channels == -1:
-                inputs[place].reshape(-1)[: item.size] = item
+                inputs[position].reshape(-1)[: item.size] = item
             else:
-                inputs[place, :, :length] = item.reshape(channels, length)
+                inputs[position, :, :length] = item.reshape(channels, length)
 
 
 def _can_be_kept(encoder: Any) -> bool:

@@ -110,7 +110,9 @@ class CacheFolder:
         self._limit(key)
         made = self._open(key, opened)
         if made is None:
-            raise FileError(f"{self.path / key}: is not what was just written")
+            raise FileError(
+                f"{self.path / key}: differs from what was just written; check the disk"
+            )
         return made
 
     def _limit(self, key: str) -> None:
@@ -221,7 +223,8 @@ def _check_limit(total: int, limit: int | None) -> None:
     """Refuses an entry that could not stay."""
     if limit is not None and total > limit:
         raise ArgumentError(
-            f"the dataset takes more than {total:,} bytes of cache, size_limit is {limit:,}"
+            f"size_limit must be at least the size of the dataset, more than {total:,} "
+            f"bytes, got {limit:,}"
         )
 
 

@@ -96,7 +96,7 @@ def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
 
 
 def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
-    """Puts tuples and lists together, place by place."""
+    """Puts tuples and lists together, position by position."""
     first: Any = items[0]
     if any(len(item) != len(first) for item in items):
         raise ShapeError("each list of a batch must have equally many elements")
@@ -112,8 +112,8 @@ def _refill(first: Any, columns: list[Any]) -> Any:
         if not isinstance(first, MutableSequence):
             return type(first)(columns)
         again = _clone(first)
-        for place, column in enumerate(columns):
-            again[place] = column
+        for position, column in enumerate(columns):
+            again[position] = column
     except TypeError:
         return columns
     return again

@@ -28,19 +28,19 @@ _MOST_AXES = 64  # of an array of NumPy
 class PadCollator:
     """Puts items of unequal length together, and marks what is padding.
 
-    The batch has ``mask`` (items, places), 1 where a letter stands, and ``lengths``, beside
+    The batch has ``mask`` (items, positions), 1 where a letter is, and ``lengths``, beside
     what ``default_collate`` gives. A further key whose lengths differ from the first one's
     has ``KEY_mask`` and ``KEY_lengths`` of its own.
 
     Args:
-        length: Places in the batch; None takes its longest item.
+        length: Positions in the batch; None takes its longest item.
         value: What padding holds; None takes the encoder's ``pad_value`` where an encoder
             is known (``encoder``, or the dataset's where our ``DataLoader`` makes the
-            batch), otherwise 0. ``inputs`` that are rows of whole numbers, such as tokens,
+            batch), otherwise 0. ``inputs`` that are rows of integers, such as tokens,
             need one of these, because 0 may be a token.
         multiple: The longest item is rounded up to a multiple of this.
         side: Where padding stands: ``"right"`` of the letters, or ``"left"``.
-        axis: The axis of places in an item's ``inputs``: -1, or 0 for channels last.
+        axis: The axis of positions in an item's ``inputs``: -1, or 0 for channels last.
         keys: What is padded: ``inputs``, or several, such as qualities beside them.
         encoder: What made the inputs, for its ``pad_value``.
         output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
@@ -104,7 +104,7 @@ class PadCollator:
         extents: dict[str, Any] = {}
         for key in self.keys:
             extent = self._pad_key(padded, key)
-            extents |= _name_places(key, extent, extents)
+            extents |= _name_positions(key, extent, extents)
         return converter(self.output)(default_collate(padded) | extents)
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class PadCollator:
         batch.pop("mask", None)
         axis = self._batch_axis(inputs)
         extent = self._extent(lengths, inputs.shape[axis])
-        self._fill(_places_first(inputs, axis), extent, encoder)
+        self._fill(_positions_first(inputs, axis), extent, encoder)
         return converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
@@ -168,7 +168,7 @@ class PadCollator:
             encoder: What makes the dataset's inputs.
 
         Returns:
-            Whether nothing but inputs is padded, along the encoder's axis of places.
+            Whether nothing but inputs is padded, along the encoder's axis of positions.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -190,28 +190,31 @@ class PadCollator:
             )
         arrays = [_as_array(item[key]) for item in items]
         lengths = np.array([array.shape[self.axis] for array in arrays], np.int64)
-        places = self._places(int(lengths.max()))
-        if key == _INPUTS and (lengths != places).any():
+        positions = self._positions(int(lengths.max()))
+        if key == _INPUTS and (lengths != positions).any():
             self._check_tokens(arrays[0])
         for item, array in zip(items, arrays, strict=True):
-            item[key] = self._pad_item(array, places)
-        return self._extent(lengths, places)
+            item[key] = self._pad_item(array, positions)
+        return self._extent(lengths, positions)
 
-    def _places(self, longest: int) -> int:
-        """Decides how many places the batch has."""
+    def _positions(self, longest: int) -> int:
+        """Decides how many positions the batch has."""
         if self.length is None:
             return -(-longest // self.multiple) * self.multiple
         if longest > self.length:
-            raise ShapeError(f"an item has {longest:,} places, more than {self.length:,}")
+            raise ShapeError(
+                f"an item has {longest:,} positions, more than length={self.length:,}; "
+                "crop it (sl.augment.Crop) or pass a longer length"
+            )
         return self.length
 
-    def _pad_item(self, inputs: Any, places: int) -> Any:
+    def _pad_item(self, inputs: Any, positions: int) -> Any:
         """Lengthens one item; a tensor stays one."""
         axis = self.axis % inputs.ndim
         shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
-        start = places - shape[axis] if self.side == "left" else 0
+        start = positions - shape[axis] if self.side == "left" else 0
         where[axis] = slice(start, start + shape[axis])
-        shape[axis] = places
+        shape[axis] = positions
         padded = _full(inputs, shape, self._value(self.encoder, inputs))
         padded[tuple(where)] = inputs
         return padded
@@ -228,12 +231,12 @@ class PadCollator:
         is_known = self.value is not None or self.encoder is not None
         if not is_known and inputs.ndim == 1 and _is_whole(inputs):
             raise ArgumentError(
-                "what pads rows of whole numbers is not known here, and 0 may be a token: "
+                "the padding value of integers is unknown, because 0 may be a token: "
                 "pass PadCollator(encoder=dataset.encoder) or PadCollator(value=...)"
             )
 
     def _batch_axis(self, inputs: NDArray[Any]) -> int:
-        """Finds the axis of places in a batch's inputs."""
+        """Finds the axis of positions in a batch's inputs."""
         return self.axis % (inputs.ndim - 1) + 1
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
@@ -247,15 +250,17 @@ class PadCollator:
         if self.side == "left" or value != getattr(encoder, "pad_value", 0):
             rows[is_padding] = value
 
-    def _extent(self, lengths: NDArray[np.int64], places: int) -> dict[str, Any]:
+    def _extent(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
         """Says where letters stand."""
-        mask = mask_of(lengths, places)
+        mask = mask_of(lengths, positions)
         if self.side == "left":
             mask = np.ascontiguousarray(mask[:, ::-1])
         return {"lengths": lengths, "mask": mask}
 
 
-def _name_places(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+def _name_positions(
+    key: str, extent: dict[str, Any], known: dict[str, Any]
+) -> dict[str, Any]:
     """Names where letters of a further key stand, unless the first's stand there."""
     if not known:
         return extent
@@ -287,7 +292,7 @@ def _check_fits(value: float, array: Any) -> None:
     limits = np.iinfo(dtype)
     if value % 1 != 0 or not limits.min <= value <= limits.max:
         raise ArgumentError(
-            f"padding={value} cannot be stored as {dtype} (whole numbers from "
+            f"padding={value} cannot be stored as {dtype} (integers from "
             f"{limits.min:,} to {limits.max:,}): pass PadCollator another value, or the "
             "encoder another dtype"
         )
@@ -300,7 +305,7 @@ def _numpy_type(array: Any) -> np.dtype[Any]:
 
 
 def _is_whole(array: Any) -> bool:
-    """Tells whether an array or a tensor holds whole numbers."""
+    """Tells whether an array or a tensor holds integers."""
     if is_tensor(array):
         return not (array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "iu"
@@ -311,6 +316,6 @@ def _copy_array(array: Any) -> Any:
     return array.clone() if is_tensor(array) else array.copy()
 
 
-def _places_first(batch: Any, axis: int) -> Any:
-    """Shows a batch with its places as second axis."""
+def _positions_first(batch: Any, axis: int) -> Any:
+    """Shows a batch with its positions as second axis."""
     return batch.movedim(axis, 1) if is_tensor(batch) else np.moveaxis(batch, axis, 1)

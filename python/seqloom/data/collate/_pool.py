@@ -38,11 +38,11 @@ class Pool:
     def take(self) -> list[Waiting]:
         """Takes out the one that has waited longest, and what goes best with it."""
         lengths = np.array([row.size for _, (_, row) in self._waiting], np.int64)
-        places: list[int] = _native.best_fit(lengths, self._room).tolist()
-        taken = [self._waiting[place] for place in places]
-        self._tokens -= int(lengths[places].sum())
-        chosen = set(places)
+        positions: list[int] = _native.best_fit(lengths, self._room).tolist()
+        taken = [self._waiting[position] for position in positions]
+        self._tokens -= int(lengths[positions].sum())
+        chosen = set(positions)
         self._waiting = [
-            each for place, each in enumerate(self._waiting) if place not in chosen
+            each for position, each in enumerate(self._waiting) if position not in chosen
         ]
         return taken

@@ -230,8 +230,8 @@ def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
 
 def _name(item: dict[str, Any]) -> str:
     """Names an item in an error."""
-    place = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
-    return f"{item.get('id', '?')!r}{place}"
+    position = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
+    return f"{item.get('id', '?')!r}{position}"
 
 
 def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterError:

@@ -32,7 +32,7 @@ class Fitted:
     covariate_scale: NDArray[np.float64]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Lists all of it as arrays of numbers; texts as UTF-8 with the place of each."""
+        """Lists all as arrays of numbers; strings as UTF-8 with the offset of each."""
         numbers = {name: np.asarray(getattr(self, name)) for name in _NUMBERS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.uint8)
         columns = (self.variants.ids, self.variants.counted, self.variants.other)

@@ -39,20 +39,20 @@ class ChosenVariants:
         """The number of variants with exchanged alleles."""
         return 0 if self.is_flipped is None else int(self.is_flipped.sum())
 
-    def column(self, name: str, places: Rows | None = None) -> NDArray[Any]:
+    def column(self, name: str, positions: Rows | None = None) -> NDArray[Any]:
         """Takes a column of the chosen ones, or of some of them."""
         column = self.columns[name] if self.rows is None else self.columns[name][self.rows]
-        return column if places is None else column[places]
+        return column if positions is None else column[positions]
 
-    def ids(self, places: Rows) -> NDArray[Any]:
+    def ids(self, positions: Rows) -> NDArray[Any]:
         """Takes the ids of some of the chosen ones."""
-        return self.column("sid", places)
+        return self.column("sid", positions)
 
-    def about(self, places: Rows) -> dict[str, Any]:
+    def about(self, positions: Rows) -> dict[str, Any]:
         """Says where some of the chosen ones stand."""
         return {
-            "chromosome": self.column("chromosome", places).tolist(),
-            "position": self.column("bp_position", places).astype(np.int64),
+            "chromosome": self.column("chromosome", positions).tolist(),
+            "position": self.column("bp_position", positions).astype(np.int64),
         }
 
     def to_variants(self, *, count_a1: bool) -> Variants:

@@ -71,7 +71,7 @@ class CodeStore:
         return self._content
 
     @property
-    def places(self) -> int:
+    def row_length(self) -> int:
         """The number of codes of a line."""
         if not self.by_sample:
             return self._shape[0]
@@ -83,7 +83,7 @@ class CodeStore:
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
         lines = self._shape[0] if self.by_sample else self._shape[1]
-        if lines * -(-self.places // _FOUR) <= self._reading.memory:
+        if lines * -(-self.row_length // _FOUR) <= self._reading.memory:
             return self._read_into_memory(bed)
         if is_same and self._variants is None:
             self._is_direct = True
@@ -124,7 +124,7 @@ class CodeStore:
             check_stamp(self._files.bed, stamp)
             return sums
 
-        shape = (self._shape[0], self.places) if self.by_sample else self._shape
+        shape = (self._shape[0], self.row_length) if self.by_sample else self._shape
         self._copy, codes = open_copy(
             self._reading.cache,
             (self.content, self._shape, self.by_sample, self._variants),
@@ -169,7 +169,7 @@ class CodeStore:
 
     def gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
         """Copies the codes of some lines."""
-        codes = np.empty((rows.size, -(-self.places // _FOUR)), np.uint8)
+        codes = np.empty((rows.size, -(-self.row_length // _FOUR)), np.uint8)
         self._read(lambda: self.native.gather(self._at(rows), codes, threads=num_threads))
         return codes
 

@@ -57,7 +57,7 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
     meanings = _MEANINGS[coding] | ({"0": ""} if coding == "12" else {})
     if strange := [cell for cell, text in plain.items() if text not in meanings]:
         shown = ", ".join(map(repr, strange[:_SHOWN]))
-        raise LabelError(f'{what}: coding="{coding}" knows no {shown}')
+        raise LabelError(f'{what}: coding="{coding}" has no meaning for {shown}')
     return {cell: meanings[text] for cell, text in plain.items()}
 
 
@@ -65,7 +65,7 @@ def _refuse_ambiguous(found: set[str], what: str) -> NoReturn:
     """Says that 0, 1 and 2 may mean two things."""
     raise LabelError(
         f"{what}: the values {', '.join(sorted(found))} may be controls (1), cases (2) and "
-        'not known (0), or three values: say coding="12" (--coding 12), or '
+        'missing (0), or three values: pass coding="12" (--coding 12), or '
         'task="regress" (--task regress)'
     )
 

@@ -64,7 +64,7 @@ def check_stamp(path: str, stamp: dict[str, int]) -> None:
 
 
 def _key(path: str) -> str:
-    """Names a place on the disk."""
+    """Names a position on the disk."""
     real = os.path.realpath(path)
     return hashlib.blake2b(os.fsencode(real), digest_size=16).hexdigest()
 

@@ -46,7 +46,7 @@ class Covariates:
         if lacking := [name for name in wanted if name not in self.names]:
             raise LabelError(
                 f"{path}: the model reads the covariates {', '.join(wanted)}; "
-                f"{', '.join(lacking)} must be given"
+                f"pass covariates= with {', '.join(lacking)}"
             )
 
 
@@ -109,9 +109,10 @@ def _check_numbers(
     cell, name = joined.cells[person][column], joined.names[column]
     raise LabelError(
         f"{joined.what}: covariate {name!r} of {people.names[person]!r} is {cell!r}, "
-        f"expected a number, {_LARGEST:.1e} at most, written with a point; make columns of "
-        "0 and 1 of categories, choose columns with covariate_columns "
-        "(--covariate-column), or name what means nothing with missing= (--missing)"
+        f"expected a number of at most {_LARGEST:.1e} with a decimal point; write "
+        "categories as columns of 0 and 1, choose columns with covariate_columns "
+        "(--covariate-column), or name the marks of missing values with missing= "
+        "(--missing)"
     )
 
 

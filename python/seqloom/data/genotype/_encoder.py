@@ -99,7 +99,9 @@ class GenotypeEncoder(JsonConfig):
     def fitted(self) -> Fitted:
         """The statistics, with the variants that they are of."""
         if self._fitted is None:
-            raise ArgumentError("this encoder is not fitted: encoder = encoder.fit(train)")
+            raise ArgumentError(
+                "the encoder is not fitted: call encoder = encoder.fit(train) first"
+            )
         return self._fitted
 
     @property
@@ -197,8 +199,8 @@ class GenotypeEncoder(JsonConfig):
         found = {name: np.asarray(array) for name, array in arrays.items()}
         if _digest(found) != self.digest:
             raise RecordError(
-                "the encoder's arrays are not those that its settings name: the run's "
-                "files do not belong together"
+                "the encoder's arrays do not match the digest in its settings: the files "
+                "are of different runs"
             )
         return self.with_fitted(Fitted.from_arrays(found)) if found else self
 

@@ -75,7 +75,7 @@ class GenotypeFiles:
         return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])
 
     def variants(self) -> dict[str, NDArray[Any]]:
-        """Reads the .bim: names, places and alleles."""
+        """Reads the .bim: names, positions and alleles."""
         names = ("sid", "chromosome", "bp_position", "allele_1", "allele_2")
         return read_columns(Path(self.bim), "bim", names)
 
@@ -115,16 +115,16 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
             "by to_bed"
         )
     files = {"bed": bed.location, **bed.tables}
-    for place in files.values():
-        if not isinstance(place, Path):
-            raise _remote(place.geturl())
-    return {name: place for name, place in files.items() if isinstance(place, Path)}
+    for path in files.values():
+        if not isinstance(path, Path):
+            raise _remote(path.geturl())
+    return {name: path for name, path in files.items() if isinstance(path, Path)}
 
 
-def _remote(place: object) -> ArgumentError:
+def _remote(path: object) -> ArgumentError:
     """Says that a dataset reads files."""
     return ArgumentError(
-        f"{place}: a dataset needs files on this machine, because it reads them again and "
+        f"{path}: a dataset needs files on this machine, because it reads them again and "
         "again: copy the set, or read what you need of it by sl.io.open_bed"
     )
 

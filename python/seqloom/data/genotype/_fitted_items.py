@@ -107,7 +107,8 @@ class FittedItems(GenotypeItems):
         """
         if self._variants.is_flipped is not None:
             raise ArgumentError(
-                "this file has exchanged alleles: fit on it without encoder="
+                "the encoder flips alleles of this file; to fit a new encoder, open the "
+                "file without encoder="
             )
         rows = np.arange(len(self)) if rows is None else rows
         if not rows.size:

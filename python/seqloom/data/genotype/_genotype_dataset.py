@@ -222,7 +222,7 @@ class GenotypeDataset(FittedItems):
     @property
     def lengths(self) -> NDArray[np.int64]:
         """The number of genotypes of each item, the same for all."""
-        return np.full(self._kept.size, self._codes.places)
+        return np.full(self._kept.size, self._codes.row_length)
 
     def _ids(self, rows: Rows) -> list[str]:
         """Lists the ids of some items."""

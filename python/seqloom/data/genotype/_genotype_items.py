@@ -115,7 +115,7 @@ class GenotypeItems(NumberedItems):
             ``position`` of variants.
 
         Raises:
-            ArgumentError: Indices are no whole numbers.
+            ArgumentError: Indices are not integers.
             OutOfRangeError: There is no such item.
             ShapeError: ``out`` is no such array.
 
@@ -152,7 +152,7 @@ class GenotypeItems(NumberedItems):
         self, rows: Rows, out: NDArray[Any] | None, num_threads: int
     ) -> NDArray[Any]:
         """Makes numbers of codes, in memory that is used again once they have died."""
-        shape = (rows.size, self._codes.places)
+        shape = (rows.size, self._codes.row_length)
         if out is None:
             out = empty(shape, self._dtype)
         elif out.shape != shape or out.dtype != self._dtype or not out.flags.c_contiguous:

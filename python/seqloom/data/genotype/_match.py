@@ -49,10 +49,10 @@ def match(wanted: Variants, found: Variants, *, name: str) -> Match:
     """Finds each wanted variant by its id and its alleles."""
     if _is_same(wanted, found):
         return Match(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
-    places = _places(wanted, found)
-    _check_present(wanted, places, name)
+    candidates = _list_candidates(wanted, found)
+    _check_present(wanted, candidates, name)
     rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
-    positions = [_choose(row, found, places[row[0]], name=name) for row in rows]
+    positions = [_choose(row, found, candidates[row[0]], name=name) for row in rows]
     chosen = np.array(positions, np.int64)
     return Match(chosen, found.counted[chosen] != wanted.counted)
 
@@ -63,18 +63,18 @@ def _is_same(wanted: Variants, found: Variants) -> bool:
     return all(np.array_equal(getattr(wanted, it), getattr(found, it)) for it in pairs)
 
 
-def _places(wanted: Variants, found: Variants) -> dict[str, list[int]]:
+def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
     """Finds the positions of each wanted id; a file may have an id several times."""
-    places: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
+    candidates: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
     for position, name in enumerate(found.ids.tolist()):
-        if name in places:
-            places[name].append(position)
-    return places
+        if name in candidates:
+            candidates[name].append(position)
+    return candidates
 
 
-def _check_present(wanted: Variants, places: dict[str, list[int]], name: str) -> None:
+def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
     """Refuses a file that lacks variants."""
-    lost = [name for name in wanted.ids.tolist() if not places[name]]
+    lost = [name for name in wanted.ids.tolist() if not candidates[name]]
     if lost:
         raise FormatError(
             f"{name}: expected the {len(wanted):,} variants that the model reads, "

@@ -19,7 +19,7 @@ def check_options(**options: str) -> None:
     for name, value in options.items():
         as_choice(name, value, _ALLOWED[name])
     if options["output"] == "codes" and options["by"] == "variant":
-        raise ArgumentError('output="codes" is for samples: an encoder decodes them')
+        raise ArgumentError('output="codes" needs by="sample", got by="variant"')
 
 
 def check_counted(bed: object, *, count_a1: bool) -> None:
@@ -27,7 +27,7 @@ def check_counted(bed: object, *, count_a1: bool) -> None:
     if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
         raise ArgumentError(
             f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "
-            f"say GenotypeDataset(..., count_A1={bed.count_A1})"
+            f"pass GenotypeDataset(..., count_A1={bed.count_A1})"
         )
 
 
@@ -39,7 +39,7 @@ def choose_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> Genot
         raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {given!r}")
     if own not in {GenotypeEncoder(), GenotypeEncoder(**given.settings())}:
         raise ArgumentError(
-            "an encoder says how to impute, to standardise and which allele to count: "
-            "leave impute=, standardize= and count_A1= out"
+            "impute, standardize and count_A1 are settings of the encoder: omit them "
+            "where encoder= is passed"
         )
     return given

@@ -65,8 +65,8 @@ class People:
         shown = " ".join(double) if is_pair else double
         advice = "" if is_pair else "; a table with FID and IID tells them apart"
         raise LabelError(
-            f"{self.path}: the id {shown!r} stands twice, and does not say whose row of a "
-            f"table is whose{advice}"
+            f"{self.path}: the id {shown!r} occurs twice, so rows of a table cannot be "
+            f"assigned by it{advice}"
         )
 
     def check_unique(self) -> None:

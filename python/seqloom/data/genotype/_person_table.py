@@ -114,10 +114,10 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
 
 
 def _take(
-    table: PersonTable, row: list[str], places: tuple[list[int], list[int]], *, line: int
+    table: PersonTable, row: list[str], positions: tuple[list[int], list[int]], *, line: int
 ) -> None:
     """Takes what is wanted of one line."""
-    ids, values = places
+    ids, values = positions
     key = [row[at].strip() for at in ids]
     if "" in key:
         raise fault_at(table.path, line, "expected an id, found an empty cell")

@@ -30,7 +30,7 @@ def mean_and_scale(
     if count_a1:
         double = known - single - double
     sums, squares = single + _COPIES * double, single + _COPIES**2 * double
-    # n times the sum of squares, less the square of the sum: a whole number.
+    # n times the sum of squares, less the square of the sum: an integer.
     spread = known * squares - sums**2
     mean = sums / np.maximum(known, 1)
     is_constant = spread == 0

@@ -30,7 +30,7 @@ def choose_variants(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
             else _check_positions(names, len(ids))
         )
     if not chosen.size:
-        raise ArgumentError("variants= chooses none")
+        raise ArgumentError("variants must choose at least one variant, got none")
     return chosen
 
 
@@ -41,7 +41,7 @@ def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
     except OutOfRangeError:
         shown = "a mask" if wanted.dtype == np.bool_ else "positions"
         raise OutOfRangeError(
-            f"variants= gives {shown} beyond the {count:,} variants of the .bim"
+            f"variants has {shown} beyond the {count:,} variants of the .bim"
         ) from None
 
 
@@ -51,7 +51,7 @@ def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
     wanted = np.asarray(names, ids.dtype if ids.dtype.kind == "T" else np.str_)
     first = np.searchsorted(ids, wanted, side="left", sorter=order)
     count = np.searchsorted(ids, wanted, side="right", sorter=order) - first
-    for problem, is_bad in (("is not in the .bim", count < 1), ("stands twice", count > 1)):
+    for problem, is_bad in (("is not in the .bim", count < 1), ("occurs twice", count > 1)):
         if is_bad.any():
             first_bad: list[int] = np.flatnonzero(is_bad)[:_SHOWN].tolist()
             bad = [names[at] for at in first_bad]

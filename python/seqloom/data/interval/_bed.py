@@ -82,7 +82,7 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
-        if words and (not _is_beside(words[0]) or _names_places(text)):
+        if words and (not _is_beside(words[0]) or _names_positions(text)):
             yield number, text
 
 
@@ -96,10 +96,10 @@ def _is_header(line: str) -> bool:
     words = line.lower().split()
     # Some genomes have one sequence, called Chromosome.
     is_titled = len(words) >= _LEAST and words[0] in _TITLES and not words[1].isdigit()
-    return is_titled or _names_places(line)
+    return is_titled or _names_positions(line)
 
 
-def _names_places(line: str) -> bool:
+def _names_positions(line: str) -> bool:
     """Says whether a line names columns of chromosome, start and stop."""
     return _mark_of(line) != ""
 

@@ -191,7 +191,7 @@ class IntervalDataset(SequenceItems):
         # Counted at the first look, which reads all parts once: many a program never asks.
         if "letters" not in self._report:
             alphabet = getattr(self.encoder, "alphabet", None)
-            # In place: a part that stands still shares the report, which counts once.
+            # In position: a part that stands still shares the report, which counts once.
             self._report["letters"] = composition(self._each_part(), alphabet)
         return self._report
 
@@ -211,10 +211,15 @@ class IntervalDataset(SequenceItems):
         """Names intervals by where they lie."""
         spans, chroms = self._spans.take(ordinals), self._genome.names
         signs = self._intervals.strands[ordinals].tolist()
-        places = (spans.chroms.tolist(), spans.starts.tolist(), spans.stops.tolist(), signs)
+        positions = (
+            spans.chroms.tolist(),
+            spans.starts.tolist(),
+            spans.stops.tolist(),
+            signs,
+        )
         return [
             f"{chroms[chrom]}:{start}-{stop}({SIGNS[sign]})"
-            for chrom, start, stop, sign in zip(*places, strict=True)
+            for chrom, start, stop, sign in zip(*positions, strict=True)
         ]
 
     @property
@@ -318,9 +323,9 @@ class IntervalDataset(SequenceItems):
     def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:
         """Adds to an error which part of which sequence the letter stands in."""
         spans = self._spans_at(np.array([row]), epoch)
-        place = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
+        where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
         found = LetterError(
-            f"{place}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
+            f"{where}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
             f"expected {error.expected}, found {error.letter!r}",
             record=int(spans.chroms[0]),
             position=error.position,

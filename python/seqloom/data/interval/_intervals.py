@@ -48,7 +48,7 @@ class Intervals:
         sign = SIGNS[int(self.strands[row])]
         return f"{self.chroms[row]}:{self.starts[row]}-{self.stops[row]}({sign})"
 
-    def place(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Says where an interval stands."""
         if self.lines:
             return f"{self.files[row]}, line {self.lines[row]}"
@@ -57,9 +57,9 @@ class Intervals:
     def fault(self, row: int, message: str) -> FormatError:
         """Says what is wrong with an interval."""
         if not self.lines:
-            return FormatError(f"{self.place(row)}: {message}", record=row)
+            return FormatError(f"{self.locate(row)}: {message}", record=row)
         line, path = self.lines[row], self.files[row]
-        return FormatError(f"{self.place(row)}: {message}", path=path, line=line)
+        return FormatError(f"{self.locate(row)}: {message}", path=path, line=line)
 
 
 def read_intervals(intervals: Any) -> Intervals:

@@ -52,8 +52,8 @@ def _refuse_uracil(letters: Ragged, is_minus: NDArray[np.bool_]) -> None:
         and np.isin(letters.take(np.flatnonzero(is_minus)).data, _URACIL).any()
     ):
         raise ArgumentError(
-            "there is U on a minus strand: say whether A faces T or U there by "
-            'alphabet="dna" or alphabet="rna", or by an encoder of that alphabet'
+            "an interval on the minus strand has U, so the complement of A is unknown: "
+            'pass alphabet="dna" or alphabet="rna", or an encoder of that alphabet'
         )
 
 
@@ -62,9 +62,9 @@ def _refuse_amino_acids(letters: Ragged) -> None:
     counts = _native.count_letters(letters.data)
     if counts[_AMINO_ACIDS].any():
         raise ArgumentError(
-            'edge="pad" would put N, which is asparagine, beside letters of a protein: say '
-            'alphabet="protein", or give an encoder of proteins, for X; alphabet="dna" '
-            "keeps N"
+            'edge="pad" pads with N, which is asparagine in a protein: pass '
+            'alphabet="protein" or an encoder of proteins to pad with X, or '
+            'alphabet="dna" to pad with N'
         )
 
 
@@ -82,9 +82,9 @@ def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
     """Refuses the minus strand of what has none."""
     if alphabet == "protein" and is_minus.any():
         raise ArgumentError(
-            "a protein has no other strand, but intervals lie on the minus strand: "
-            "strand=False (--ignore-strand) reads all as they stand, or give an encoder "
-            "of nucleotides"
+            "a protein has no reverse complement, but intervals are on the minus strand: "
+            "pass strand=False (--ignore-strand) to read all as they are written, or an "
+            "encoder of nucleotides"
         )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _SHOWN = 3
-# Whether a label holds, as whole numbers and as others write it.
+# Whether a label holds, as integers and as others write it.
 MARKS = {"0": False, "1": True, "0.0": False, "1.0": True}
 # So many classes are never too many, however few the records.
 _FEW = 10
@@ -39,7 +39,7 @@ def guess_task(source: Source, ids: list[str], *, has_classes: bool) -> str:
         return "multilabel"
     raise LabelError(
         f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
-        'name the task: task="regress" (--task regress) for numbers'
+        'pass task="regress" (--task regress) for numbers'
     )
 
 
@@ -64,9 +64,9 @@ def _refuse_mixed(source: Source, holders: dict[str, str]) -> None:
     shown = ", ".join(map(repr, sorted(words)[:_SHOWN]))
     comma = "; a decimal comma must be a point" if any(map(has_comma, words)) else ""
     raise LabelError(
-        f"{source.place(holders[words[0]])}: labels that are no numbers stand among "
-        f"numbers: {shown}{comma}; if they mean that nothing is known, name them with "
-        'missing= (--missing); if all are classes, say task="classify" (--task classify)'
+        f"{source.locate(holders[words[0]])}: some labels are numbers and some are "
+        f"not: {shown}{comma}; if these mark missing values, pass them as missing= "
+        '(--missing); if all labels are classes, pass task="classify" (--task classify)'
     )
 
 
@@ -75,14 +75,14 @@ def _refuse_numbers(source: Source, holders: dict[str, str]) -> None:
     for cell, name in holders.items():
         if _is_fractional(cell):
             raise LabelError(
-                f"{source.place(name)}: label {' '.join(source.cells[name])!r} has a "
-                'fraction: say --task regress (in Python task="regress") to learn numbers'
+                f"{source.locate(name)}: label {' '.join(source.cells[name])!r} has a "
+                'fraction: pass task="regress" (--task regress) to learn numbers'
             )
         if has_comma(cell):
             raise LabelError(
-                f"{source.place(name)}: label {cell!r} may be a number with a decimal "
-                'comma, or two labels: write a point and say task="regress" (--task '
-                'regress), or say task="multilabel" (--task multilabel)'
+                f"{source.locate(name)}: label {cell!r} may be a number with a decimal "
+                'comma, or two labels: write a point and pass task="regress" (--task '
+                'regress), or pass task="multilabel" (--task multilabel)'
             )
 
 
@@ -90,9 +90,9 @@ def _refuse_names(source: Source, holders: dict[str, str], n: int) -> None:
     """Refuses classes that hardly two records share, and one number as two classes."""
     if len(holders) > _FEW and 2 * len(holders) > n:
         raise LabelError(
-            f"{source.what}: {len(holders):,} different labels for {n:,} records, so that "
-            'hardly two share one: say task="regress" (--task regress) for numbers, choose '
-            'another label_column (--label-column), or say task="classify" (--task '
+            f"{source.what}: {len(holders):,} different labels for {n:,} records, "
+            'too many for classes: pass task="regress" (--task regress) for numbers, '
+            'choose another label_column (--label-column), or pass task="classify" (--task '
             "classify) if these are classes"
         )
     if not all(map(_NUMBER.fullmatch, holders)):
@@ -101,7 +101,7 @@ def _refuse_names(source: Source, holders: dict[str, str], n: int) -> None:
     for cell, name in holders.items():
         if (first := seen.setdefault(float(cell), cell)) != cell:
             raise LabelError(
-                f"{source.place(name)}: labels {first!r} and {cell!r} are one "
-                'number, but would be two classes: write it in one way, or say task="'
+                f"{source.locate(name)}: labels {first!r} and {cell!r} are one "
+                'number, but would be two classes: write it in one way, or pass task="'
                 'classify" (--task classify)'
             )

@@ -45,8 +45,8 @@ def label_intervals(
     source = drop_missing(source, labels)
 
     def refuse(bare: list[int]) -> LabelError:
-        place = intervals.place(int(kept[bare[0]]))
-        return LabelError(f"{place}: {_describe_unlabelled(source, bare, ids)}")
+        position = intervals.locate(int(kept[bare[0]]))
+        return LabelError(f"{position}: {_describe_unlabelled(source, bare, ids)}")
 
     options: Any = {"noun": "sequence", "skip": labels.skips, "left": left}
     joined = join(source, list(map(str, range(len(ids)))), ids, refuse=refuse, **options)
@@ -99,7 +99,7 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
         each = [sum(row, ()) for row in zip(*map(cells_of, columns), strict=True)]
         source = Source("", names, _label_by_number(each))
     what = f"column {', '.join(map(repr, names))}"
-    return replace(source, what=what, is_each=True, where=_places(intervals, rows))
+    return replace(source, what=what, is_each=True, where=_positions(intervals, rows))
 
 
 def _of_files(
@@ -114,12 +114,14 @@ def _of_files(
     rows: list[int] = kept.tolist()
     each = _label_by_number([classes[intervals.files[row]] for row in rows])
     options: Any = {"what": "the labels of files", "is_each": True, "is_of_files": True}
-    return replace(dict_source(each, ("label",)), **options, where=_places(intervals, rows))
+    return replace(
+        dict_source(each, ("label",)), **options, where=_positions(intervals, rows)
+    )
 
 
-def _places(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
+def _positions(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
     """Finds the line of an interval by the number that names its label."""
-    return lambda name: intervals.place(rows[int(name)])
+    return lambda name: intervals.locate(rows[int(name)])
 
 
 def _label_by_number(each: list[Any]) -> dict[str, Any]:
@@ -149,12 +151,12 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Sou
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
 
 
-def _as_labelled(ids: list[str], places: list[str], source: Source) -> list[str]:
+def _as_labelled(ids: list[str], positions: list[str], source: Source) -> list[str]:
     """Chooses which the labels name: what is read, or what the intervals say."""
     # One of the two for all: at a width one interval may be shown where another lies.
     known = {*source.cells, *source.missing}
-    named = sum(place in known for place in places)
-    return places if named > sum(name in known for name in ids) else ids
+    named = sum(position in known for position in positions)
+    return positions if named > sum(name in known for name in ids) else ids
 
 
 def _by_id(
@@ -163,7 +165,7 @@ def _by_id(
     """Joins labels to intervals by their ids, or by the names that a BED file gives."""
     path = labels.source
     if isinstance(path, str) and not Path(path).expanduser().exists():
-        known = ", ".join(intervals.columns) or "none besides their place"
+        known = ", ".join(intervals.columns) or "none besides their position"
         raise MissingFileError(
             f"{path}: no such file, nor a column of the intervals, which have {known}"
         )
@@ -178,7 +180,7 @@ def _by_id(
     used = set(keys.values())
 
     def where(name: str) -> str:
-        return source.place(keys[name])
+        return source.locate(keys[name])
 
     numbered = replace(
         source,

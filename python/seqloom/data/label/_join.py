@@ -97,7 +97,7 @@ def missing_note(source: Source, name: str) -> str:
     if mark is None:
         return ""
     return (
-        f" ({source.place(name)}: {mark!r} is read as missing; where it is a class, name "
+        f" ({source.locate(name)}: {mark!r} is read as missing; where it is a class, name "
         "other marks with missing= (--missing))"
     )
 
@@ -109,9 +109,9 @@ def _check_distinct(records: Records, ids: list[str]) -> None:
     first: dict[str, int] = {}
     for i, name in enumerate(ids):
         if (before := first.setdefault(name, i)) != i:
-            places = [records.place(at) for at in (before, i)]
-            where = " and ".join(f"record {record} of {path}" for path, record in places)
-            raise LabelError(f"id {name!r} stands twice: {where}; labels need distinct ids")
+            positions = [records.locate(at) for at in (before, i)]
+            where = " and ".join(f"record {record} of {path}" for path, record in positions)
+            raise LabelError(f"id {name!r} occurs twice: {where}; labels need distinct ids")
 
 
 def _unlabelled_error(
@@ -122,7 +122,7 @@ def _unlabelled_error(
     more = ", ..." if len(bare) > _EXAMPLES else ""
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
     return LabelError(
-        f"{records.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
+        f"{records.locate(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
         f"label in {source.what}: {names}{more}{missing_note(source, key)}"
         f"{_blank_note(source, key)}"
         f"{'' if len(bare) == len(ids) else way_out}"

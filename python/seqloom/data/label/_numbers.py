@@ -62,7 +62,7 @@ def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
         return
     holders = (name for name in ids if any(bad in cell for cell in source.cells[name]))
     holder = next(holders, None)
-    where = source.what if holder is None else source.place(holder)
+    where = source.what if holder is None else source.locate(holder)
     raise LabelError(
         f"{where}: the name {bad!r} holds a tab, a line break or another control "
         "character; rename it"
@@ -94,7 +94,7 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Numbered
 
 
 def _as_class(name: str, classes: Container[str]) -> str:
-    """Writes a whole number as the classes have it: a column with gaps has 1.0 for 1."""
+    """Writes an integer as the classes have it: a column with gaps has 1.0 for 1."""
     whole = name.removesuffix(".0")
     if not _INTEGER.fullmatch(whole):
         return name
@@ -102,7 +102,7 @@ def _as_class(name: str, classes: Container[str]) -> str:
 
 
 def _sort_names(names: set[str]) -> Cells:
-    """Sorts names; whole numbers by their value."""
+    """Sorts names; integers by their value."""
     if all(_INTEGER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
     return tuple(sorted(names))
@@ -121,7 +121,7 @@ def _check_several(source: Source, classes: Cells, n: int) -> None:
 def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
     """Says that a label is none of the classes."""
     return LabelError(
-        f"{source.place(name)}: label {label!r} is none of the classes "
+        f"{source.locate(name)}: label {label!r} is none of the classes "
         f"{', '.join(classes)}{_FOR_FILES if source.is_of_files else ''}"
     )
 
@@ -153,7 +153,7 @@ def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) ->
         name = ids[int(wrong[0, 0])]
         cell = source.cells[name][int(wrong[0, 1])]
         raise LabelError(
-            f"{source.place(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
+            f"{source.locate(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
             "scale the values"
         )
 
@@ -166,7 +166,7 @@ def _number(source: Source, name: str, cell: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         hint = "; write a point, not a comma" if has_comma(cell) else ""
-        raise LabelError(f"{source.place(name)}: label {cell!r} is no finite number{hint}")
+        raise LabelError(f"{source.locate(name)}: label {cell!r} is no finite number{hint}")
     return number
 
 
@@ -206,7 +206,7 @@ def _read_flags(source: Source, name: str) -> list[str]:
     """Reads zeros and ones."""
     cells = source.cells[name]
     if wrong := [cell for cell in cells if cell not in MARKS]:
-        raise LabelError(f"{source.place(name)}: expected 0 or 1, found {wrong[0]!r}")
+        raise LabelError(f"{source.locate(name)}: expected 0 or 1, found {wrong[0]!r}")
     return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
 
 

@@ -49,7 +49,7 @@ class Source:
     is_of_lists: bool = False  # a label is a list of names
     where: Callable[[str], str] | None = None  # describes the location of a label
 
-    def place(self, name: str) -> str:
+    def locate(self, name: str) -> str:
         """Says where the label of an id stands."""
         if self.where is not None:
             return self.where(name)
@@ -255,7 +255,7 @@ def _of_tables(tables: list[LabelTable], columns: Cells) -> Source:
 
 
 def _check_agreement(tables: list[LabelTable]) -> None:
-    """Finds an id that stands twice with two values; the same value twice is no harm."""
+    """Finds an id that occurs twice with two values; the same value twice is no harm."""
     seen: dict[str, tuple[Cells, str, int]] = {}
     for table in tables:
         for name, row, line in zip(table.ids, table.rows, table.lines, strict=True):
@@ -280,7 +280,7 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
         first = found.setdefault(name, value)
         if first is not value and as_cells(first) != as_cells(value):
             raise LabelError(
-                f"{what}: id {name!r} stands twice, with {quote(first)} and "
+                f"{what}: id {name!r} occurs twice, with {quote(first)} and "
                 f"{quote(value)}; give each id one value"
             )
     return found

@@ -1,4 +1,4 @@
-"""One batch to be made, and the exception that may take the place of the batch."""
+"""One batch to be made, and the exception that may take the position of the batch."""
 
 from __future__ import annotations
 

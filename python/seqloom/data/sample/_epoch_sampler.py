@@ -95,7 +95,7 @@ class EpochSampler:
         Examples:
             >>> sampler = EpochSampler(range(3), shuffle=False)
             >>> sampler.set_epoch(4)
-            >>> [place.epoch for place in sampler]
+            >>> [position.epoch for position in sampler]
             [4, 4, 4]
         """
         check_integer("epoch", epoch)

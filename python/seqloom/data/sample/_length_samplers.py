@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._key import Key
-from seqloom.data._extent import places_of
+from seqloom.data._extent import count_positions
 from seqloom.data._order import permutation
 from seqloom.data._state import check_integer
 from seqloom.data.sample._samplers import Sampler
@@ -152,17 +152,17 @@ class TokenBudgetSampler(Sampler):
 
 
 def _lengths_of(lengths: Any) -> NDArray[np.int64]:
-    """Takes the lengths of a dataset, in places of its encoder, or numbers as they are."""
+    """Reads the lengths of a dataset, in positions of its encoder, or takes numbers."""
     if not hasattr(lengths, "lengths"):
         numbers = np.asarray(lengths)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise ArgumentError(
-                "lengths must be a dataset's or one row of whole numbers, got "
+                "lengths must be a dataset's or one row of integers, got "
                 f"{type(lengths).__name__}"
             )
         return numbers.astype(np.int64)
     encoder = getattr(lengths, "encoder", None)
-    return lengths.lengths if encoder is None else places_of(encoder, lengths.lengths)
+    return lengths.lengths if encoder is None else count_positions(encoder, lengths.lengths)
 
 
 def _stretches(lengths: NDArray[np.int64], size: int, key: Key | None) -> list[list[int]]:
@@ -178,16 +178,17 @@ def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
     if key is None:
         return batches
     order: list[int] = permutation(len(batches), key.fold("batches")).tolist()
-    return [batches[place] for place in order]
+    return [batches[position] for position in order]
 
 
 def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> None:
     """Refuses a sequence that no batch can hold."""
     if lengths.size and lengths.max() > max_tokens:
-        place = int(lengths.argmax())
+        position = int(lengths.argmax())
         ids = getattr(dataset, "ids_of", None)
-        name = f"sequence {place}" if ids is None else f"sequence {ids([place])[0]!r}"
+        name = f"sequence {position}" if ids is None else f"sequence {ids([position])[0]!r}"
         raise ShapeError(
-            f"{name} has {lengths[place]:,} tokens, more than max_tokens={max_tokens:,}: "
+            f"{name} has {lengths[position]:,} tokens, more than "
+            f"max_tokens={max_tokens:,}: "
             "raise it, or cut with sl.augment.Crop"
         )

@@ -64,8 +64,8 @@ class Sampler(ABC):
         epoch, self._next = self._next, self._next + 1
         plan = self._plan_once(epoch)
         stop, _ = self._rank.share(0, len(plan)) if plan else (0, 0)
-        for place in self._rank.positions(0, stop).tolist():
-            yield _carrying(plan[place % len(plan)], epoch)
+        for position in self._rank.positions(0, stop).tolist():
+            yield _carrying(plan[position % len(plan)], epoch)
 
     def _plan_once(self, epoch: int) -> list[Any]:
         """Keeps the plan of one epoch: a loader asks for its length first."""

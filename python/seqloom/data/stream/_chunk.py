@@ -52,13 +52,13 @@ class ChunkSource:
     def extents(self, encoder: Any) -> Extents:
         """Returns the encoded length of each record."""
         if self._extents is None:
-            self._extents = Extents.of(self._count_places(encoder))
+            self._extents = Extents.of(self._count_positions(encoder))
         return self._extents
 
     def too_short(self, encoder: Any) -> NDArray[np.int64]:
         """Lists the records that are too short for the encoder."""
         if self._short is None:
-            self._short = np.flatnonzero(self._count_places(encoder) < 1)
+            self._short = np.flatnonzero(self._count_positions(encoder) < 1)
         return self._short
 
     def locate(self, row: int) -> tuple[str, int]:
@@ -69,7 +69,7 @@ class ChunkSource:
         """Reads the id of a record."""
         return ids_of(self.batch.headers[row : row + 1])[0]
 
-    def _count_places(self, encoder: Any) -> NDArray[np.int64]:
+    def _count_positions(self, encoder: Any) -> NDArray[np.int64]:
         """Computes the encoded length of each record."""
         if self._counts is None:
             self._counts = extents_of(encoder, self.batch.sequences)

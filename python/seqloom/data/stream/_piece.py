@@ -32,7 +32,7 @@ class PieceMaker(Protocol):
         """Whether threads can make batches without the interpreter."""
         ...
 
-    def state_at(self, epoch: int, place: int) -> dict[str, Any]:
+    def state_at(self, epoch: int, position: int) -> dict[str, Any]:
         """Returns the state of the stream after so many records."""
         ...
 

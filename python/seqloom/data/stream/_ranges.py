@@ -79,7 +79,7 @@ class FileRange:
                 first += len(batch)
 
     def _fetch(self, first: int) -> Iterator[FileBatch]:
-        """Reads records by their places."""
+        """Reads records by their positions."""
         stop = self._first + self.size
         step = self._at_once()
         for start in range(first, stop, step):

@@ -24,7 +24,7 @@ class Cursor:
     """How far an epoch has been delivered."""
 
     epoch: int = 0
-    place: int = 0  # the number of records
+    position: int = 0  # the number of records
     is_done: bool = False
 
 
@@ -79,14 +79,14 @@ class Resumable(ABC):
         cursor = self._cursor
         if cursor.is_done:
             return self.state_at(cursor.epoch + 1, 0)
-        return self.state_at(cursor.epoch, cursor.place)
+        return self.state_at(cursor.epoch, cursor.position)
 
-    def state_at(self, epoch: int, place: int) -> dict[str, Any]:
+    def state_at(self, epoch: int, position: int) -> dict[str, Any]:
         """Returns the state of a stream after some records of an epoch.
 
         Args:
             epoch: The epoch.
-            place: The number of records that have been delivered.
+            position: The number of records that have been delivered.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -98,7 +98,12 @@ class Resumable(ABC):
             >>> SequenceStream("a.fa").state_at(3, 1)["epoch"]
             3
         """
-        return {"version": VERSION, "epoch": epoch, "position": place, **self._identity()}
+        return {
+            "version": VERSION,
+            "epoch": epoch,
+            "position": position,
+            **self._identity(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Makes the next ``iter`` resume where a state was saved.

@@ -106,18 +106,18 @@ def read_shard(
     parts: Iterable[FilePart], paths: tuple[str, ...], start: int
 ) -> Iterator[Chunk]:
     """Reads parts of files one after the other, from the ``start``-th record on."""
-    place = ordinal = 0
+    position = ordinal = 0
     kinds: dict[str, bool] = {}
     for file, part in enumerate(parts):
-        at = max(start, place)
-        for batch, numbers in part.read(at - place):
+        at = max(start, position)
+        for batch, numbers in part.read(at - position):
             kinds[paths[file]] = part.is_fastq
             check_one_kind(tuple(kinds), list(kinds.values()))
             stop = at + len(batch)
             files = np.full(len(batch), file)
-            places = np.arange(at, stop)
+            positions = np.arange(at, stop)
             ordinals = numbers + ordinal
-            yield ChunkSource(batch, paths, ordinals, files, numbers, places).whole()
+            yield ChunkSource(batch, paths, ordinals, files, numbers, positions).whole()
             at = stop
-        place += part.size
+        position += part.size
         ordinal += part.total

@@ -205,9 +205,9 @@ class SequenceStream(Resumable):
         # An epoch begins with its first step: trainers make an iterator too many.
         cursor = self._begin()
         for piece in self._pieces(cursor, _AT_ONCE):
-            places = piece.chunk.positions.tolist()
-            for place, item in zip(places, piece.items(), strict=True):
-                cursor.place = place + 1
+            positions = piece.chunk.positions.tolist()
+            for position, item in zip(positions, piece.items(), strict=True):
+                cursor.position = position + 1
                 yield item
         cursor.is_done = True
 
@@ -218,7 +218,7 @@ class SequenceStream(Resumable):
 
         Args:
             n: Records in a batch; the last one is the rest.
-            length: Places in ``inputs``; None takes the longest sequence of each batch.
+            length: Positions in ``inputs``; None takes the longest sequence of each batch.
             multiple: The longest is rounded up to a multiple of this.
 
         Returns:
@@ -241,7 +241,7 @@ class SequenceStream(Resumable):
         cursor = self._begin()
         for piece in self._pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
-            cursor.place = piece.stop
+            cursor.position = piece.stop
             yield batch
         cursor.is_done = True
 
@@ -273,11 +273,11 @@ class SequenceStream(Resumable):
         begun = copy.copy(self)
         begun._check()  # noqa: SLF001 - of its own class
         windows = ShuffleWindows(self.shuffle_window, Key(self.seed, cursor.epoch))
-        start = windows.start(cursor.place)
+        start = windows.start(cursor.position)
         chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
         if ahead:
             chunks = read_ahead(chunks, 1)
-        labelled = self._add_labels(windows.shuffle(chunks, cursor.place))
+        labelled = self._add_labels(windows.shuffle(chunks, cursor.position))
         for chunk in cut_chunks(labelled, _always(n)):
             yield StreamPiece(begun, chunk, cursor.epoch)
 

@@ -45,8 +45,8 @@ class Packer:
     def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
         """Packs an array of individuals by variants, some lines at a time."""
         by_line = values.T if self.major == "SNP" else values
-        count, places = by_line.shape
-        at_once = max(1, _AT_ONCE // max(places * values.itemsize, 1))
+        count, positions = by_line.shape
+        at_once = max(1, _AT_ONCE // max(positions * values.itemsize, 1))
         for first in range(0, count, at_once):
             yield self.pack(by_line[first : first + at_once], first)
 

@@ -1,6 +1,6 @@
 """Batch norm: each channel by the statistics of the batch, padding left out.
 
-A mask ``(n, l)`` of ones and zeros says which places count; the others are 0 in the
+A mask ``(n, l)`` of ones and zeros says which positions count; the others are 0 in the
 result.
 """
 
@@ -82,9 +82,9 @@ def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
 
 
 def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
-    """The mean of each channel over the places that count."""
+    """The mean of each channel over the positions that count."""
     axes = (0, *range(2, len(x.shape)))
     if mask is None:
         return b.mean(x, axis=axes)
-    places = b.maximum(b.sum(mask), 1.0)
-    return b.divide(b.sum(_apply_mask(b, x, mask), axis=axes), places)
+    positions = b.maximum(b.sum(mask), 1.0)
+    return b.divide(b.sum(_apply_mask(b, x, mask), axis=axes), positions)

@@ -78,12 +78,12 @@ def std(
 
 
 def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
-    """One axis, or several, at other places."""
+    """One axis, or several, at other positions."""
     count = len(x.shape)
-    sources, places = (_within(axes, count) for axes in (source, destination))
+    sources, positions = (_within(axes, count) for axes in (source, destination))
     order = [axis for axis in range(count) if axis not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
-        order.insert(place, axis)
+    for position, axis in sorted(zip(positions, sources, strict=True)):
+        order.insert(position, axis)
     return b.permute_dims(x, tuple(order))
 
 
@@ -98,7 +98,7 @@ def triu(b: Functions, x: Array, *, k: int = 0) -> Array:
 
 
 def _below(b: Functions, x: Array, k: int) -> Array:
-    """Which places of a matrix lie on its k-th diagonal or below."""
+    """Which positions of a matrix lie on its k-th diagonal or below."""
     rows, columns = x.shape[-2:]
     return b.greater_equal(
         b.expand_dims(b.arange(k, rows + k), axis=1),

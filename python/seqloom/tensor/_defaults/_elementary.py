@@ -77,7 +77,7 @@ def hypot(b: Functions, x: Array, y: Array) -> Array:
 
 
 def trunc(b: Functions, x: Array) -> Array:
-    """The whole number that is nearest on the way to 0."""
+    """The integer that is nearest on the way to 0."""
     return b.where(b.less(x, 0), b.ceil(x), b.floor(x))
 
 
@@ -104,7 +104,7 @@ def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
     left = b.conj(x) if _is_complex(b, x) else x
     products = b.multiply(left, y)
     total = b.sum(products, axis=axis)
-    dtype = b.dtype(products)  # a sum of small whole numbers is wider
+    dtype = b.dtype(products)  # a sum of small integers is wider
     return b.astype(total, dtype) if dtype.kind in "iu" else total
 
 

@@ -35,17 +35,17 @@ def is_basic(part: Any) -> bool:
 def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
     """The key with one part for each axis: an ellipsis written out, the end filled."""
     given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
-    parts = [each for part in given for each in _places(b, part)]
+    parts = [each for part in given for each in _positions(b, part)]
     taken = sum(1 for part in parts if part is not None and part is not ...)
     rest: list[Any] = [slice(None)] * (len(shape) - taken)
-    for place, part in enumerate(parts):
+    for position, part in enumerate(parts):
         if part is ...:
-            return parts[:place] + rest + parts[place + 1 :]
+            return parts[:position] + rest + parts[position + 1 :]
     return parts + rest
 
 
-def _places(b: Functions, part: Any) -> Sequence[Any]:
-    """A part of a key; an array of truths as the places that are true."""
+def _positions(b: Functions, part: Any) -> Sequence[Any]:
+    """A part of a key; an array of truths as the positions that are true."""
     if is_basic(part) or part is ...:
         return (part,)
     part = b.asarray(part)
@@ -53,11 +53,11 @@ def _places(b: Functions, part: Any) -> Sequence[Any]:
 
 
 def _stand_together(parts: list[Any]) -> bool:
-    """Whether no slice stands between arrays, of which numbers are some beside them."""
-    places = [
+    """Whether the arrays and integers of a key are neighbours, without a slice between."""
+    positions = [
         at for at, each in enumerate(parts) if isinstance(each, int) or not is_basic(each)
     ]
-    return places == list(range(places[0], places[0] + len(places)))
+    return positions == list(range(positions[0], positions[0] + len(positions)))
 
 
 def _take_arrays(
@@ -68,16 +68,16 @@ def _take_arrays(
     sizes = [x.shape[axis] for axis in axes]
     rest = [x.shape[axis] for axis in others]
     rows = b.reshape(b.permute_dims(x, (*axes, *others)), (math.prod(sizes), *rest))
-    places = b.remainder(arrays[0], sizes[0])
+    positions = b.remainder(arrays[0], sizes[0])
     for array, size in zip(arrays[1:], sizes[1:], strict=True):
-        places = b.add(b.multiply(places, size), b.remainder(array, size))
-    shape = tuple(places.shape)
-    found = b.take(rows, b.reshape(places, (-1,)), axis=0)
+        positions = b.add(b.multiply(positions, size), b.remainder(array, size))
+    shape = tuple(positions.shape)
+    found = b.take(rows, b.reshape(positions, (-1,)), axis=0)
     found = b.reshape(found, (*shape, *rest))
     return _move_front_axes(b, found, len(shape), axes[0]) if together else found
 
 
-def _move_front_axes(b: Functions, x: Array, count: int, place: int) -> Array:
-    """The first axes, as many as `count`, behind `place` others."""
-    order = [*range(count, count + place), *range(count)]
-    return b.permute_dims(x, (*order, *range(count + place, len(x.shape))))
+def _move_front_axes(b: Functions, x: Array, count: int, position: int) -> Array:
+    """The first axes, as many as `count`, behind `position` others."""
+    order = [*range(count, count + position), *range(count)]
+    return b.permute_dims(x, (*order, *range(count + position, len(x.shape))))

@@ -1,6 +1,6 @@
-"""Reading and writing chosen places.
+"""Reading and writing chosen positions.
 
-Where places repeat, all values are added; of values that replace, which one wins is
+Where positions repeat, all values are added; of values that replace, which one wins is
 not said.
 """
 
@@ -40,10 +40,10 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
     if all(is_basic(part) for part in parts):
         return _pad_to_positions(b, values, parts, shape)
     size = math.prod(shape)
-    places = b.index(b.reshape(b.arange(size), tuple(shape)), key)
-    values = b.broadcast_to(values, places.shape)
+    positions = b.index(b.reshape(b.arange(size), tuple(shape)), key)
+    values = b.broadcast_to(values, positions.shape)
     zeros = b.zeros((size,), dtype=b.dtype(values))
-    flat = b.reshape(places, (-1,)), b.reshape(values, (-1,))
+    flat = b.reshape(positions, (-1,)), b.reshape(values, (-1,))
     return b.reshape(b.scatter_add(zeros, *flat, axis=0), tuple(shape))
 
 
@@ -103,31 +103,31 @@ def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Ar
 def _pad_to_positions(
     b: Functions, values: Array, parts: list[Any], shape: Sequence[int]
 ) -> Array:
-    """Values at the places of numbers and slices, axis by axis; no place repeats."""
+    """Values at the positions of numbers and slices, axis by axis; no place repeats."""
     axis = 0
     for part in parts:
         if part is None:
             values = b.squeeze(values, axis=axis)
             continue
-        places = _span(part, shape[axis])
+        positions = _span(part, shape[axis])
         if isinstance(part, int):
             values = b.expand_dims(values, axis=axis)
-        values = _at(b, values, axis, places, shape[axis])
+        values = _at(b, values, axis, positions, shape[axis])
         axis += 1
     return values
 
 
-def _at(b: Functions, values: Array, axis: int, places: range, length: int) -> Array:
-    """Values of one axis at a range of places of a longer one."""
-    if places == range(length):
+def _at(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
+    """Values of one axis at a range of positions of a longer one."""
+    if positions == range(length):
         return values
-    if places.step < 0:
-        values, places = b.flip(values, axis=axis), places[::-1]
-    return b.spaced(values, axis, start=places.start, step=places.step, length=length)
+    if positions.step < 0:
+        values, positions = b.flip(values, axis=axis), positions[::-1]
+    return b.spaced(values, axis, start=positions.start, step=positions.step, length=length)
 
 
 def _span(part: Any, length: int) -> range:
-    """The places of an axis that a number or a slice names."""
+    """The positions of an axis that a number or a slice names."""
     if isinstance(part, int):
         return range(part % length, part % length + 1)
     return range(length)[cast("slice[Any, Any, Any]", part)]

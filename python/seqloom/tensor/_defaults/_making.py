@@ -67,21 +67,21 @@ def meshgrid(
     """The coordinates of a grid, from those along each axis."""
     if indexing not in {"xy", "ij"}:
         raise ArgumentError(f'indexing must be "xy" or "ij", got {indexing!r}')
-    places = list(range(len(arrays)))
+    positions = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
-        places[:2] = [1, 0]
+        positions[:2] = [1, 0]
     shape = [0] * len(arrays)
-    for each, place in zip(arrays, places, strict=True):
-        shape[place] = math.prod(each.shape)
+    for each, position in zip(arrays, positions, strict=True):
+        shape[position] = math.prod(each.shape)
     return tuple(
-        b.broadcast_to(_to_axis(b, each, place, len(shape)), tuple(shape))
-        for each, place in zip(arrays, places, strict=True)
+        b.broadcast_to(_to_axis(b, each, position, len(shape)), tuple(shape))
+        for each, position in zip(arrays, positions, strict=True)
     )
 
 
-def _to_axis(b: Functions, x: Array, place: int, count: int) -> Array:
+def _to_axis(b: Functions, x: Array, position: int, count: int) -> Array:
     """A row as an array of so many axes, all but one of length 1."""
-    return b.reshape(x, (*(1,) * place, -1, *(1,) * (count - place - 1)))
+    return b.reshape(x, (*(1,) * position, -1, *(1,) * (count - position - 1)))
 
 
 def _like(b: Functions, x: Array, dtype: Any) -> Any:

@@ -33,13 +33,13 @@ def adamw(
 ) -> tuple[Arrays, Arrays, Arrays]:
     """AdamW (Loshchilov and Hutter 2019); `step` counts from 1."""
     moved: list[tuple[Array, Array, Array]] = []
-    for place, grad in enumerate(grads):
-        mean = _blend(b, first[place], grad, betas[0])
-        power = _blend(b, second[place], b.square(grad), betas[1])
+    for position, grad in enumerate(grads):
+        mean = _blend(b, first[position], grad, betas[0])
+        power = _blend(b, second[position], b.square(grad), betas[1])
         spread = b.sqrt(_correct_bias(b, power, betas[1], step))
         ahead = _correct_bias(b, mean, betas[0], step)
         change = b.divide(ahead, b.add(spread, eps))
-        kept = _decay(b, params[place], lr, decays[place])
+        kept = _decay(b, params[position], lr, decays[position])
         change = b.multiply(change, _number(b, lr, kept))
         moved.append((b.subtract(kept, change), mean, power))
     one, two, three = ([row[i] for row in moved] for i in range(3))

@@ -128,7 +128,7 @@ def _owners(
 
 
 def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
-    """The rows at places of each tile's sequence; the total beyond its end."""
+    """The rows at positions of each tile's sequence; the total beyond its end."""
     start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
     end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
     rows = b.add(start, at)
@@ -143,8 +143,8 @@ def _range(b: Functions, length: int, like: Array) -> Array:
 def _cut(b: Functions, x: Array, rows: Array) -> Array:
     """``(total, h, d)`` as tiles ``(n, h, t, d)``, zeros where a tile has no row."""
     total = x.shape[0]
-    places = b.reshape(b.minimum(rows, total - 1), (-1,))
-    tiles = b.reshape(b.take(x, places, axis=0), (*rows.shape, *x.shape[1:]))
+    positions = b.reshape(b.minimum(rows, total - 1), (-1,))
+    tiles = b.reshape(b.take(x, positions, axis=0), (*rows.shape, *x.shape[1:]))
     inside = b.expand_dims(b.expand_dims(b.less(rows, total), axis=2), axis=3)
     return b.permute_dims(b.where(inside, tiles, 0), (0, 2, 1, 3))
 

@@ -29,8 +29,8 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
     labels, out = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
     terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
     current, *rest = terms
-    for place, term in enumerate(rest):
-        needed = set(out).union(*(each for _, each in rest[place + 1 :]))
+    for position, term in enumerate(rest):
+        needed = set(out).union(*(each for _, each in rest[position + 1 :]))
         current = _contract(b, current, term, needed)
     x, have = _sum_out(b, current, set(out))
     order = tuple(have.index(label) for label in out)

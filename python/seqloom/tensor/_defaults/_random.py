@@ -127,8 +127,8 @@ def permutation(b: Functions, key: Any, n: int) -> Array:
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
     for _ in range(rounds):
         key, sub = _jax_split(b, key)
-        places = b.argsort(b.random_bits(sub, (n,)))
-        order = b.take(order, places, axis=0)
+        positions = b.argsort(b.random_bits(sub, (n,)))
+        order = b.take(order, positions, axis=0)
     return order
 
 

@@ -25,9 +25,9 @@ def scan(
     # is the last carry, and the values y of all steps, stacked in the order of positions.
     carry = list(init)
     given: list[list[Array]] = []
-    places = range(length - 1, -1, -1) if reverse else range(length)
-    for place in places:
-        carry, ys = body(carry, [b.index(x, place) for x in xs])
+    positions = range(length - 1, -1, -1) if reverse else range(length)
+    for position in positions:
+        carry, ys = body(carry, [b.index(x, position) for x in xs])
         given.append(ys)
     if reverse:
         given.reverse()

@@ -1,4 +1,4 @@
-"""Along an axis: differences, and what is brought together up to each place."""
+"""Along an axis: differences, and what is brought together up to each position."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def cumulative_prod(
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Array:
-    """Products up to each place."""
+    """Products up to each position."""
     if axis is None and len(x.shape) > 1:
         raise ArgumentError("cumulative_prod needs an axis where there are several")
     x = x if x.shape else b.reshape(x, (1,))
-    place = normalize_axis_index(axis or 0, len(x.shape))
+    position = normalize_axis_index(axis or 0, len(x.shape))
     x = b.astype(x, _of_products(b, x) if dtype is None else dtype)
-    found = _running(b, b.multiply, x, place, 1)
+    found = _running(b, b.multiply, x, position, 1)
     if not include_initial:
         return found
-    return b.pad(found, [(int(at == place), 0) for at in range(len(x.shape))], value=1)
+    return b.pad(found, [(int(at == position), 0) for at in range(len(x.shape))], value=1)
 
 
 def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
-    """The logarithms of the sums of exponentials up to each place."""
-    place = normalize_axis_index(axis, len(x.shape))
-    return _running(b, b.logaddexp, x, place, -math.inf)
+    """The logarithms of the sums of exponentials up to each position."""
+    position = normalize_axis_index(axis, len(x.shape))
+    return _running(b, b.logaddexp, x, position, -math.inf)
 
 
 def diff(
@@ -54,13 +54,13 @@ def diff(
     """Each value less the one before it, n times."""
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, got {n}")
-    place = normalize_axis_index(axis, len(x.shape))
+    position = normalize_axis_index(axis, len(x.shape))
     parts = [each for each in (prepend, x, append) if each is not None]
-    x = b.concat(parts, axis=place) if n and len(parts) > 1 else x
-    for _ in range(min(n, x.shape[place])):
+    x = b.concat(parts, axis=position) if n and len(parts) > 1 else x
+    for _ in range(min(n, x.shape[position])):
         x = b.subtract(
-            b.index(x, along(place, slice(1, None))),
-            b.index(x, along(place, slice(None, -1))),
+            b.index(x, along(position, slice(1, None))),
+            b.index(x, along(position, slice(None, -1))),
         )
     return x
 
@@ -68,7 +68,7 @@ def diff(
 def _running(
     b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
 ) -> Array:
-    """All values up to each place joined, by doubling: no division, so 0 is right."""
+    """All values up to each position joined, by doubling: no division, so 0 is right."""
     length, reach = x.shape[axis], 1
     while reach < length:
         widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
-    """The values, where each occurs first, which one each place holds, and counts."""
+    """The values, where each occurs first, which one each position holds, and counts."""
     order, starts, firsts = _groups(b, x)
     row = b.reshape(x, (-1,))
     indices = b.take(order, firsts, axis=0)
@@ -26,7 +26,7 @@ def unique_counts(b: Functions, x: Array) -> tuple[Array, Array]:
 
 
 def unique_inverse(b: Functions, x: Array) -> tuple[Array, Array]:
-    """The values, and which of them each place holds."""
+    """The values, and which of them each position holds."""
     values, _, inverse, _ = b.unique_all(x)
     return values, inverse
 
@@ -46,7 +46,7 @@ def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
 
 
 def _groups(b: Functions, x: Array) -> tuple[Array, Array, Array]:
-    """The order of the values, where in it a new one begins, and those places."""
+    """The order of the values, where in it a new one begins, and those positions."""
     row = b.reshape(b.stop_gradient(x), (-1,))
     order = b.argsort(row)
     ranked = b.take(row, order, axis=0)
@@ -61,7 +61,7 @@ def _groups(b: Functions, x: Array) -> tuple[Array, Array, Array]:
 
 
 def _sizes(b: Functions, firsts: Array, row: Array) -> Array:
-    """How many places lie from each to the next."""
+    """How many positions lie from each to the next."""
     end = b.full((1,), row.shape[0], dtype=b.dtype(firsts))
     ends = b.concat([firsts, end])
     return b.subtract(b.index(ends, slice(1, None)), firsts)

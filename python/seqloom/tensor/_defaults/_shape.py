@@ -56,18 +56,18 @@ def spaced(
 
 
 def topk(b: Functions, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The k largest values along an axis, the largest first, and their places."""
+    """The k largest values along an axis, the largest first, and their positions."""
     if not 0 <= k <= x.shape[axis]:
         raise ArgumentError(
             f"topk: k must be from 0 to {x.shape[axis]}, the length of axis {axis}; got {k}"
         )
     order = b.argsort(b.stop_gradient(x), axis=axis, descending=True)
-    places = b.index(order, along(axis % len(x.shape), slice(0, k)))
-    return b.take_along_axis(x, places, axis=axis), places
+    positions = b.index(order, along(axis % len(x.shape), slice(0, k)))
+    return b.take_along_axis(x, positions, axis=axis), positions
 
 
 def one_hot(b: Functions, x: Array, num_classes: int, *, dtype: Any = "int64") -> Array:
-    """1 at each whole number's place of a new last axis, 0 elsewhere."""
+    """1 at each integer's place of a new last axis, 0 elsewhere."""
     classes = b.arange(num_classes, dtype=b.dtype(x))
     return b.astype(b.equal(b.expand_dims(x, axis=-1), classes), dtype)
 

@@ -126,7 +126,7 @@ class Standard:
     tile: Any
     unstack: Any
 
-    # Places.
+    # Positions.
     take: Any
     take_along_axis: Any
     argsort: Any

@@ -27,10 +27,10 @@ def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, 
     return high, low
 
 
-def _rotate_left(b: Functions, x: Array, places: int) -> Array:
+def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
     """The bits of each word turned to the left."""
-    upper = b.bitwise_left_shift(x, places)
-    return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - places))
+    upper = b.bitwise_left_shift(x, positions)
+    return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 
 
 def counter(word: Any) -> tuple[Any, Any]:

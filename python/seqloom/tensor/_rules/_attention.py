@@ -46,9 +46,9 @@ def _by_mask(b: ArrayFunctions, arrays: Any, grad: Array, options: keep.Options)
 
 
 def _ahead(b: ArrayFunctions, rows: int, columns: int) -> Array:
-    """True where a place would look ahead."""
-    places = b.expand_dims(b.arange(rows), axis=1)
-    return b.greater(b.arange(columns), places)
+    """True where a position would look ahead."""
+    positions = b.expand_dims(b.arange(rows), axis=1)
+    return b.greater(b.arange(columns), positions)
 
 
 def _keep_varlen(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:

@@ -18,9 +18,9 @@ def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
     formula, *factors = args
     kept = [
         factor
-        if any(need for other, need in enumerate(needs[1:]) if other != place)
+        if any(need for other, need in enumerate(needs[1:]) if other != position)
         else None
-        for place, factor in enumerate(factors)
+        for position, factor in enumerate(factors)
     ]
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
@@ -30,12 +30,12 @@ def _einsum(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Pa
     terms, result = _letters(formula, shapes)
     sizes = _sizes(terms, shapes)
     parts: list[Array | None] = [None]
-    for place, (need, shape) in enumerate(zip(needs[1:], shapes, strict=True)):
+    for position, (need, shape) in enumerate(zip(needs[1:], shapes, strict=True)):
         if not need:
             parts.append(None)
             continue
-        others = [(terms[i], each) for i, each in enumerate(factors) if i != place]
-        part = _by_factor(b, terms[place], [(result, grad), *others], sizes)
+        others = [(terms[i], each) for i, each in enumerate(factors) if i != position]
+        part = _by_factor(b, terms[position], [(result, grad), *others], sizes)
         parts.append(unbroadcast(b, part, shape))
     return parts
 

@@ -1,4 +1,4 @@
-"""Functions that read chosen places, or write them."""
+"""Functions that read chosen positions, or write them."""
 
 from __future__ import annotations
 
@@ -23,55 +23,55 @@ def _scatter_index(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Need
 
 
 def _take(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
-    shape, (places,), options = saved
+    shape, (positions,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
-    return (b.scatter_index(grad, (slice(None),) * axis + (places,), shape),)
+    return (b.scatter_index(grad, (slice(None),) * axis + (positions,), shape),)
 
 
 def _take_along_axis(
     b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
-    shape, (places,), options = saved
+    shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
-    places = b.where(b.less(places, 0), b.add(places, shape[axis]), places)
+    positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
     # Both may have been repeated along the other axes.
     wide = (*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :])
-    if tuple(places.shape) != tuple(grad.shape):
-        places = b.broadcast_to(places, tuple(grad.shape))
-    added = b.scatter_add(b.zeros(wide, dtype=grad.dtype), places, grad, axis=axis)
+    if tuple(positions.shape) != tuple(grad.shape):
+        positions = b.broadcast_to(positions, tuple(grad.shape))
+    added = b.scatter_add(b.zeros(wide, dtype=grad.dtype), positions, grad, axis=axis)
     return (unbroadcast(b, added, shape),)
 
 
-def _keep_places(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
-    """The places, what the values looked like where they are followed, and the options."""
+def _keep_positions(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The indices, the shape and dtype of the values if they are tracked, the options."""
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
 def _scatter_add(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
-    places, like, options = saved
+    positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
-    by_source = _gather(b, grad, places, axis) if like else None
+    by_source = _gather(b, grad, positions, axis) if like else None
     return grad if needs[0] else None, None, by_source
 
 
-def _gather(b: ArrayFunctions, grad: Array, places: Array, axis: int) -> Array:
-    """What stands at the places, which may reach less far than the array on other axes."""
+def _gather(b: ArrayFunctions, grad: Array, positions: Array, axis: int) -> Array:
+    """The values at the indices, which may be fewer than the array has on other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
-        for other, size in enumerate(places.shape)
+        for other, size in enumerate(positions.shape)
     )
-    return b.take_along_axis(b.index(grad, reach), places, axis=axis)
+    return b.take_along_axis(b.index(grad, reach), positions, axis=axis)
 
 
 def _put_along_axis(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
-    places, like, options = saved
+    positions, like, options = saved
     by_x = by_values = None
     if needs[0]:
-        nothing = b.zeros(tuple(places.shape), dtype=grad.dtype)
-        by_x = b.put_along_axis(grad, places, nothing, **options)
+        nothing = b.zeros(tuple(positions.shape), dtype=grad.dtype)
+        by_x = b.put_along_axis(grad, positions, nothing, **options)
     if like:
-        by_values = as_input(b, b.take_along_axis(grad, places, **options), like)
+        by_values = as_input(b, b.take_along_axis(grad, positions, **options), like)
     return by_x, None, by_values
 
 
@@ -97,9 +97,9 @@ def _keep_found(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -
 
 
 def _topk(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
-    places, shape, axis = saved
+    positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
-    return (b.put_along_axis(zeros, places, grad, axis=axis),)
+    return (b.put_along_axis(zeros, positions, grad, axis=axis),)
 
 
 def _embedding(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
@@ -118,10 +118,10 @@ RULES: dict[str, Rule] = {
     "scatter_index": Rule(keep.further, _scatter_index),
     "take": Rule(keep.shape_and_options, _take),
     "take_along_axis": Rule(keep.shape_and_options, _take_along_axis),
-    "scatter_add": Rule(_keep_places, _scatter_add),
-    "put_along_axis": Rule(_keep_places, _put_along_axis),
-    "slice_update": Rule(_keep_places, _slice_update),
-    "slice_add": Rule(_keep_places, _slice_add),
+    "scatter_add": Rule(_keep_positions, _scatter_add),
+    "put_along_axis": Rule(_keep_positions, _put_along_axis),
+    "slice_update": Rule(_keep_positions, _slice_update),
+    "slice_add": Rule(_keep_positions, _slice_add),
     "topk": Rule(_keep_found, _topk),
     "embedding": Rule(keep.shape_and_options, _embedding),
     "embedding_grad": Rule(keep.further, _embedding_grad),

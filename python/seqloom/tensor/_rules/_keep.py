@@ -98,7 +98,7 @@ def shape_of(arg: Any) -> tuple[int, ...]:
 
 
 def further(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
-    """What follows the first input: a key and a rate, places, a shape."""
+    """What follows the first input: a key and a rate, positions, a shape."""
     return args[1:]
 
 

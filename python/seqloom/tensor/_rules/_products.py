@@ -78,13 +78,13 @@ def _tensordot(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) ->
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)
     free, other = _rest(ours, sizes[0]), _rest(theirs, sizes[1])
-    places = list(range(len(grad.shape)))
+    positions = list(range(len(grad.shape)))
     by_left = by_right = None
     if needs[0]:
-        by_left = b.tensordot(grad, right, axes=(places[len(free) :], other))
+        by_left = b.tensordot(grad, right, axes=(positions[len(free) :], other))
         by_left = _in_order(b, by_left, [*free, *_met(ours, theirs)])
     if needs[1]:
-        by_right = b.tensordot(left, grad, axes=(free, places[: len(free)]))
+        by_right = b.tensordot(left, grad, axes=(free, positions[: len(free)]))
         by_right = _in_order(b, by_right, [*_met(theirs, ours), *other])
     return by_left, by_right
 

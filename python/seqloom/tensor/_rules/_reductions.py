@@ -97,7 +97,7 @@ def _prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
 
 
 def _before(b: ArrayFunctions, rows: Array) -> Array:
-    """The product of all before each place of a row, by doubling."""
+    """The product of all before each position of a row, by doubling."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)
     while reach < length:
@@ -106,10 +106,10 @@ def _before(b: ArrayFunctions, rows: Array) -> Array:
     return found
 
 
-def _shift_right(b: ArrayFunctions, rows: Array, places: int) -> Array:
+def _shift_right(b: ArrayFunctions, rows: Array, positions: int) -> Array:
     """Rows moved to the right, ones coming in."""
-    shape = (*rows.shape[:-1], places)
-    kept = b.index(rows, (..., slice(0, rows.shape[-1] - places)))
+    shape = (*rows.shape[:-1], positions)
+    kept = b.index(rows, (..., slice(0, rows.shape[-1] - positions)))
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
 
 

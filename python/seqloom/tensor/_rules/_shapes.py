@@ -24,7 +24,7 @@ def _keep_shape(args: keep.Args, _out: Any, _needs: Any, _options: Any) -> Any:
 
 def _permute_dims(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (axes,) = saved
-    back = sorted(range(len(axes)), key=lambda place: axes[place] % len(axes))
+    back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
@@ -65,7 +65,8 @@ def _stack(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Par
     shapes, axis = saved
     axis %= len(shapes[0]) + 1
     return [
-        _slice(b, grad, axis, place) if need else None for place, need in enumerate(needs)
+        _slice(b, grad, axis, position) if need else None
+        for position, need in enumerate(needs)
     ]
 
 
@@ -105,8 +106,8 @@ def _repeat(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> P
         apart = (*inside[: axis + 1], repeats, *inside[axis + 1 :])
         back = b.sum(b.reshape(grad, apart), axis=axis + 1)
     else:
-        places = b.repeat(b.arange(inside[axis]), repeats)
-        back = b.scatter_index(grad, (slice(None),) * axis + (places,), inside)
+        positions = b.repeat(b.arange(inside[axis]), repeats)
+        back = b.scatter_index(grad, (slice(None),) * axis + (positions,), inside)
     return (b.reshape(back, shape) if flat else back,)
 
 

@@ -58,7 +58,7 @@ impl Product {
         });
     }
 
-    /// Windows that are worked on at a time, a whole number of register blocks.
+    /// Windows that are worked on at a time, a multiple of register blocks.
     fn tile(self, step: usize) -> usize {
         let [_, width] = self.size;
         let fitting = TILE / self.input.scratch(1).max(1);

@@ -54,7 +54,7 @@ class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
     defers = True
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
-        self.place = None if device is None else _find_device(device)
+        self.jax_device = None if device is None else _find_device(device)
         self.device = device or jax.default_backend()
         self.name = "jax" if device is None else f"jax:{device}"
         self.threads = threads

@@ -11,7 +11,7 @@ from jax import lax
 from jax.core import Tracer
 
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._jax._places import require_bounds
+from seqloom.tensor.backends._jax._positions import require_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from jax.core import Tracer
 from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._defaults._attention import scores_of
-from seqloom.tensor.backends._jax._places import require_places
+from seqloom.tensor.backends._jax._positions import require_positions
 
 Array = Any
 _DENSITY = 1 / math.sqrt(2 * math.pi)
@@ -113,7 +113,7 @@ def cross_entropy(
     b: Backend, logits: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:
     """The weighted loss of each row, and its derivative; NaN where none can look."""
-    require_places("cross_entropy", logits, labels)
+    require_positions("cross_entropy", logits, labels)
     if isinstance(labels, Tracer):  # below 0 jax would count from the end
         labels = jnp.where(labels < 0, logits.shape[-1], labels)
     return Backend.cross_entropy(b, logits, labels, weights)

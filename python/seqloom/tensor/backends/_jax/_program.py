@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from seqloom.tensor._lower import lower_graph
-from seqloom.tensor.backends._jax._given_places import GivenPlaces
+from seqloom.tensor.backends._jax._given_positions import GivenPositions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
         lower_graph(graph, b),
         donate_argnums=tuple(graph.donated),
     )
-    places = GivenPlaces(graph)
+    positions = GivenPositions(graph)
 
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
-        places.require(arrays)
+        positions.require(arrays)
         return function(*arrays)
 
     return run

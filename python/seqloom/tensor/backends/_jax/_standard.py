@@ -37,7 +37,7 @@ _FUNCTIONS = [
     "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack", "sum", "tan",
     "tanh", "tensordot", "tile", "tril", "triu", "trunc", "unstack", "vecdot",
 ]
-# What would wrap a whole number around that the type of the array lacks.
+# What would wrap an integer around that the type of the array lacks.
 _ARITHMETIC = [
     "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "maximum", "minimum", "multiply", "pow", "subtract",
@@ -52,7 +52,7 @@ _COMPARISONS = {
 class _OnDevice(Protocol):
     """The backend of jax, as functions that make arrays know it."""
 
-    place: Any  # a jax device, or None for jax's own choice
+    jax_device: Any  # a jax device, or None for jax's own choice
     float_dtype: str
     zeros: Callable[..., Array]
     var: Callable[..., Array]
@@ -67,7 +67,7 @@ def asarray(
         # jax's own copy may be made later, when the owner has written the memory.
         data, copy = (np.array(data), None) if copy else (data, copy)
     kind = to_dtype(data.dtype if dtype is None else dtype)
-    return jnp.array(data, kind, copy=bool(copy), device=b.place)
+    return jnp.array(data, kind, copy=bool(copy), device=b.jax_device)
 
 
 def empty(b: _OnDevice, shape: Sequence[int] | int, *, dtype: Any = None) -> Array:
@@ -77,12 +77,12 @@ def empty(b: _OnDevice, shape: Sequence[int] | int, *, dtype: Any = None) -> Arr
 
 def zeros(b: _OnDevice, shape: Sequence[int] | int, dtype: Any = None) -> Array:
     """Zeros."""
-    return jnp.zeros(shape, _kind(b, dtype), device=b.place)
+    return jnp.zeros(shape, _kind(b, dtype), device=b.jax_device)
 
 
 def ones(b: _OnDevice, shape: Sequence[int] | int, dtype: Any = None) -> Array:
     """Ones."""
-    return jnp.ones(shape, _kind(b, dtype), device=b.place)
+    return jnp.ones(shape, _kind(b, dtype), device=b.jax_device)
 
 
 def full(
@@ -92,7 +92,7 @@ def full(
     floats = isinstance(value, float)
     kind = None if dtype is None and not floats else _kind(b, dtype)
     require_in_range(value, kind)
-    return jnp.full(shape, value, kind, device=b.place)
+    return jnp.full(shape, value, kind, device=b.jax_device)
 
 
 def arange(
@@ -101,19 +101,19 @@ def arange(
     """Numbers at equal distances."""
     floats = any(isinstance(each, float) for each in (start, stop, step))
     kind = None if dtype is None and not floats else _kind(b, dtype)
-    return jnp.arange(start, stop, step, kind, device=b.place)
+    return jnp.arange(start, stop, step, kind, device=b.jax_device)
 
 
 def eye(
     b: _OnDevice, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
 ) -> Array:
     """Ones on a diagonal."""
-    return jnp.eye(rows, columns, k, _kind(b, dtype), device=b.place)
+    return jnp.eye(rows, columns, k, _kind(b, dtype), device=b.jax_device)
 
 
 def from_dlpack(b: _OnDevice, x: Any) -> Array:
     """An array of any library."""
-    return jax.device_put(jnp.from_dlpack(x), b.place)
+    return jax.device_put(jnp.from_dlpack(x), b.jax_device)
 
 
 def to_numpy(x: Array) -> Any:
@@ -133,7 +133,7 @@ def permute_dims(x: Array, axes: Sequence[int]) -> Array:
 
 
 def floor_divide(x: Array, y: Array) -> Array:
-    """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+    """The quotient rounded down; of integers by 0 it is 0, as NumPy's."""
     _require_room(x, y)
     found = jnp.floor_divide(x, y)
     if jnp.issubdtype(found.dtype, jnp.inexact):  # jax gives -0 // 1 the sign +
@@ -176,7 +176,7 @@ def sign(x: Array) -> Array:
 
 
 def searchsorted(x1: Array, x2: Array, **options: Any) -> Array:
-    """Where values would stand in a sorted row, in the type of places."""
+    """Where values would stand in a sorted row, in the type of positions."""
     x2 = jnp.asarray(x2)  # a number would be brought to x1's type, and may not fit
     return jnp.searchsorted(x1, x2, **options).astype(jnp.asarray(0).dtype)
 
@@ -210,16 +210,16 @@ def std(
 
 
 def cumulative_prod(x: Array, *, dtype: Any = None, **options: Any) -> Array:
-    """Products up to each place; of small whole numbers in the type of their sums."""
+    """Products up to each position; of small integers in the type of their sums."""
     if dtype is None and not jnp.issubdtype(x.dtype, jnp.inexact):
         dtype = jax.eval_shape(jnp.sum, x).dtype
     return jnp.cumulative_prod(x, dtype=dtype, **options)
 
 
 def logcumsumexp(x: Array, *, axis: int) -> Array:
-    """The logarithms of the sums of exponentials up to each place."""
-    place = normalize_axis_index(axis, x.ndim)
-    return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), place)
+    """The logarithms of the sums of exponentials up to each position."""
+    position = normalize_axis_index(axis, x.ndim)
+    return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), position)
 
 
 def _kind(b: _OnDevice, dtype: Any) -> np.dtype[Any]:
@@ -243,8 +243,8 @@ def to_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
-    """Data as NumPy's array; whole numbers in the type that jax gives Python's own."""
-    # Labels and indices come as NumPy's int64; 32 bits have places for them.
+    """Data as NumPy's array; integers in the type that jax gives Python's own."""
+    # Labels and indices come as NumPy's int64; 32 bits have positions for them.
     array = to_native(np.asarray(data))
     is_ours = not isinstance(data, (np.ndarray, np.generic))
     if is_ours and array.dtype == np.float64:
@@ -256,13 +256,13 @@ def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
 
 
 def _fits(array: Any, dtype: str) -> bool:
-    """Whether a type has all the whole numbers of an array."""
+    """Whether a type has all the integers of an array."""
     limits = np.iinfo(dtype)
     return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
 def _require_room(x: Any, y: Any) -> None:
-    """Refuses a whole number that the type of the array beside it lacks."""
+    """Refuses an integer that the type of the array beside it lacks."""
     require_in_range(x, getattr(y, "dtype", None))
     require_in_range(y, getattr(x, "dtype", None))
 

@@ -215,7 +215,9 @@ def _bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
     """Where sequences begin and end, none of them longer than it was said."""
     widest = int(max(np.diff(cu_seqlens), default=0))
     if widest > longest:
-        raise ArgumentError(f"max_seqlen is {longest}, but a sequence has {widest} places")
+        raise ArgumentError(
+            f"max_seqlen is {longest}, but a sequence has {widest} positions"
+        )
     return cu_seqlens.tolist()
 
 

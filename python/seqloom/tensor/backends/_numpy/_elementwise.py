@@ -24,7 +24,7 @@ ARITHMETIC = frozenset({
     "maximum", "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square",
     "subtract", "tanh",
 })
-# Functions that give fractions of whole numbers too.
+# Functions that give fractions of integers too.
 FRACTIONAL = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "copysign", "cos", "cosh",
     "divide", "exp", "expm1", "hypot", "log", "log10", "log1p", "log2", "logaddexp",
@@ -85,7 +85,7 @@ def _reusing(ufunc: np.ufunc) -> Callable[..., Floats]:
 
 
 def _fraction(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[..., Floats]:
-    """A function of one array, of whole numbers as of floats."""
+    """A function of one array, of integers as of floats."""
 
     def call(x: Any, out: Floats | None = None) -> Floats:
         if getattr(x, "dtype", FLOAT) is not FLOAT:
@@ -132,7 +132,7 @@ def _met(function: Callable[..., Floats]) -> Callable[..., Floats]:
 
 
 def _fraction_of_two(function: Callable[..., Floats]) -> Callable[..., Floats]:
-    """A function of two, of whole numbers as of floats."""
+    """A function of two, of integers as of floats."""
 
     def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
         one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)

@@ -27,5 +27,5 @@ def fold_in(key: Any, word: Any) -> Words:
 def split(key: Any, n: int) -> Words:
     """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
     words = words_of(key)
-    rows = [_native.threefry(*words, _SPLITS, place) for place in range(n)]
+    rows = [_native.threefry(*words, _SPLITS, position) for position in range(n)]
     return np.array(rows, np.uint32).reshape(n, 2)

@@ -38,7 +38,7 @@ def find_common_type(*dtypes: DType) -> DType:
 
 
 def to_floats(x: Any) -> Any:
-    """Whole numbers and truths as floats; anything else as it is."""
+    """Integers and truths as floats; anything else as it is."""
     if isinstance(x, _NUMBERS):
         return x
     return x.astype(FLOAT) if x.dtype.kind in _WHOLE else x
@@ -58,7 +58,7 @@ def promote_two(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _beside(x: Any, number: Any) -> tuple[Any, Any]:
-    """An array and a number; a fraction makes floats of whole numbers."""
+    """An array and a number; a fraction makes floats of integers."""
     if type(number) is not float:
         return x, number
     if x.dtype.kind in _WHOLE:
@@ -76,7 +76,7 @@ def promote_all(arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def give_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A mean or a spread, which of whole numbers is of `float_dtype`."""
+    """A mean or a spread, which of integers is of `float_dtype`."""
 
     @wraps(function)
     def call(x: Any, out: Any = None, **options: Any) -> Any:

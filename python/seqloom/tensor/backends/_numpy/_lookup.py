@@ -1,4 +1,4 @@
-"""Reading and writing chosen places."""
+"""Reading and writing chosen positions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def scatter_add(
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
     made = _copy(x, out)
     lines: Any = [np.arange(size) for size in index.shape]
-    places: Any = list(np.ix_(*lines))
-    places[normalize_axis_index(axis, x.ndim)] = index
-    np.add.at(made, tuple(places), src[tuple(slice(size) for size in index.shape)])
+    positions: Any = list(np.ix_(*lines))
+    positions[normalize_axis_index(axis, x.ndim)] = index
+    np.add.at(made, tuple(positions), src[tuple(slice(size) for size in index.shape)])
     return made
 
 
@@ -92,7 +92,7 @@ def embedding_grad(
     return write_to(made, out)
 
 
-def meets_each_place_once(key: Any) -> bool:
+def meets_each_position_once(key: Any) -> bool:
     """Whether an index is of numbers and slices alone, so that no place repeats."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
@@ -108,7 +108,7 @@ def _copy(x: Floats, out: Floats | None) -> Floats:
 
 def _add_at(made: Floats, key: Any, values: Any) -> Floats:
     """An array with values added at its ``[key]``."""
-    if meets_each_place_once(key):
+    if meets_each_position_once(key):
         made[key] += values
     else:
         np.add.at(made, key, values)

@@ -114,7 +114,7 @@ def batch_norm(
     """Normalises ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
 
     Returns:
-        The output, 0 at masked places; the means and the biased variances ``(c,)``.
+        The output, 0 at masked positions; the means and the biased variances ``(c,)``.
     """
     x = np.ascontiguousarray(x)
     mean, variance = np.empty((2, x.shape[1]), x.dtype)

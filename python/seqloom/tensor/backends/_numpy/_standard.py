@@ -210,7 +210,7 @@ def sort(
 def argsort(
     x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> NDArray[np.int64]:
-    """The places of the values in order; equal ones stay in theirs."""
+    """The positions of the values in order; equal ones stay in theirs."""
     if not descending:
         return np.argsort(x, axis=axis, stable=stable)
     found = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)
@@ -243,7 +243,7 @@ def isin(x: Any, y: Any, *, invert: bool = False) -> NDArray[np.bool_]:
 
 
 def logcumsumexp(x: Floats, *, axis: int) -> Floats:
-    """The logarithms of the sums of exponentials up to each place."""
+    """The logarithms of the sums of exponentials up to each position."""
     x = to_floats(x)
     wide = x.astype(np.float32) if x.dtype in NARROW else x
     return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)

@@ -58,8 +58,8 @@ def _pair(key: Tensor) -> Pair:
 
 def _words(key: Pair, count: int) -> Pair:
     """Both words of the counters 0, 1, …."""
-    places = torch.arange(count, device=key[0].device)
-    return threefry(key, places >> 32, places & _WORD)
+    positions = torch.arange(count, device=key[0].device)
+    return threefry(key, positions >> 32, positions & _WORD)
 
 
 def _bits(key: Pair, shape: tuple[int, ...]) -> Tensor:

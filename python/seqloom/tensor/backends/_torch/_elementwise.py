@@ -119,19 +119,19 @@ def sign(x: Tensor) -> Tensor:
 
 
 def divide(x: Any, y: Any) -> Tensor:
-    """The quotient; of whole numbers, a fraction."""
+    """The quotient; of integers, a fraction."""
     if type(x) is int or type(y) is int:
         x, y = (to_floats(each) if isinstance(each, Tensor) else each for each in (x, y))
     return _divide(x, y)
 
 
 def floor_divide(x: Any, y: Any) -> Tensor:
-    """The quotient rounded down; of whole numbers by 0 it is 0, as NumPy's."""
+    """The quotient rounded down; of integers by 0 it is 0, as NumPy's."""
     return _whole_by_0(torch.floor_divide, x, y)
 
 
 def remainder(x: Any, y: Any) -> Tensor:
-    """What `floor_divide` leaves, with y's sign; of whole numbers by 0 it is 0."""
+    """What `floor_divide` leaves, with y's sign; of integers by 0 it is 0."""
     found = _whole_by_0(torch.remainder, x, y)
     # torch's 0 is +0 beside a negative y too; copysign has no slope there.
     plain = found.is_floating_point() and not found.requires_grad
@@ -139,7 +139,7 @@ def remainder(x: Any, y: Any) -> Tensor:
 
 
 def round_(x: Tensor) -> Tensor:
-    """The nearest whole number; of complex numbers, of each part."""
+    """The nearest integer; of complex numbers, of each part."""
     if not x.is_complex():
         return torch.round(x)
     return torch.complex(torch.round(x.real), torch.round(x.imag))
@@ -166,7 +166,7 @@ _divide = binary(torch.divide)
 
 
 def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
-    """A division that torch refuses where whole numbers are divided by 0."""
+    """A division that torch refuses where integers are divided by 0."""
     x, y = binary(lambda *both: both)(x, y)
     if any(isinstance(each, float) or _is_float(each) for each in (x, y)):
         return function(x, y)

@@ -1,4 +1,4 @@
-"""Reading and writing chosen places."""
+"""Reading and writing chosen positions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     indices = indices.long()
     if x.device.type != "cpu":
         return torch.take_along_dim(x, indices, axis)
-    # torch's takes places modulo the length; that of a CPU can refuse them.
+    # torch's takes positions modulo the length; that of a CPU can refuse them.
     return _gather(x, indices, axis)
 
 
@@ -95,9 +95,9 @@ def _change(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
     key, flipped = _plain(key, x.shape)
     if flipped:
         values = values.expand(x[key].shape).flip(flipped)
-    places = _places(key)
-    if places is not None:
-        return aten.index_put(x, places, values, add)
+    positions = _positions(key)
+    if positions is not None:
+        return aten.index_put(x, positions, values, add)
     if not any(isinstance(part, Tensor) for part in key):
         x[key] = x[key] + values if add else values
         return x
@@ -107,7 +107,7 @@ def _change(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
 
 
 def _from_start(indices: Tensor, length: int) -> Tensor:
-    """Places of an axis, those below 0 counted from its end."""
+    """Positions of an axis, those below 0 counted from its end."""
     return torch.where(indices < 0, indices + length, indices)
 
 
@@ -120,14 +120,14 @@ def _require_below(ids: Tensor, rows: int) -> None:
 
 
 def _gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """The values at places of an axis, from the end below 0; other axes are repeated."""
+    """The values at positions of an axis, from the end below 0; other axes are repeated."""
     indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
         return torch.take_along_dim(x, indices, axis)  # which refuses it
-    wide, places = [*x.shape], [*indices.shape]
-    wide[axis] = places[axis] = 1
-    if wide != places:
-        shape = torch.broadcast_shapes(wide, places)
+    wide, positions = [*x.shape], [*indices.shape]
+    wide[axis] = positions[axis] = 1
+    if wide != positions:
+        shape = torch.broadcast_shapes(wide, positions)
         x = x.expand(_with(shape, axis, x.shape[axis]))
         indices = indices.expand(_with(shape, axis, indices.shape[axis]))
     return x.gather(axis, indices)
@@ -140,7 +140,7 @@ def _with(shape: Sequence[int], axis: int, length: int) -> list[int]:
     return found
 
 
-def _places(key: tuple[Any, ...]) -> list[Tensor | None] | None:
+def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
     """A key of arrays and whole axes as ``index_put`` takes it; None if it is another."""
     whole = slice(None)
     arrays = [isinstance(part, Tensor) for part in key]
@@ -175,7 +175,7 @@ def _array(part: Any) -> Any:
 
 
 def _counting(indices: Tensor) -> Tensor:
-    """Places that torch takes as such: bytes it would take for truths."""
+    """Positions that torch takes as such: bytes it would take for truths."""
     return indices.long() if indices.dtype in _NARROW else indices
 
 
@@ -190,14 +190,14 @@ def _forwards(
         back = back[:at] + [False] * rest + back[at + 1 :]
     found: list[Any] = []
     flipped: list[int] = []
-    axis = place = 0
+    axis = position = 0
     for part, turned in zip(parts, back, strict=True):
-        places = range(shape[axis])[part][::-1] if turned else range(0)
-        forward = slice(places.start, places.stop, places.step)
+        positions = range(shape[axis])[part][::-1] if turned else range(0)
+        forward = slice(positions.start, positions.stop, positions.step)
         found.append(forward if turned else part)
-        flipped += [place] if turned else []
+        flipped += [position] if turned else []
         axis += part is not None
-        place += not isinstance(part, int)
+        position += not isinstance(part, int)
     return tuple(found), tuple(flipped)
 
 

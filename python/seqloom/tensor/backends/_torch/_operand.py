@@ -52,7 +52,7 @@ def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
 
 
 def to_floats(x: Tensor) -> Tensor:
-    """Whole numbers and truths as floats; anything else as it is."""
+    """Integers and truths as floats; anything else as it is."""
     is_float = x.is_floating_point() or x.is_complex()
     return x if is_float else x.to(to_torch(Backend.float_dtype))
 
@@ -85,12 +85,12 @@ def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) ->
 
 
 def _is_far(number: Any) -> bool:
-    """Whether a whole number may be beyond a type: only then torch is left for NumPy."""
+    """Whether an integer may be beyond a type: only then torch is left for NumPy."""
     return type(number) is int and not 0 <= number <= _SMALL
 
 
 def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of two arrays that takes no numbers, and of whole numbers gives floats."""
+    """A function of two arrays that takes no numbers, and of integers gives floats."""
 
     def call(x: Any, y: Any) -> Any:
         x, y = (to_floats(each) if isinstance(each, Tensor) else each for each in (x, y))

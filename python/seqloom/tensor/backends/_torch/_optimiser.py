@@ -30,8 +30,8 @@ def adamw(
 ) -> tuple[Tensors, Tensors, Tensors]:
     """AdamW in place; `step` counts from 1."""
     count = _to_step(step, params[0])
-    for decay, places in _by_decay(decays):
-        lists = ([each[i] for i in places] for each in (params, grads, first, second))
+    for decay, positions in _by_decay(decays):
+        lists = ([each[i] for i in positions] for each in (params, grads, first, second))
         adamw_(*lists, _rate(lr), count, *betas, decay, eps)
     return params, first, second
 
@@ -47,9 +47,9 @@ def sgd(
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors]:
     """Gradient descent with momentum in place."""
-    for decay, places in _by_decay(decays):
-        buffers = [momenta[i] for i in places] if momentum else []
-        moved = [params[i] for i in places], [grads[i] for i in places]
+    for decay, positions in _by_decay(decays):
+        buffers = [momenta[i] for i in positions] if momentum else []
+        moved = [params[i] for i in positions], [grads[i] for i in positions]
         sgd_(*moved, buffers, _rate(lr), momentum, decay, nesterov)
     return params, momenta
 
@@ -75,6 +75,6 @@ def _rate(lr: Any) -> Tensor:
 
 
 def _by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
-    """The places of each decay: one call for all of them."""
+    """The positions of each decay: one call for all of them."""
     for decay in sorted(set(decays)):
         yield decay, [i for i, each in enumerate(decays) if each == decay]

@@ -28,14 +28,14 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
         dynamic=False,
         mode="reduce-overhead" if cuda else None,
     )
-    numbers = [place for place, value in enumerate(graph.inputs) if value.weak]
+    numbers = [position for position, value in enumerate(graph.inputs) if value.weak]
     kind = torch.float32 if b.device.startswith("mps") else torch.float64
 
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         given: list[Any] = list(arrays)
-        for place in numbers:
+        for position in numbers:
             # Filled, not copied there: a copy would wait for the device.
-            given[place] = torch.full((), given[place], dtype=kind, device=b.device)
+            given[position] = torch.full((), given[position], dtype=kind, device=b.device)
         with torch.no_grad():
             made = function(*given)
         # A CUDA graph's outputs are overwritten by its next run.

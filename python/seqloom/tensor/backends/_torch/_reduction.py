@@ -80,12 +80,12 @@ def all_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def argmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest value."""
+    """The position of the largest value."""
     return torch.argmax(_to_comparable(x), axis, keepdim=keepdims)
 
 
 def argmin(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest value."""
+    """The position of the smallest value."""
     return torch.argmin(_to_comparable(x), axis, keepdim=keepdims)
 
 
@@ -101,7 +101,7 @@ def cumulative_sum(
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Sums up to each place."""
+    """Sums up to each position."""
     axis = _only_axis("cumulative_sum", x) if axis is None else axis
     kind = None if dtype is None else to_torch(dtype)
     found = torch.cumsum(x, axis, dtype=kind)
@@ -119,7 +119,7 @@ def cumulative_prod(
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Products up to each place."""
+    """Products up to each position."""
     axis = _only_axis("cumulative_prod", x) if axis is None else axis
     x = x if x.ndim else x.reshape(1)
     found = torch.cumprod(x, axis, dtype=None if dtype is None else to_torch(dtype))
@@ -131,7 +131,7 @@ def cumulative_prod(
 
 
 def logcumsumexp(x: Tensor, *, axis: int) -> Tensor:
-    """The logarithms of the sums of exponentials up to each place."""
+    """The logarithms of the sums of exponentials up to each position."""
     return torch.logcumsumexp(to_floats(x), axis)
 
 
@@ -169,7 +169,7 @@ def sort(
 def argsort(
     b: Backend, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """The places of the values in order; equal ones stay in theirs."""
+    """The positions of the values in order; equal ones stay in theirs."""
     if x.is_complex():  # which torch does not order: by the real parts, as NumPy
         options: dict[str, Any] = {"axis": axis, "descending": descending}
         order = b.argsort(x.imag, **options)
@@ -179,9 +179,9 @@ def argsort(
 
 
 def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
-    """The k largest values along an axis, the largest first, and their places."""
-    values, places = torch.topk(_to_comparable(x), k, axis)
-    return values.to(x.dtype), places
+    """The k largest values along an axis, the largest first, and their positions."""
+    values, positions = torch.topk(_to_comparable(x), k, axis)
+    return values.to(x.dtype), positions
 
 
 def searchsorted(
@@ -193,9 +193,9 @@ def searchsorted(
 
 
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-    """The places of what is not 0."""
+    """The positions of what is not 0."""
     if not x.ndim:
-        raise ShapeError("nonzero: an array without axes has no places")
+        raise ShapeError("nonzero: an array without axes has no positions")
     return torch.nonzero(x, as_tuple=True)
 
 

@@ -31,7 +31,7 @@ def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
-    """One axis at another place."""
+    """One axis at another position."""
     return torch.movedim(x, source, destination)
 
 
@@ -67,8 +67,8 @@ def expand_dims(x: Tensor, *, axis: Axes = 0) -> Tensor:
     if isinstance(axis, int):
         return torch.unsqueeze(x, axis)
     count = x.ndim + len(axis)
-    for place in sorted(each % count for each in axis):
-        x = torch.unsqueeze(x, place)
+    for position in sorted(each % count for each in axis):
+        x = torch.unsqueeze(x, position)
     return x
 
 
@@ -121,7 +121,7 @@ def pad(x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0) -> Te
 
 
 def one_hot(x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
-    """1 at each whole number's place of a new last axis, 0 elsewhere."""
+    """1 at each integer's place of a new last axis, 0 elsewhere."""
     classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
     return (x[..., None] == classes).to(to_torch(dtype))
 

@@ -1,4 +1,4 @@
-"""Indices and labels that must name a place: jax itself clamps them, wraps or drops them.
+"""Checks that indices and labels are in range; jax would clamp, wrap or drop them.
 
 Arrays are looked at before the operation. While jax traces there are no numbers to look at:
 what is read is then NaN, and a compiled step looks at the indices that it is given
@@ -20,7 +20,7 @@ Array = Any
 
 
 class JaxPositions(NamedTuple):
-    """Whole numbers that name places of an axis."""
+    """Integers that name positions of an axis."""
 
     name: str
     array: Array
@@ -41,9 +41,9 @@ class JaxPositions(NamedTuple):
             )
 
 
-def require_places(name: str, *args: Any, **options: Any) -> None:
+def require_positions(name: str, *args: Any, **options: Any) -> None:
     """Refuses an operation's indices that name no place, unless jax traces it."""
-    for each in places_in(name, args, options):
+    for each in find_positions(name, args, options):
         if not isinstance(each.array, Tracer):
             each.require(np.asarray(each.array))
 
@@ -62,16 +62,16 @@ def require_bounds(cu_seqlens: Array, total: int, longest: int) -> None:
         or (lengths < 0).any()
     ):
         raise ArgumentError(
-            f"cu_seqlens: expected numbers that rise from 0 to the {total} places, got "
+            f"cu_seqlens: expected numbers that rise from 0 to the {total} positions, got "
             f"{ends.tolist()}"
         )
     if max(lengths, default=0) > longest:
         raise ArgumentError(
-            f"max_seqlen is {longest}, but a sequence has {max(lengths)} places"
+            f"max_seqlen is {longest}, but a sequence has {max(lengths)} positions"
         )
 
 
-def places_in(
+def find_positions(
     name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> list[JaxPositions]:
     """The indices among an operation's arguments, arrays or values of a graph."""
@@ -126,7 +126,7 @@ def _in_scatter_key(args: tuple[Any, ...], _options: dict[str, Any]) -> Found:
 
 
 def _in_key(key: Any, shape: tuple[int, ...]) -> Found:
-    """The arrays of whole numbers in a key, each with the length of its axis."""
+    """The arrays of integers in a key, each with the length of its axis."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     if not any(hasattr(part, "shape") for part in parts):
         return

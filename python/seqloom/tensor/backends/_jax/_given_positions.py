@@ -1,7 +1,7 @@
 """Looking at the indices and labels that a compiled step is given, before it runs.
 
 A program of XLA cannot refuse anything. Indices nearly always are arguments, or follow from
-them in a few steps over whole numbers; these steps are done once more, by NumPy.
+them in a few steps over integers; these steps are done once more, by NumPy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ import numpy as np
 
 from seqloom.tensor._backend import backend
 from seqloom.tensor._graph import Value, map_values, values_in
-from seqloom.tensor.backends._jax._places import JaxPositions, places_in, require_bounds
+from seqloom.tensor.backends._jax._positions import (
+    JaxPositions,
+    find_positions,
+    require_bounds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._compile import Graph
     from seqloom.tensor._graph import Operation
 
-# What makes indices of whole numbers, and costs little beside the operation that reads.
+# What makes indices of integers, and costs little beside the operation that reads.
 # fmt: off
 _STEPS = frozenset({
     "abs", "add", "astype", "broadcast_to", "clip", "concat", "equal", "expand_dims",
@@ -31,10 +35,10 @@ _STEPS = frozenset({
     "stack", "stop_gradient", "subtract", "take", "where",
 })
 # fmt: on
-_WHOLE = "biu"  # kinds of whole numbers and truths
+_WHOLE = "biu"  # kinds of integers and truths
 
 
-class GivenPlaces:
+class GivenPositions:
     """The indices of a graph that its inputs tell.
 
     Args:
@@ -50,12 +54,12 @@ class GivenPlaces:
         }
         # What the step writes may still be computed: to look at it would be to wait.
         self._inputs = {
-            value.number: place
-            for place, value in enumerate(graph.inputs)
-            if place not in graph.donated and _is_whole(value)
+            value.number: position
+            for position, value in enumerate(graph.inputs)
+            if position not in graph.donated and _is_whole(value)
         }
         self._told: dict[int, bool] = {}
-        self._places = list(self._find_positions(graph).values())
+        self._positions = list(self._find_positions(graph).values())
         self._bounds = [op for op in graph.operations if self._has_told_bounds(op)]
 
     def require(self, arrays: Sequence[Array]) -> None:
@@ -66,7 +70,7 @@ class GivenPlaces:
             ArgumentError: Bounds of packed sequences do not fit.
         """
         known = dict(self._known)
-        for each in self._places:
+        for each in self._positions:
             each.require(self._values(each.array, known, arrays))
         for operation in self._bounds:
             bounds = self._values(operation.args[-1], known, arrays)
@@ -77,7 +81,7 @@ class GivenPlaces:
         """The indices that can be told, each once."""
         found: dict[Any, JaxPositions] = {}
         for operation in graph.operations:
-            for each in places_in(operation.name, operation.args, operation.options):
+            for each in find_positions(operation.name, operation.args, operation.options):
                 if isinstance(each.array, Value) and self._tells(each.array):
                     name = (
                         f"{operation.where}: {each.name}" if operation.where else each.name
@@ -91,7 +95,7 @@ class GivenPlaces:
         return operation.name == "attention_varlen" and self._tells(operation.args[-1])
 
     def _tells(self, value: Value) -> bool:
-        """Whether a value follows from the inputs by a few steps over whole numbers."""
+        """Whether a value follows from the inputs by a few steps over integers."""
         number = value.number
         if number in self._inputs:
             return True
@@ -119,5 +123,5 @@ class GivenPlaces:
 
 
 def _is_whole(value: Value) -> bool:
-    """Whether a value is of whole numbers or truths."""
+    """Whether a value is of integers or truths."""
     return not value.weak and value.dtype.kind in _WHOLE

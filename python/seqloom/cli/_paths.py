@@ -67,7 +67,7 @@ class ConvertPaths:
         return "--overwrite replaces it"
 
 
-def places_of(
+def resolve_paths(
     source: str, other: str | None, out: Sequence[Path], *, interleaved: bool
 ) -> ConvertPaths:
     """Tells what is read from what is written: with --out, all other words are read."""
