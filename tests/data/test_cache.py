@@ -144,7 +144,7 @@ def test_what_is_mapped_stays_when_its_files_go(tmp_path):
 
 def test_a_dataset_above_the_limit_is_an_error_and_leaves_nothing(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
-    with pytest.raises(ArgumentError, match="size_limit must be .* got 100"):
+    with pytest.raises(ArgumentError, match=r"size_limit must be .* got 100"):
         sl.data.cached(data, tmp_path / "cache", size_limit=100)
     assert entries(tmp_path / "cache") == []
 

@@ -1,4 +1,4 @@
-//! Bytes at any place of a file, without a shared offset.
+//! Bytes at any position of a file, without a shared offset.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
@@ -58,7 +58,7 @@ impl Disk {
         if !facts.is_file() {
             return Err(io::Error::new(
                 ErrorKind::InvalidInput,
-                "is no regular file: only such a file can be read at any place",
+                "is no regular file: only such a file can be read at any position",
             ));
         }
         Ok(Self {

@@ -4,7 +4,7 @@ use sirocco::Format;
 use sirocco::inflate::{Decoder, Error};
 
 use super::piece::Piece;
-use super::places::Recorder;
+use super::positions::Recorder;
 use super::streams::{Broken, Codec, Step, Then, Why};
 use seqloom_core::number::as_u64;
 
@@ -24,7 +24,7 @@ pub(super) struct Gzip {
     is_within: bool,
     /// How much of the file was used; members stand one behind the other.
     used: u64,
-    /// Puts places aside where unpacking can go on, if that is of use.
+    /// Puts positions aside where unpacking can go on, if that is of use.
     recorder: Option<Recorder>,
 }
 

@@ -3,7 +3,7 @@
 //! A block whose codes are its own begins with a header that hardly any other
 //! bits look like, so that one can be found (`find`). What such a block refers
 //! to may stand up to 32 KiB before it: text is written in symbols of 16 bits,
-//! of which those from 256 on stand for a place in the unknown text (`marked`),
+//! of which those from 256 on stand for a position in the unknown text (`marked`),
 //! and is put in when that is known (`resolve`). The method is that of pugz
 //! (Kerbiriou and Chikhi 2019) and rapidgzip (Knespel and Brunst 2023).
 //!

@@ -25,8 +25,8 @@ pub mod input;
 pub mod parallel;
 mod piece;
 mod pipe;
-mod places;
 mod plain;
+mod positions;
 mod ring;
 mod run;
 pub mod seekable;
@@ -58,7 +58,7 @@ pub fn unpack(
         Compression::None => Box::new(plain::Plain::new(input, options)),
         Compression::Bgzip => Box::new(blocks::Blocks::new(input, options)?),
         Compression::Gzip => {
-            let recorder = places::Recorder::of(&input, options);
+            let recorder = positions::Recorder::of(&input, options);
             streams(input, gzip::Gzip::new(recorder), options)?
         }
         Compression::Bzip2 => streams(input, bzip2::Bzip2::new(), options)?,

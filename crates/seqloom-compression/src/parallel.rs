@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! spans     the index that lies beside the file
-//! places    decoders that were put aside when this process read it before
+//! positions    decoders that were put aside when this process read it before
 //! guessed   nothing: it is guessed, which costs more than knowing
 //! ```
 //!
@@ -29,7 +29,7 @@ pub use self::reader::{Parallel, Plan};
 use self::remembered::Remembered;
 pub use self::spans::{Spans, parts_ahead};
 use crate::input::Input;
-pub use crate::places::SMALLEST;
+pub use crate::positions::SMALLEST;
 use crate::{Options, Text};
 
 /// On how many processors a file of which nothing is known is unpacked by all of

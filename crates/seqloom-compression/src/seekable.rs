@@ -1,4 +1,4 @@
-//! Text at any place, whatever it is packed in.
+//! Text at any position, whatever it is packed in.
 
 mod block;
 mod packed;
@@ -11,7 +11,7 @@ use seqloom_core::number::as_u64;
 
 pub use self::block::{Block, blocks};
 use self::packed::shorter;
-pub use self::packed::{changed, check_places, size_of};
+pub use self::packed::{changed, check_positions, size_of};
 pub(crate) use self::packed::{packed_bytes, split_bits};
 use self::piece::Kept;
 pub(crate) use self::span::{Lead, differs, window};
@@ -20,14 +20,14 @@ use super::disk::{Disk, room};
 use super::image::Image;
 use crate::text::Trouble;
 
-/// What is known of a container, so that its text can be had from any place.
+/// What is known of a container, so that its text can be had from any position.
 #[derive(Clone, Debug)]
 pub enum Container {
     /// Nothing: the file is text.
     Plain,
     /// Bgzip's blocks.
     Bgzip(Vec<Block>),
-    /// Places in gzip where inflating can start.
+    /// Positions in gzip where inflating can start.
     Gzip(Vec<Span>),
 }
 
@@ -100,8 +100,9 @@ impl Seekable {
         while at < range.end {
             let bounds = self.bounds(number);
             let end = range.end.min(bounds.end);
-            let place = |place: u64| usize::try_from(place - bounds.start).unwrap_or(usize::MAX);
-            let (size, whole) = (place(end), place(bounds.end));
+            let position =
+                |position: u64| usize::try_from(position - bounds.start).unwrap_or(usize::MAX);
+            let (size, whole) = (position(end), position(bounds.end));
             let needed = if is_sealed { size } else { whole };
             let text = if let Some(kept) = cache.kept.find(number, needed) {
                 cache.kept.text(kept)
@@ -111,7 +112,7 @@ impl Seekable {
                 let text = self.piece(number, size, &mut cache.packed)?;
                 cache.kept.put(number, text)
             };
-            let found = text.get(place(at)..place(end));
+            let found = text.get(position(at)..position(end));
             out.extend_from_slice(found.ok_or_else(|| changed("a block is shorter"))?);
             at = end;
             number += 1;
@@ -129,7 +130,7 @@ impl Seekable {
         after.saturating_sub(1)
     }
 
-    /// The places in gzip where inflating starts.
+    /// The positions in gzip where inflating starts.
     pub fn spans(&self) -> &[Span] {
         match &self.container {
             Container::Gzip(spans) => spans,

@@ -27,7 +27,7 @@ pub(crate) const ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 
-/// A place where inflating can start.
+/// A position where inflating can start.
 pub struct Border<'a> {
     /// The first bit of a block, counted from the beginning of the file.
     pub bit: u64,
@@ -99,7 +99,7 @@ impl Walk {
         self.dropped + as_u64(self.out.len())
     }
 
-    /// Reads a gzip header (RFC 1952); zeros may stand in its place, to the end.
+    /// Reads a gzip header (RFC 1952); zeros may stand in its position, to the end.
     fn header(&mut self) -> Result<bool, Trouble> {
         if self.bits.at_end()? {
             return Ok(false);
@@ -150,7 +150,7 @@ impl Walk {
         let here = usize::try_from(self.text() - self.member).unwrap_or(usize::MAX);
         let window = &self.out[self.out.len() - here.min(WINDOW).min(self.out.len())..];
         visitor.border(&Border {
-            bit: self.bits.place(),
+            bit: self.bits.position(),
             text: self.text(),
             window,
         })
@@ -175,8 +175,8 @@ impl Walk {
         let distances = self.bits.size(5)? + 1;
         let count = self.bits.size(4)? + 4;
         let mut sizes = [0; 19];
-        for place in &ORDER[..count] {
-            sizes[*place] = self.bits.number(3)?.to_le_bytes()[0];
+        for position in &ORDER[..count] {
+            sizes[*position] = self.bits.number(3)?.to_le_bytes()[0];
         }
         let code = Code::new(&sizes).ok_or_else(|| self.damage("an impossible code"))?;
         let mut all = [0; 320];
@@ -239,8 +239,8 @@ impl Walk {
             return Ok(());
         }
         debug_assert!(length <= LONGEST_MATCH);
-        for place in start..start + length {
-            self.out.push(self.out[place]);
+        for position in start..start + length {
+            self.out.push(self.out[position]);
         }
         Ok(())
     }
@@ -272,7 +272,7 @@ impl Walk {
     }
 
     fn damage(&self, why: &str) -> Trouble {
-        let at = self.bits.place() / 8;
+        let at = self.bits.position() / 8;
         Trouble::Damage(Fault::compressed(
             at,
             format!("the gzip data is damaged near byte {at} of the file: {why}"),

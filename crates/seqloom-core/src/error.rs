@@ -1,7 +1,7 @@
 //! Everything that can go wrong with data, in one enum.
 //!
 //! An error says where, what was expected and what was found. Python sees it
-//! as a class of `seqloom.errors`; `seqloom-py` translates in one place.
+//! as a class of `seqloom.errors`; `seqloom-py` translates in one position.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -214,7 +214,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(part) = self.place() {
+        if let Some(part) = self.location() {
             write!(f, "{part}")?;
         }
         write!(f, "{}", self.message)
@@ -224,7 +224,7 @@ impl fmt::Display for Fault {
 impl Fault {
     /// "record 3 (id), line 9, byte 120: ", or nothing for a fault that says
     /// itself which byte it means.
-    fn place(&self) -> Option<String> {
+    fn location(&self) -> Option<String> {
         let line = self.line?;
         let byte = self.byte.unwrap_or(0);
         let record = match (self.record, &self.id) {

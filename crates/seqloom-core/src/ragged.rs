@@ -125,16 +125,16 @@ impl<'a> Ragged<'a> {
 
 /// Asks for what a reference points to, and does not wait.
 #[inline]
-fn fetch<T>(place: &T) {
+fn fetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "the instruction takes a pointer")]
     // SAFETY: the pointer is that of a reference, and nothing is read through it.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch(std::ptr::from_ref(place).cast(), _MM_HINT_T0);
+        _mm_prefetch(std::ptr::from_ref(position).cast(), _MM_HINT_T0);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = position;
 }
 
 #[cfg(test)]

@@ -80,10 +80,10 @@ mod tests {
         let shelf = Shelf::default();
         let mut first: Vec<u8> = shelf.take();
         first.extend(b"ACGT");
-        let (place, room) = (first.as_ptr(), first.capacity());
+        let (position, room) = (first.as_ptr(), first.capacity());
         shelf.clone().put(first);
         let second = shelf.take();
-        assert_eq!((second.as_ptr(), second.capacity()), (place, room));
+        assert_eq!((second.as_ptr(), second.capacity()), (position, room));
         assert!(shelf.is_empty());
     }
 

@@ -171,8 +171,8 @@ impl<J> State<J> {
     }
 
     fn finish(&mut self, number: u64, job: J) {
-        let place = usize::try_from(number - self.first).ok();
-        if let Some(slot) = place.and_then(|place| self.finished.get_mut(place)) {
+        let position = usize::try_from(number - self.first).ok();
+        if let Some(slot) = position.and_then(|position| self.finished.get_mut(position)) {
             *slot = Some(job);
         }
     }

@@ -14,12 +14,12 @@ pub struct Frame<T> {
 }
 
 impl<T: Word> Frame<T> {
-    /// The places of so many tokens and what stands around them.
+    /// The positions of so many tokens and what stands around them.
     pub(crate) fn size(&self, tokens: usize) -> usize {
         tokens + usize::from(self.head.is_some()) + usize::from(self.tail.is_some())
     }
 
-    /// Writes all but the tokens, and lends their places.
+    /// Writes all but the tokens, and lends their positions.
     pub(crate) fn around<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
         let start = usize::from(self.head.is_some());
         let (used, rest) = row.split_at_mut(self.size(tokens));

@@ -1,6 +1,6 @@
 //! Two-bit genotypes to numbers and back.
 //!
-//! A byte of a `.bed` holds the codes of four places, the first in its lowest bits:
+//! A byte of a `.bed` holds the codes of four positions, the first in its lowest bits:
 //!
 //! ```text
 //! code  genotype          value if A1 is counted
@@ -10,11 +10,11 @@
 //! 11    homozygous A2     0
 //! ```
 //!
-//! [`mod@row`] decodes places that lie end to end; [`mod@pick`] moves some places of a line
-//! together; [`mod@choose`] decodes some places in any order; [`mod@column`] decodes one place
+//! [`mod@row`] decodes positions that lie end to end; [`mod@pick`] moves some positions of a line
+//! together; [`mod@choose`] decodes some positions in any order; [`mod@column`] decodes one position
 //! of many lines. [`mod@count`] and [`mod@hardy`] say
 //! how often each genotype occurs, and whether that is a surprise. [`mod@each`] decodes lines by
-//! a table for each place; [`mod@transpose`] turns lines into places; [`mod@repack`] picks codes
+//! a table for each position; [`mod@transpose`] turns lines into positions; [`mod@repack`] picks codes
 //! of a line in any order.
 
 pub mod choose;

@@ -24,7 +24,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Words of `k` letters, one at each `stride`-th place. A canonical word counts as the
+    /// Words of `k` letters, one at each `stride`-th position. A canonical word counts as the
     /// lesser of itself and its reverse complement.
     pub fn new(letters: &Letters, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
         let members = letters.members();
@@ -78,8 +78,10 @@ impl Words {
         }
         let mut rolling = Rolling::default();
         let mut wait = self.k;
-        for (place, letter) in letters.iter().enumerate() {
-            let gone = place.checked_sub(self.k).map_or(0, |first| letters[first]);
+        for (position, letter) in letters.iter().enumerate() {
+            let gone = position
+                .checked_sub(self.k)
+                .map_or(0, |first| letters[first]);
             rolling.turn(
                 self,
                 self.digits[usize::from(*letter)],
@@ -134,13 +136,13 @@ fn fits(highest: u64, base: u64) -> bool {
         .is_some_and(|different| different <= 1 << 62)
 }
 
-/// The place of each byte among the members.
+/// The position of each byte among the members.
 fn digits(letters: &Letters) -> [u8; 256] {
     let members = letters.members();
     letters.normal().map(|normal| {
-        let place = members.iter().position(|member| *member == normal);
-        place
-            .and_then(|place| u8::try_from(place).ok())
+        let position = members.iter().position(|member| *member == normal);
+        position
+            .and_then(|position| u8::try_from(position).ok())
             .unwrap_or(NONE)
     })
 }
@@ -171,10 +173,10 @@ impl<T: Word> Kernel<T> for Kmers<T> {
             self.fill_of_four(four, letters, tokens);
             return Some(());
         }
-        let mut places = tokens.iter_mut();
+        let mut positions = tokens.iter_mut();
         self.words.each((letters, is_plain), |number| {
-            if let Some(place) = places.next() {
-                *place = number.map_or(self.unknown, |number| T::cut(self.first + number));
+            if let Some(position) = positions.next() {
+                *position = number.map_or(self.unknown, |number| T::cut(self.first + number));
             }
         });
         Some(())
@@ -185,9 +187,9 @@ impl<T: Word> Kmers<T> {
     #[inline(always)]
     fn fill_of_four(&self, four: Four, letters: &[u8], mut tokens: &mut [T]) {
         four.each(letters, |numbers| {
-            let places = tokens.split_off_mut(..numbers.len()).unwrap_or_default();
-            for (place, number) in places.iter_mut().zip(numbers) {
-                *place = T::cut(self.first + u64::from(*number));
+            let positions = tokens.split_off_mut(..numbers.len()).unwrap_or_default();
+            for (position, number) in positions.iter_mut().zip(numbers) {
+                *position = T::cut(self.first + u64::from(*number));
             }
         });
     }
@@ -212,8 +214,8 @@ impl<T: Word> Kernel<T> for KmerCounts {
         let is_plain = judge.judge(letters)?;
         row.fill(T::cut(0));
         self.words.each((letters, is_plain), |number| {
-            let place = number.and_then(|number| usize::try_from(number).ok());
-            if let Some(count) = place.and_then(|place| row.get_mut(place)) {
+            let position = number.and_then(|number| usize::try_from(number).ok());
+            if let Some(count) = position.and_then(|position| row.get_mut(position)) {
                 *count = count.next();
             }
         });

@@ -3,7 +3,7 @@
 mod channels;
 mod decode;
 mod layout;
-mod places;
+mod positions;
 
 pub use decode::decode;
 pub use layout::Layout;
@@ -88,7 +88,7 @@ impl<T: Word + PartialEq> Kernel<T> for OneHot<T> {
     #[inline(always)]
     fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         if !self.channels_first {
-            self.fill_places(letters, row);
+            self.fill_positions(letters, row);
             return judge.judge(letters).map(drop);
         }
         let seen = self.fill_channels(letters, row);

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use seqloom_core::{Error, Result};
 
-/// Which sequences make up the next row of at most `room` places, in order: the
+/// Which sequences make up the next row of at most `room` positions, in order: the
 /// first one, and then again and again the longest that still fits (of equals
 /// the one that came first). The first never waits, so none waits for ever.
 pub fn best_fit(lengths: &[i64], room: i64) -> Result<Vec<i64>> {
@@ -38,8 +38,8 @@ pub fn positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
         let Some((row, after)) = rest.split_at_mut_checked(length) else {
             return Err(uncovered());
         };
-        for (number, place) in (0..).zip(row) {
-            *place = number;
+        for (number, position) in (0..).zip(row) {
+            *position = number;
         }
         rest = after;
     }
@@ -51,7 +51,7 @@ pub fn positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
 }
 
 fn uncovered() -> Error {
-    Error::argument("offsets must rise from 0 to the number of places")
+    Error::argument("offsets must rise from 0 to the number of positions")
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub enum Rare {
     /// It counts as X.
     Unknown,
     /// It counts as the residue that stands in for it.
-    Replace,
+    Reposition,
     /// It is a member, after the twenty.
     Keep,
 }
@@ -94,7 +94,7 @@ impl FromStr for Rare {
             ("error", Self::Error),
             ("zeros", Self::Zeros),
             ("unknown", Self::Unknown),
-            ("replace", Self::Replace),
+            ("replace", Self::Reposition),
             ("keep", Self::Keep),
         ];
         choose("rare", name, &all)

@@ -21,7 +21,7 @@ macro_rules! word {
             #[inline(always)]
             fn cut(bits: u64) -> Self {
                 let bytes = bits.to_le_bytes();
-                Self::from_le_bytes(std::array::from_fn(|place| bytes[place]))
+                Self::from_le_bytes(std::array::from_fn(|position| bytes[position]))
             }
 
             #[inline(always)]

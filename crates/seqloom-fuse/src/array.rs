@@ -149,7 +149,7 @@ impl NumbersMut<'_> {
         }
     }
 
-    /// Writes numbers from place `start` on, converted.
+    /// Writes numbers from position `start` on, converted.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -36,7 +36,7 @@ pub(crate) enum Input<'a, T> {
 /// Some blocks, and the parts of the outputs that they fill.
 pub(crate) struct Task<'a, T> {
     pub(crate) blocks: Range<usize>,
-    /// The place at which the first block begins.
+    /// The position at which the first block begins.
     pub(crate) start: usize,
     pub(crate) pieces: Vec<Piece<'a, T>>,
 }
@@ -121,7 +121,7 @@ impl<T: Number> Job<'_, T> {
         }
     }
 
-    /// Copies the numbers of an array from a place of the shape on.
+    /// Copies the numbers of an array from a position of the shape on.
     fn copy(&self, numbers: Numbers<'_>, strides: &Strides, start: usize, out: &mut [T]) {
         let step = strides[strides.len() - 1];
         self.layout.runs(strides, start, out.len(), |at, range| {
@@ -136,9 +136,9 @@ impl<T: Number> Job<'_, T> {
         task: &mut Task<'_, T>,
         span: &Range<usize>,
     ) {
-        let place = span.start - task.start;
+        let position = span.start - task.start;
         if let Some(out) = step.output.and_then(|number| task.pieces[number].same()) {
-            let out = &mut out[place..][..span.len()];
+            let out = &mut out[position..][..span.len()];
             let args = step.args.map(|arg| self.values(arg, registers, span));
             step.op.fill(args, out);
             return;

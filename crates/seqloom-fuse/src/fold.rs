@@ -7,7 +7,7 @@ use seqloom_macros::vectorized;
 
 use crate::Number;
 
-/// What becomes of the values that share a place of the output.
+/// What becomes of the values that share a position of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// Their sum.
@@ -81,7 +81,7 @@ impl Fold {
 /// the numbers, and then into double precision, so that many rows lose no digits.
 pub(crate) struct Totals<T> {
     fold: Fold,
-    /// The place of the output at which they begin.
+    /// The position of the output at which they begin.
     from: usize,
     wide: Vec<f64>,
     recent: Vec<T>,
@@ -93,17 +93,17 @@ pub(crate) struct Totals<T> {
 const ROWS: usize = 64;
 
 impl<T: Number> Totals<T> {
-    pub(crate) fn new(fold: Fold, places: Range<usize>) -> Self {
+    pub(crate) fn new(fold: Fold, positions: Range<usize>) -> Self {
         Self {
             fold,
-            from: places.start,
-            wide: vec![fold.empty(); places.len()],
+            from: positions.start,
+            wide: vec![fold.empty(); positions.len()],
             recent: Vec::new(),
             count: 0,
         }
     }
 
-    /// Folds in a row whose numbers step by so many places of the output, from `at` on.
+    /// Folds in a row whose numbers step by so many positions of the output, from `at` on.
     pub(crate) fn add(&mut self, at: usize, step: usize, row: &[T]) {
         let at = at - self.from;
         match step {
@@ -135,7 +135,7 @@ impl<T: Number> Totals<T> {
         self.count = 0;
     }
 
-    /// Folds all into the places of the whole output.
+    /// Folds all into the positions of the whole output.
     pub(crate) fn add_to(&mut self, all: &mut [f64]) {
         self.widen();
         for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {

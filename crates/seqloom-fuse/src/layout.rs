@@ -4,15 +4,15 @@
 /// of one row where rows are long.
 pub(crate) struct Layout {
     sizes: Vec<usize>,
-    /// How many places there are.
+    /// How many positions there are.
     pub(crate) total: usize,
     /// How long a row is: the last axis.
     pub(crate) row: usize,
-    /// How many places the longest block has.
+    /// How many positions the longest block has.
     pub(crate) block: usize,
 }
 
-/// Steps from one place to the next along each axis, zero where an array is broadcast.
+/// Steps from one position to the next along each axis, zero where an array is broadcast.
 pub(crate) type Strides = Vec<usize>;
 
 impl Layout {
@@ -71,7 +71,7 @@ impl Layout {
         }
     }
 
-    /// Where a block begins, as a place in the order of the shape.
+    /// Where a block begins, as a position in the order of the shape.
     pub(crate) fn start(&self, block: usize) -> usize {
         let start = if self.row > self.block {
             let (row, part) = (block / self.per_row(), block % self.per_row());
@@ -82,8 +82,8 @@ impl Layout {
         start.min(self.total)
     }
 
-    /// Calls `work` for each row, or part of a row, of a block: with the place in the
-    /// array, and the places in the block.
+    /// Calls `work` for each row, or part of a row, of a block: with the position in the
+    /// array, and the positions in the block.
     pub(crate) fn runs(
         &self,
         strides: &Strides,
@@ -135,7 +135,7 @@ impl Layout {
         self.row <= self.block && strides[..outer].iter().all(|&stride| stride == 0)
     }
 
-    /// Whether the array has one place for each row, in order.
+    /// Whether the array has one position for each row, in order.
     pub(crate) fn is_one_per_row(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
         outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.follows(strides, outer)

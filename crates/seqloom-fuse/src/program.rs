@@ -59,25 +59,25 @@ impl Program {
         let fixed = description.inputs + description.constants.len();
         let last = last_uses(description, fixed)?;
         let mut registers = Registers::new(fixed);
-        let mut places: Vec<usize> = (0..fixed).collect();
+        let mut positions: Vec<usize> = (0..fixed).collect();
         let mut steps = Vec::with_capacity(description.steps.len());
         for (number, (op, args)) in description.steps.iter().enumerate() {
             let out = registers.take();
             steps.push(Step {
                 op: *op,
-                args: [0, 1, 2].map(|at| args.get(at).map_or(0, |&value| places[value])),
+                args: [0, 1, 2].map(|at| args.get(at).map_or(0, |&value| positions[value])),
                 out,
                 output: sole_output(description, fixed + number),
             });
-            places.push(out);
-            for (value, place) in places.iter().enumerate().skip(fixed) {
+            positions.push(out);
+            for (value, position) in positions.iter().enumerate().skip(fixed) {
                 if last[value] == number {
-                    registers.give_back(*place);
+                    registers.give_back(*position);
                 }
             }
         }
         let placed = |output: &Output| Output {
-            value: places[output.value],
+            value: positions[output.value],
             ..*output
         };
         Ok(Self {

@@ -46,7 +46,7 @@ pub struct Target<'a> {
 /// Bytes of a block: a program of ten registers stays in the first-level cache.
 const BLOCK: usize = 4096;
 
-/// Runs a program over all places of `shape`.
+/// Runs a program over all positions of `shape`.
 ///
 /// # Errors
 /// Arrays that are fewer than the program says, or too short for the shape.

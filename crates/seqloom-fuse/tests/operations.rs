@@ -92,7 +92,7 @@ fn libm_erf(x: f64) -> f64 {
 }
 
 #[test]
-fn smooth_functions_are_right_to_a_few_units_in_the_last_place() {
+fn smooth_functions_are_right_to_a_few_units_in_the_last_position() {
     for (op, range, truth) in SMOOTH {
         let (single, double) = (
             worst::<f32>(op, range, truth),

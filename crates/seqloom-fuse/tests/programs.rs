@@ -38,8 +38,8 @@ impl Form {
 
 /// What an array of these strides holds, spread out over the shape.
 fn spread(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Vec<f32> {
-    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-    places
+    let positions = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    positions
         .map(|(row, column)| numbers[row * strides[0] + column * strides[1]])
         .collect()
 }

@@ -3,7 +3,7 @@
 //! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON:
 //! reading in blocks, counting line ends in those blocks, unpacking in one
 //! thread, unpacking with as many threads as the reader would have, and that
-//! again from the places in gzip that the file's index knows, if it has one.
+//! again from the positions in gzip that the file's index knows, if it has one.
 
 #![expect(clippy::print_stdout, reason = "a program's output")]
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let column = |index: usize| all.iter().map(|row| row[index]).collect::<Vec<f64>>();
     println!(
-        "{{\"read\": {:?}, \"lines\": {:?}, \"unpack\": {:?}, \"ahead\": {:?}, \"places\": {:?}}}",
+        "{{\"read\": {:?}, \"lines\": {:?}, \"unpack\": {:?}, \"ahead\": {:?}, \"positions\": {:?}}}",
         column(0),
         column(1),
         column(2),
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The seconds of reading, counting lines, unpacking, and unpacking with threads
-/// from the beginning and from places that are known.
+/// from the beginning and from positions that are known.
 fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
     Ok([
         clock(|| blocks(path, |_| 0))?,

@@ -86,7 +86,7 @@ impl<W: Write + Seek> Take for Rows<W> {
     }
 }
 
-/// What a file holds; one that cannot be read at any place is an error.
+/// What a file holds; one that cannot be read at any position is an error.
 fn kind(path: &Path) -> Result<(Format, Compression)> {
     Disk::open(path).map_err(|error| Error::io(path, &error))?;
     let reader = Reader::open(path, &Options::default())?;

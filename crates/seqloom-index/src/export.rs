@@ -68,8 +68,8 @@ impl Index {
             &mut cache.text,
         );
         read.map_err(|trouble| self.error(trouble))?;
-        let last = row.length.checked_sub(1).and_then(|last| row.place(last));
-        let letters = last.map_or(u64::from(row.header), |place| place + 1 - row.begin);
+        let last = row.length.checked_sub(1).and_then(|last| row.offset(last));
+        let letters = last.map_or(u64::from(row.header), |position| position + 1 - row.begin);
         let start = usize::try_from(letters).unwrap_or(usize::MAX);
         // From there: a line end (or a blank line), and the line of '+'.
         let plus = record.get(start..).and_then(|rest| {
@@ -84,8 +84,8 @@ impl Index {
         let lines = usize::try_from(extent).unwrap_or(usize::MAX);
         let is_alike = found.len() >= lines && found[lines..].trim_ascii().is_empty() && {
             let width = (row.line_bytes as usize).max(1);
-            let ends = |place: &usize| place % width >= row.line_letters as usize;
-            (0..lines).all(|place| ends(&place) == found[place].is_ascii_whitespace())
+            let ends = |position: &usize| position % width >= row.line_letters as usize;
+            (0..lines).all(|position| ends(&position) == found[position].is_ascii_whitespace())
         };
         Ok(is_alike.then(|| row.begin + plus as u64))
     }

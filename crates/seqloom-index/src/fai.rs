@@ -1,7 +1,7 @@
 //! `.fai`: names, lengths and lines, as samtools writes it.
 //!
 //! ```text
-//! name  length  place of the first letter  letters a line  bytes a line  [place of the first quality]
+//! name  length  position of the first letter  letters a line  bytes a line  [position of the first quality]
 //! ```
 //!
 //! A sixth column makes it one of FASTQ. It says nothing of headers: a record
@@ -47,8 +47,8 @@ pub fn parse_fai(bytes: &[u8]) -> Result<Vec<FaiRow>, Fault> {
         .iter()
         .position(|row| row.qualities.is_some() != is_fastq);
     match odd {
-        Some(place) => Err(fault(
-            as_u64(place) + 1,
+        Some(position) => Err(fault(
+            as_u64(position) + 1,
             "another number of columns than before",
         )),
         None => Ok(rows),

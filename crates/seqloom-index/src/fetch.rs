@@ -31,9 +31,12 @@ impl Index {
     pub fn fetch_many(&self, wanted: &[i64], threads: usize) -> Result<Batch> {
         let numbers = self.numbers(wanted)?;
         let order = sorted(&numbers);
-        let sorted: Vec<u64> = order.iter().map(|place| numbers[*place]).collect();
+        let sorted: Vec<u64> = order.iter().map(|position| numbers[*position]).collect();
         let mut parts = self.shared(&sorted, threads, |part, cache| self.records(part, cache))?;
-        let is_in_order = order.iter().enumerate().all(|(place, from)| place == *from);
+        let is_in_order = order
+            .iter()
+            .enumerate()
+            .all(|(position, from)| position == *from);
         match parts.len() {
             1 if is_in_order => Ok(parts.remove(0)),
             _ => Ok(merge(&parts, &order)),
@@ -49,10 +52,10 @@ impl Index {
         let mut cache = self.borrow();
         let rows: Vec<(usize, Row)> = order
             .iter()
-            .map(|place| Ok((*place, self.row(numbers[*place], &mut cache)?)))
+            .map(|position| Ok((*position, self.row(numbers[*position], &mut cache)?)))
             .collect::<Result<_>>()?;
-        for (place, row) in rows {
-            found[place] = self
+        for (position, row) in rows {
+            found[position] = self
                 .header(&row, &mut cache)
                 .map_err(|trouble| self.error(trouble))?;
         }
@@ -167,8 +170,8 @@ impl Index {
             let first = column.page(&self.side.image, number, &mut cache.page)?;
             cache.held = first..first + as_u64(cache.page.len() / column.entry);
         }
-        let place = usize::try_from(number - cache.held.start).unwrap_or(usize::MAX);
-        let bytes = cache.page.chunks_exact(column.entry).nth(place);
+        let position = usize::try_from(number - cache.held.start).unwrap_or(usize::MAX);
+        let bytes = cache.page.chunks_exact(column.entry).nth(position);
         Ok(Row::from_bytes(bytes.unwrap_or_default()))
     }
 
@@ -261,9 +264,9 @@ impl Index {
         if self.side.head.has_sums {
             return Ok(batch);
         }
-        let bound = |place: usize| usize::try_from(batch.header_offsets[place]).unwrap_or(0);
-        let is_same = rows.iter().enumerate().all(|(place, row)| {
-            let header = &batch.headers[bound(place)..bound(place + 1)];
+        let bound = |position: usize| usize::try_from(batch.header_offsets[position]).unwrap_or(0);
+        let is_same = rows.iter().enumerate().all(|(position, row)| {
+            let header = &batch.headers[bound(position)..bound(position + 1)];
             low(hash(id_of(header))) == row.sum
         });
         if is_same {
@@ -294,10 +297,10 @@ impl Index {
     }
 }
 
-/// The places of numbers, in the order of the numbers.
+/// The positions of numbers, in the order of the numbers.
 fn sorted(numbers: &[u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_by_key(|place| numbers[*place]);
+    order.sort_by_key(|position| numbers[*position]);
     order
 }
 
@@ -314,8 +317,9 @@ fn neighbours(rows: &[Row]) -> usize {
 /// What belongs to a row in the text of several.
 fn part<'a>(rows: &[Row], row: &Row, text: &'a [u8]) -> &'a [u8] {
     let first = rows.first().map_or(0, |first| first.begin);
-    let place = |place: u64| usize::try_from(place.saturating_sub(first)).unwrap_or(usize::MAX);
-    text.get(place(row.begin)..place(row.begin + row.size))
+    let position =
+        |position: u64| usize::try_from(position.saturating_sub(first)).unwrap_or(usize::MAX);
+    text.get(position(row.begin)..position(row.begin + row.size))
         .unwrap_or_default()
 }
 
@@ -342,14 +346,14 @@ fn is_same(batch: &Batch, rows: &[Row]) -> bool {
 }
 
 /// Puts parts together in the order that was asked for; `order` says which
-/// place each record of the parts, one after the other, has there.
+/// position each record of the parts, one after the other, has there.
 fn merge(parts: &[Batch], order: &[usize]) -> Batch {
-    let places = parts
+    let positions = parts
         .iter()
         .flat_map(|part| (0..part.len()).map(move |row| (part, row)));
     let mut sources: Vec<Option<(&Batch, usize)>> = vec![None; order.len()];
-    for (source, place) in places.zip(order) {
-        sources[*place] = Some(source);
+    for (source, position) in positions.zip(order) {
+        sources[*position] = Some(source);
     }
     let total = |column: fn(&Batch) -> usize| parts.iter().map(column).sum();
     let mut whole = Batch {
@@ -378,7 +382,7 @@ fn merge(parts: &[Batch], order: &[usize]) -> Batch {
 }
 
 fn slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
-    let bound = |place: usize| usize::try_from(offsets[place]).unwrap_or(0);
+    let bound = |position: usize| usize::try_from(offsets[position]).unwrap_or(0);
     &data[bound(row)..bound(row + 1)]
 }
 

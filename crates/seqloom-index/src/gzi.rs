@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! u64        number of entries
-//! u64 u64    a block's place in the file and in the text; the first block has none
+//! u64 u64    a block's position in the file and in the text; the first block has none
 //! ```
 
 use seqloom_core::error::Fault;
@@ -11,7 +11,7 @@ use seqloom_compression::seekable::Block;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u64_at;
 
-/// Reads a `.gzi` file: places in the file, and in the text.
+/// Reads a `.gzi` file: positions in the file, and in the text.
 pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     if bytes.len() < 8 {
         return Err(Fault::whole("is no .gzi file: it has fewer than 8 bytes"));
@@ -27,10 +27,10 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     let pair = |entry: &[u8]| (u64_at(entry, 0), u64_at(entry, 8));
     let entries: Vec<_> = bytes[8..].chunks_exact(16).map(pair).collect();
     let mut last = (0, 0);
-    for (place, entry) in entries.iter().enumerate() {
+    for (position, entry) in entries.iter().enumerate() {
         if entry.0 <= last.0 || entry.1 < last.1 {
             return Err(Fault::whole(format!(
-                "entry {place} lies before the one before it"
+                "entry {position} lies before the one before it"
             )));
         }
         last = *entry;

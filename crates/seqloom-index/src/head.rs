@@ -5,7 +5,7 @@
 //! rows      40 bytes a record, each 64 of them with a hash
 //! names     hash of the id and number of the record, sorted; each 64 with a hash
 //! windows   what inflating needs to start within gzip, packed
-//! pieces    where bgzip's blocks, or those places, are
+//! pieces    where bgzip's blocks, or those positions, are
 //! chunks    a hash for each 256 KiB of the file that was indexed
 //! ```
 
@@ -96,7 +96,7 @@ impl Head {
 
     /// Reads a head of an index of `size` bytes, and checks it.
     pub(crate) fn from_bytes(bytes: &[u8], size: u64) -> Result<Self, Fault> {
-        let get = |place: usize| u64_at(bytes, place * 8);
+        let get = |position: usize| u64_at(bytes, position * 8);
         if bytes.len() < HEAD || get(0) != MAGIC {
             return Err(Fault::whole("is no index of seqloom"));
         }
@@ -107,10 +107,10 @@ impl Head {
         if get(NUMBERS - 1) != hash(&bytes[..HEAD - 8]) {
             return Err(damaged("its head"));
         }
-        let part = |place| Part {
-            at: get(place),
-            size: get(place + 1),
-            hash: get(place + 2),
+        let part = |position| Part {
+            at: get(position),
+            size: get(position + 1),
+            hash: get(position + 2),
         };
         let head = Self {
             format: if get(2) == 1 {

@@ -20,7 +20,7 @@ struct Wanted {
     number: u64,
     start: i64,
     stop: i64,
-    place: usize,
+    position: usize,
 }
 
 /// Letters of some parts end to end, with where each goes and its length.
@@ -45,11 +45,11 @@ impl Index {
         }
         let bounds = starts.iter().zip(stops).enumerate();
         let mut wanted: Vec<Wanted> = (self.numbers(numbers)?.into_iter().zip(bounds))
-            .map(|(number, (place, (start, stop)))| Wanted {
+            .map(|(number, (position, (start, stop)))| Wanted {
                 number,
                 start: *start,
                 stop: *stop,
-                place,
+                position,
             })
             .collect();
         wanted.sort_by_key(|part| (part.number, part.start));
@@ -80,11 +80,11 @@ impl Index {
                     let record = self.fetch_many(&[as_i64(part.number)], 1)?;
                     whole = Some((part.number, record.data));
                 }
-                let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+                let position = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
                 let all = whole.as_ref().map_or(&[][..], |(_, letters)| letters);
-                letters.extend_from_slice(&all[place(range.start)..place(range.end)]);
+                letters.extend_from_slice(&all[position(range.start)..position(range.end)]);
             }
-            lengths.push((part.place, letters.len() - before));
+            lengths.push((part.position, letters.len() - before));
         }
         Ok((letters, lengths))
     }
@@ -143,8 +143,8 @@ impl Index {
         let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else {
             return Ok(());
         };
-        let places = row.place(range.start).zip(row.place(last));
-        let (start, end) = places.ok_or_else(|| changed("a line has no end"))?;
+        let positions = row.offset(range.start).zip(row.offset(last));
+        let (start, end) = positions.ok_or_else(|| changed("a line has no end"))?;
         let mut text = Vec::new();
         self.text.read(start..end + 1, &mut text, &mut cache.text)?;
         let width = u64::from(row.line_letters);
@@ -185,9 +185,9 @@ fn arrange(parts: &[Letters], count: usize) -> (Vec<u8>, Vec<i64>) {
     let mut sources: Vec<&[u8]> = vec![&[]; count];
     for (letters, lengths) in parts {
         let mut rest = &letters[..];
-        for (place, length) in lengths {
+        for (position, length) in lengths {
             let (own, behind) = rest.split_at(*length);
-            sources[*place] = own;
+            sources[*position] = own;
             rest = behind;
         }
     }

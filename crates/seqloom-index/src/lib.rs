@@ -1,19 +1,19 @@
-//! Records at any place of a file.
+//! Records at any position of a file.
 //!
 //! An index is made once, by looking through the file, and kept beside it:
 //!
 //! ```text
 //! row      where a record begins, how long it is, how its lines are laid out, a checksum
 //! side     rows, names and tables as bytes: pages with a hash each (head, pages, names)
-//! text     the text of a range: plain, out of bgzip's blocks, or of gzip from a place
-//!          where inflating can start (walk finds such places)
+//! text     the text of a range: plain, out of bgzip's blocks, or of gzip from a position
+//!          where inflating can start (walk finds such positions)
 //! stamp    whether the file is still the one that was indexed
-//! whole    all of the text in order, by several threads, each from such a place
+//! whole    all of the text in order, by several threads, each from such a position
 //! fetch    many records at once: sorted, read together, parsed, compared
 //! fai, gzi the files of samtools and bgzip that say the same, in part
 //! ```
 //!
-//! Nothing in an index is believed: a place is checked before it is used, and
+//! Nothing in an index is believed: a position is checked before it is used, and
 //! what stands there is parsed and compared with what the index says.
 
 mod build;

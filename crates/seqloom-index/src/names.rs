@@ -14,9 +14,9 @@ pub(crate) const ENTRY: usize = 16;
 /// The numbers of the records whose ids have this hash.
 pub(crate) fn find(column: Column, image: &Image, wanted: u64) -> Result<Vec<u64>, Fault> {
     let mut page = Vec::new();
-    let mut at = |place: u64| -> Result<(u64, u64), Fault> {
-        let first = column.page(image, place, &mut page)?;
-        let within = usize::try_from(place - first).unwrap_or(usize::MAX) * ENTRY;
+    let mut at = |position: u64| -> Result<(u64, u64), Fault> {
+        let first = column.page(image, position, &mut page)?;
+        let within = usize::try_from(position - first).unwrap_or(usize::MAX) * ENTRY;
         Ok((u64_at(&page, within), u64_at(&page, within + 8)))
     };
     let (mut low, mut high) = (0, column.count);

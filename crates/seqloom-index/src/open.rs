@@ -23,7 +23,7 @@ use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, Options};
 use seqloom_sequences::reader::Reader;
 
-/// Records at any place of a file, by many threads at once.
+/// Records at any position of a file, by many threads at once.
 pub struct Index {
     pub(super) path: PathBuf,
     pub(super) side: Side,
@@ -158,8 +158,8 @@ impl Index {
         let step = rows.len().div_ceil(SOME).max(1);
         let last = rows.len().saturating_sub(1);
         let mut cache = Cache::default();
-        for place in (0..rows.len()).step_by(step).chain([last]) {
-            let (row, name) = &rows[place];
+        for position in (0..rows.len()).step_by(step).chain([last]) {
+            let (row, name) = &rows[position];
             let found = self.header(row, &mut cache);
             let is_same = found.is_ok_and(|header| {
                 seqloom_compression::checksum::hash(super::row::id_of(&header)) == *name
@@ -168,7 +168,7 @@ impl Index {
                 return Err(Error::format(
                     fai,
                     Fault::whole(format!(
-                        "is not of this file: record {place} does not begin where it says; the file \
+                        "is not of this file: record {position} does not begin where it says; the file \
                      has changed since, or it leaves records out; remove it or make a new one \
                      (seqloom index --overwrite --fai)"
                     )),

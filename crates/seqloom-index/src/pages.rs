@@ -59,7 +59,7 @@ impl Pages {
     }
 }
 
-/// A page's hash: pages that changed places are found by their number.
+/// A page's hash: pages that changed positions are found by their number.
 fn seal(page: &[u8], number: u64) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(page, number)
 }
@@ -73,9 +73,14 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Reads the page that holds entry `place`; gives its first entry's number.
-    pub(crate) fn page(&self, image: &Image, place: u64, out: &mut Vec<u8>) -> Result<u64, Fault> {
-        let number_of = place / as_u64(COUNT);
+    /// Reads the page that holds entry `position`; gives its first entry's number.
+    pub(crate) fn page(
+        &self,
+        image: &Image,
+        position: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<u64, Fault> {
+        let number_of = position / as_u64(COUNT);
         let first = number_of * as_u64(COUNT);
         let count = self.count.saturating_sub(first).min(as_u64(COUNT));
         let bytes = usize::try_from(count).unwrap_or(COUNT) * self.entry;
@@ -90,10 +95,12 @@ impl Column {
     }
 
     /// An entry, if the index is in memory, where every page was checked once.
-    pub(crate) fn entry<'a>(&self, image: &'a Image, place: u64) -> Option<&'a [u8]> {
-        let pages = place / as_u64(COUNT) * as_u64(HASH);
-        let at = self.at + place * as_u64(self.entry) + pages;
-        image.slice(at, self.entry).filter(|_| place < self.count)
+    pub(crate) fn entry<'a>(&self, image: &'a Image, position: u64) -> Option<&'a [u8]> {
+        let pages = position / as_u64(COUNT) * as_u64(HASH);
+        let at = self.at + position * as_u64(self.entry) + pages;
+        image
+            .slice(at, self.entry)
+            .filter(|_| position < self.count)
     }
 
     /// Hands every entry over, in order.
@@ -103,11 +110,11 @@ impl Column {
         mut take: impl FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut page = Vec::new();
-        let mut place = 0;
-        while place < self.count {
-            self.page(image, place, &mut page)?;
+        let mut position = 0;
+        while position < self.count {
+            self.page(image, position, &mut page)?;
             page.chunks_exact(self.entry).try_for_each(&mut take)?;
-            place += as_u64(COUNT);
+            position += as_u64(COUNT);
         }
         Ok(())
     }

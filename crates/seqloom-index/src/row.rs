@@ -68,7 +68,7 @@ impl Row {
     }
 
     /// Where letter `position` stands, if all lines but the last are alike.
-    pub(crate) fn place(&self, position: u64) -> Option<u64> {
+    pub(crate) fn offset(&self, position: u64) -> Option<u64> {
         let line = position.checked_div(u64::from(self.line_letters))?;
         let within = position % u64::from(self.line_letters);
         let before = line.checked_mul(u64::from(self.line_bytes))?;
@@ -97,6 +97,6 @@ mod tests {
             sum: u32::MAX,
         };
         assert_eq!(Row::from_bytes(&row.to_bytes()), row);
-        assert_eq!(row.place(61), Some((1 << 40) + 7 + 62));
+        assert_eq!(row.offset(61), Some((1 << 40) + 7 + 62));
     }
 }

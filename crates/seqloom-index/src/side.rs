@@ -12,7 +12,7 @@ use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::image::Image;
-use seqloom_compression::seekable::{Block, Container, Span, check_places};
+use seqloom_compression::seekable::{Block, Container, Span, check_positions};
 use seqloom_core::number::as_u64;
 use seqloom_core::number::{u32_at, u64_at};
 
@@ -85,13 +85,13 @@ fn container(head: &Head, bytes: &[u8]) -> Result<Container, Fault> {
     Ok(match head.compression {
         Compression::Bgzip => {
             let blocks: Vec<Block> = bytes.chunks_exact(BLOCK).map(block).collect();
-            check_places(blocks.iter().map(|block| (block.at, block.text)), ends)?;
+            check_positions(blocks.iter().map(|block| (block.at, block.text)), ends)?;
             Container::Bgzip(blocks)
         }
         Compression::Gzip => {
             let spans: Vec<Span> = bytes.chunks_exact(SPAN).map(span).collect();
             let ends = (head.source.size.saturating_mul(8), head.text);
-            check_places(spans.iter().map(|span| (span.bit, span.text)), ends)?;
+            check_positions(spans.iter().map(|span| (span.bit, span.text)), ends)?;
             Container::Gzip(spans)
         }
         _ => Container::Plain,

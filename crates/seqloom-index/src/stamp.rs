@@ -105,9 +105,9 @@ pub(crate) fn compare(
 /// Whether the first, the last and two more chunks are the same.
 fn some_same(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
     let count = chunks.len();
-    let places = [0, count / 3, count * 2 / 3, count.saturating_sub(1)];
-    for place in places.into_iter().filter(|place| *place < count) {
-        if chunk(disk, as_u64(place))? != chunks[place] {
+    let positions = [0, count / 3, count * 2 / 3, count.saturating_sub(1)];
+    for position in positions.into_iter().filter(|position| *position < count) {
+        if chunk(disk, as_u64(position))? != chunks[position] {
             return Ok(false);
         }
     }
@@ -118,7 +118,7 @@ fn all_same(disk: &Disk, chunks: &[u64], range: Range<u64>, threads: usize) -> i
     let is_same = |number: u64| -> io::Result<bool> {
         let kept = usize::try_from(number)
             .ok()
-            .and_then(|place| chunks.get(place));
+            .and_then(|position| chunks.get(position));
         Ok(kept == Some(&chunk(disk, number)?))
     };
     if threads < 2 || rayon::current_thread_index().is_none() {

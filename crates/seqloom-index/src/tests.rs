@@ -2,7 +2,7 @@
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
-    reason = "places in small files"
+    reason = "positions in small files"
 )]
 
 use std::path::{Path, PathBuf};
@@ -121,9 +121,9 @@ fn every_container_gives_every_record_in_any_order() {
             assert!(index.fetch_many(&all, 1).unwrap() == whole);
             let some: Vec<i64> = (0..100).map(|i| i * 7919 % count).collect();
             let found = index.fetch_many(&some, 1).unwrap();
-            for (place, row) in some.iter().enumerate() {
+            for (position, row) in some.iter().enumerate() {
                 let one = index.fetch_many(&[*row], 1).unwrap();
-                let (start, end) = (found.offsets[place], found.offsets[place + 1]);
+                let (start, end) = (found.offsets[position], found.offsets[position + 1]);
                 assert!(one.data == found.data[start as usize..end as usize]);
             }
         }
@@ -252,8 +252,12 @@ fn a_changed_byte_is_found_when_its_record_is_read() {
     let index = open(&file.0);
     let row = index.row(7, &mut index.borrow()).unwrap();
     let mut changed = text.clone();
-    let place = usize::try_from(row.begin + u64::from(row.header)).unwrap();
-    changed[place] = if changed[place] == b'A' { b'C' } else { b'A' };
+    let position = usize::try_from(row.begin + u64::from(row.header)).unwrap();
+    changed[position] = if changed[position] == b'A' {
+        b'C'
+    } else {
+        b'A'
+    };
     std::fs::write(&file.0, changed).unwrap();
     assert!(index.fetch_many(&[6, 8], 1).is_ok());
     let message = index.fetch_many(&[6, 7], 1).unwrap_err().to_string();

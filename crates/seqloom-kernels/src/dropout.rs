@@ -1,4 +1,4 @@
-//! Dropout whose choice is a pure function of a key and a place.
+//! Dropout whose choice is a pure function of a key and a position.
 
 use seqloom_core::key::Key;
 
@@ -18,8 +18,8 @@ pub struct Dropout<T> {
 }
 
 impl<T: Float> Dropout<T> {
-    /// A place is kept where the key's coin of probability `1 - rate` falls on 1. The same
-    /// key keeps the same places, so a gradient is dropped by the same function.
+    /// A position is kept where the key's coin of probability `1 - rate` falls on 1. The same
+    /// key keeps the same positions, so a gradient is dropped by the same function.
     pub fn new(key: Key, rate: f64) -> Self {
         Self {
             key,
@@ -28,8 +28,8 @@ impl<T: Float> Dropout<T> {
         }
     }
 
-    /// Tells `work` which places are kept, from `start` on: a block at a time, with the
-    /// number of places before it.
+    /// Tells `work` which positions are kept, from `start` on: a block at a time, with the
+    /// number of positions before it.
     #[inline(always)]
     pub(crate) fn blocks(self, start: u64, length: usize, mut work: impl FnMut(usize, &[bool])) {
         let (mut words, mut kept) = ([0; words::PLACES], [false; words::PLACES]);
@@ -56,8 +56,8 @@ pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usiz
 #[vectorized]
 fn drop_chunk<T: Float>(rule: Dropout<T>, start: u64, x: &[T], out: &mut [T]) {
     rule.blocks(start, out.len(), |first, kept| {
-        let places = out[first..].iter_mut().zip(&x[first..]).zip(kept);
-        for ((out, &x), &kept) in places {
+        let positions = out[first..].iter_mut().zip(&x[first..]).zip(kept);
+        for ((out, &x), &kept) in positions {
             *out = if kept { x * rule.factor } else { T::ZERO };
         }
     });
@@ -69,7 +69,7 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn a_place_is_kept_where_its_coin_falls_on_1() {
+    fn a_position_is_kept_where_its_coin_falls_on_1() {
         let key = Key([3, 4]);
         let mut coins = vec![false; 5000];
         random::bernoulli(key, 0.7, &mut coins, 1);

@@ -21,20 +21,20 @@ pub(crate) const fn has_many_registers<S: Simd>() -> bool {
     S::REGISTER_COUNT >= 32 || S::F32_LANES >= 16
 }
 
-/// Brings the cache line of a place near, wherever it is: nothing is read.
+/// Brings the cache line of a position near, wherever it is: nothing is read.
 #[inline(always)]
-pub(crate) fn prefetch<T>(place: *const T) {
+pub(crate) fn prefetch<T>(position: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and cannot fail, even where no memory is.
         #[expect(unsafe_code, reason = "the instruction takes a pointer")]
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(place.cast());
+            _mm_prefetch::<_MM_HINT_T0>(position.cast());
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = position;
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl<'a, T: Float> Matrix<'a, T> {
         self.rows
     }
 
-    /// Rows and columns change places.
+    /// Rows and columns change positions.
     pub(crate) fn turned(self) -> Self {
         Self {
             data: self.data,
@@ -108,9 +108,11 @@ impl<'a, T: Float> MatrixMut<'a, T> {
             return None;
         }
         let start = data.as_mut_ptr();
-        let places = (0..outer).flat_map(|i| (0..inner).map(move |j| i * steps[0] + j * steps[1]));
-        let matrix = |place| Self::from_start(start.wrapping_add(place), rows, columns, steps[2]);
-        Some(places.map(matrix).collect())
+        let positions =
+            (0..outer).flat_map(|i| (0..inner).map(move |j| i * steps[0] + j * steps[1]));
+        let matrix =
+            |position| Self::from_start(start.wrapping_add(position), rows, columns, steps[2]);
+        Some(positions.map(matrix).collect())
     }
 
     /// The rows before `row`, and the others.
@@ -171,7 +173,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     }
 
     /// Where a number stands; whoever reads or writes there checks the sizes.
-    pub(crate) fn place(&self, row: usize, column: usize) -> *const T {
+    pub(crate) fn position(&self, row: usize, column: usize) -> *const T {
         self.start.wrapping_add(row * self.step + column)
     }
 

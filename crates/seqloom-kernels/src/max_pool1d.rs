@@ -15,7 +15,7 @@ pub struct Window {
     pub kernel: usize,
     /// How far the window moves, at least one.
     pub stride: usize,
-    /// Places before and after the row that the window may cover, at most half of it.
+    /// Positions before and after the row that the window may cover, at most half of it.
     pub padding: usize,
 }
 
@@ -35,37 +35,42 @@ impl Window {
     }
 
     /// The part of the row that a window covers.
-    fn covered(&self, place: usize) -> (usize, usize) {
-        let start = place * self.stride;
+    fn covered(&self, position: usize) -> (usize, usize) {
+        let start = position * self.stride;
         let stop = (start + self.kernel).saturating_sub(self.padding);
         (start.saturating_sub(self.padding), stop.min(self.length))
     }
 }
 
-/// Fills the greatest number of every window and its place in its row; of equal ones the
+/// Fills the greatest number of every window and its position in its row; of equal ones the
 /// first, and a NaN before all.
 pub fn max_pool1d<T: Float>(
     window: &Window,
     x: &[T],
     out: &mut [T],
-    places: &mut [i64],
+    positions: &mut [i64],
     threads: usize,
 ) {
     let width = window.out_length().unwrap_or(0).max(1);
     let rows = parallel::rows_per_chunk(window.length);
     let sizes = (rows * width, rows * width);
-    parallel::chunk_pairs((out, places), sizes, threads, |number, out, places| {
-        let x = &x[number * rows * window.length..];
-        let outs = out.chunks_mut(width).zip(places.chunks_mut(width));
-        for (x, (out, places)) in x.chunks(window.length).zip(outs) {
-            machine::dispatch(Row {
-                window,
-                x,
-                out,
-                places,
-            });
-        }
-    });
+    parallel::chunk_pairs(
+        (out, positions),
+        sizes,
+        threads,
+        |number, out, positions| {
+            let x = &x[number * rows * window.length..];
+            let outs = out.chunks_mut(width).zip(positions.chunks_mut(width));
+            for (x, (out, positions)) in x.chunks(window.length).zip(outs) {
+                machine::dispatch(Row {
+                    window,
+                    x,
+                    out,
+                    positions,
+                });
+            }
+        },
+    );
 }
 
 /// One row's windows: those that reach into the padding one by one, the others together.
@@ -73,7 +78,7 @@ struct Row<'a, T> {
     window: &'a Window,
     x: &'a [T],
     out: &'a mut [T],
-    places: &'a mut [i64],
+    positions: &'a mut [i64],
 }
 
 impl<T: Float> WithSimd for Row<'_, T> {
@@ -85,14 +90,14 @@ impl<T: Float> WithSimd for Row<'_, T> {
             window,
             x,
             out,
-            places,
+            positions,
         } = self;
         let inner = window.inner(out.len());
         for number in (0..inner.start).chain(inner.end..out.len()) {
             let (start, stop) = window.covered(number);
-            let values = (start..stop).map(|place| (x[place], index(place)));
+            let values = (start..stop).map(|position| (x[position], index(position)));
             let lowest = (T::LOWEST, index(start));
-            (out[number], places[number]) = values.fold(lowest, greater);
+            (out[number], positions[number]) = values.fold(lowest, greater);
         }
         if !inner.is_empty() {
             let (start, _) = window.covered(inner.start);
@@ -100,7 +105,7 @@ impl<T: Float> WithSimd for Row<'_, T> {
                 window,
                 &x[start..],
                 start,
-                (&mut out[inner.clone()], &mut places[inner]),
+                (&mut out[inner.clone()], &mut positions[inner]),
             );
         }
     }
@@ -108,28 +113,35 @@ impl<T: Float> WithSimd for Row<'_, T> {
 
 /// Fills what windows find that lie within the row, which is given from the first on.
 #[inline(always)]
-fn inside<T: Float>(window: &Window, x: &[T], start: usize, (out, places): (&mut [T], &mut [i64])) {
+fn inside<T: Float>(
+    window: &Window,
+    x: &[T],
+    start: usize,
+    (out, positions): (&mut [T], &mut [i64]),
+) {
     match (window.kernel, window.stride) {
-        (2, 2) => return apart::<T, 2>(x, start, out, places),
-        (3, 3) => return apart::<T, 3>(x, start, out, places),
-        (4, 4) => return apart::<T, 4>(x, start, out, places),
+        (2, 2) => return apart::<T, 2>(x, start, out, positions),
+        (3, 3) => return apart::<T, 3>(x, start, out, positions),
+        (4, 4) => return apart::<T, 4>(x, start, out, positions),
         _ => {}
     }
     out.fill(T::LOWEST);
-    for (number, place) in places.iter_mut().enumerate() {
-        *place = index(start + number * window.stride);
+    for (number, position) in positions.iter_mut().enumerate() {
+        *position = index(start + number * window.stride);
     }
     for tap in 0..window.kernel {
         let first = index(start + tap);
         match window.stride {
-            1 => compare::<T, 1>(&x[tap..], first, out, places),
-            2 => compare::<T, 2>(&x[tap..], first, out, places),
+            1 => compare::<T, 1>(&x[tap..], first, out, positions),
+            2 => compare::<T, 2>(&x[tap..], first, out, positions),
             stride => {
                 let steps = (first..)
                     .step_by(stride)
                     .zip(x[tap..].iter().step_by(stride));
-                for ((place, &value), (out, best)) in steps.zip(out.iter_mut().zip(&mut *places)) {
-                    (*out, *best) = greater((*out, *best), (value, place));
+                for ((position, &value), (out, best)) in
+                    steps.zip(out.iter_mut().zip(&mut *positions))
+                {
+                    (*out, *best) = greater((*out, *best), (value, position));
                 }
             }
         }
@@ -138,33 +150,43 @@ fn inside<T: Float>(window: &Window, x: &[T], start: usize, (out, places): (&mut
 
 /// The same for windows that stand side by side: each is read once.
 #[inline(always)]
-fn apart<T: Float, const KERNEL: usize>(x: &[T], start: usize, out: &mut [T], places: &mut [i64]) {
+fn apart<T: Float, const KERNEL: usize>(
+    x: &[T],
+    start: usize,
+    out: &mut [T],
+    positions: &mut [i64],
+) {
     let (windows, _) = x.as_chunks::<KERNEL>();
-    let outs = out.iter_mut().zip(places);
-    for (number, (window, (out, place))) in windows.iter().zip(outs).enumerate() {
+    let outs = out.iter_mut().zip(positions);
+    for (number, (window, (out, position))) in windows.iter().zip(outs).enumerate() {
         let first = index(start + number * KERNEL);
         let values = window.iter().copied().zip(first..);
-        (*out, *place) = values.fold((T::LOWEST, first), greater);
+        (*out, *position) = values.fold((T::LOWEST, first), greater);
     }
 }
 
-/// Compares the windows' best so far with the number at one place of each, where the
-/// windows are a known number of places apart.
+/// Compares the windows' best so far with the number at one position of each, where the
+/// windows are a known number of positions apart.
 #[inline(always)]
-fn compare<T: Float, const STRIDE: usize>(x: &[T], first: i64, out: &mut [T], places: &mut [i64]) {
+fn compare<T: Float, const STRIDE: usize>(
+    x: &[T],
+    first: i64,
+    out: &mut [T],
+    positions: &mut [i64],
+) {
     let (steps, rest) = x.as_chunks::<STRIDE>();
-    let mut bests = out.iter_mut().zip(places);
-    let mut place = first;
+    let mut bests = out.iter_mut().zip(positions);
+    let mut position = first;
     for (step, (out, best)) in steps.iter().zip(&mut bests) {
-        (*out, *best) = greater((*out, *best), (step[0], place));
-        place += index(STRIDE);
+        (*out, *best) = greater((*out, *best), (step[0], position));
+        position += index(STRIDE);
     }
     for (&value, (out, best)) in rest.iter().zip(bests) {
-        (*out, *best) = greater((*out, *best), (value, place));
+        (*out, *best) = greater((*out, *best), (value, position));
     }
 }
 
-/// The greater of two numbers with its place. Both sides are always asked, for a branch
+/// The greater of two numbers with its position. Both sides are always asked, for a branch
 /// here would be a coin's toss.
 #[inline(always)]
 fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
@@ -175,17 +197,17 @@ fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
     )
 }
 
-/// A place as NumPy counts them.
+/// A position as NumPy counts them.
 #[inline(always)]
-fn index(place: usize) -> i64 {
-    place.cast_signed() as i64
+fn index(position: usize) -> i64 {
+    position.cast_signed() as i64
 }
 
 /// Fills the gradient of the input: what came to a window goes to its greatest number.
 pub fn max_pool1d_grad<T: Float>(
     lengths: (usize, usize),
     grad: &[T],
-    places: &[i64],
+    positions: &[i64],
     out: &mut [T],
     threads: usize,
 ) {
@@ -196,18 +218,18 @@ pub fn max_pool1d_grad<T: Float>(
         let first = number * rows * width;
         let grads = grad[first..]
             .chunks(width)
-            .zip(places[first..].chunks(width));
-        for (out, (grad, places)) in out.chunks_mut(length).zip(grads) {
-            scatter(grad, places, out);
+            .zip(positions[first..].chunks(width));
+        for (out, (grad, positions)) in out.chunks_mut(length).zip(grads) {
+            scatter(grad, positions, out);
         }
     });
 }
 
-fn scatter<T: Float>(grad: &[T], places: &[i64], out: &mut [T]) {
-    for (&grad, &place) in grad.iter().zip(places) {
-        if let Some(value) = usize::try_from(place)
+fn scatter<T: Float>(grad: &[T], positions: &[i64], out: &mut [T]) {
+    for (&grad, &position) in grad.iter().zip(positions) {
+        if let Some(value) = usize::try_from(position)
             .ok()
-            .and_then(|place| out.get_mut(place))
+            .and_then(|position| out.get_mut(position))
         {
             *value += grad;
         }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exponential_is_right_to_two_units_in_the_last_place() {
+    fn the_exponential_is_right_to_two_units_in_the_last_position() {
         on_every_machine(|_| {
             let (single, double) = (grid::<f32>(-87.0, 88.7), grid::<f64>(-708.0, 709.7));
             assert!(worst(&single, &values(Exp, &single), f64::exp) < 1.3e-7);

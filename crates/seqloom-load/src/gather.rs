@@ -153,8 +153,8 @@ impl<'a> Columns<'a> {
     fn copy(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
         for &row in rows {
             let letters = self.get(row)?;
-            let (place, rest) = out.split_at_mut(letters.len());
-            place.copy_from_slice(letters);
+            let (position, rest) = out.split_at_mut(letters.len());
+            position.copy_from_slice(letters);
             out = rest;
         }
         Ok(())

@@ -1,15 +1,15 @@
 //! Genotype files through the kernels, in parallel.
 //!
 //! ```text
-//! picks    which lines and which places are asked for
+//! picks    which lines and which positions are asked for
 //! source   lines of a file, or lines that are in memory
-//! gather   the places that are wanted, moved together
+//! gather   the positions that are wanted, moved together
 //! along    a line of the file becomes a line of the result
 //! across   a line of the file becomes a column: many lines are turned together
 //! read     which of the two, and what is checked
 //! stats    how often each genotype occurs
 //! lay      lines laid down anew, in memory or in a file (sink), turned where need be (turn)
-//! codes    such lines: their numbers, by a table for each place, and their counts
+//! codes    such lines: their numbers, by a table for each position, and their counts
 //! content  what names the content of a file
 //! ```
 

@@ -109,7 +109,7 @@ fn tokens_of(stream: &TokenStream) -> Tokens {
     stream.clone().into_iter().collect()
 }
 
-/// Puts tokens in the place of the words that stand for them.
+/// Puts tokens in the position of the words that stand for them.
 fn fill(template: TokenStream, parts: &[(&str, Tokens)]) -> TokenStream {
     let fill_one = |token: TokenTree| -> TokenStream {
         if let TokenTree::Group(group) = &token {

@@ -1,4 +1,4 @@
-//! An open `.bed`, read at any place by many threads.
+//! An open `.bed`, read at any position by many threads.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -112,13 +112,13 @@ impl Bed {
         }
         let short = expected.is_none_or(|expected| found < expected);
         let expected = expected.map_or("more than any file has".to_owned(), |e| e.to_string());
-        let places = layout.places();
+        let positions = layout.positions();
         let hint =
             "the .fam or .bim belongs to another file, or the .bed was cut or is being written";
         Err(self.fault(Fault {
             kind: if short { Kind::Cut } else { Kind::Length },
             message: format!(
-                "expected {expected} bytes for {layout}: 3, and {} lines of {places} places, four in a byte; \
+                "expected {expected} bytes for {layout}: 3, and {} lines of {positions} positions, four in a byte; \
                  found {found}; {hint}",
                 layout.lines()
             ),

@@ -17,7 +17,7 @@ pub const HEADER: usize = 3;
 /// The first two bytes.
 pub const MAGIC: [u8; 2] = [0x6c, 0x1b];
 
-/// Lines of places, four in a byte.
+/// Lines of positions, four in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// What a line is.
@@ -37,8 +37,8 @@ impl Layout {
         }
     }
 
-    /// The places of a line.
-    pub fn places(&self) -> usize {
+    /// The positions of a line.
+    pub fn positions(&self) -> usize {
         match self.major {
             Major::Variant => self.individuals,
             Major::Individual => self.variants,
@@ -47,7 +47,7 @@ impl Layout {
 
     /// The bytes of a line.
     pub fn stride(&self) -> usize {
-        self.places().div_ceil(4)
+        self.positions().div_ceil(4)
     }
 
     /// The bytes of the file; nothing if no file can be so long.
@@ -63,7 +63,7 @@ impl Layout {
 
     /// The bits of a line's last byte that belong to no place, and should be 0.
     pub fn padding(&self) -> u8 {
-        match self.places() % 4 {
+        match self.positions() % 4 {
             0 => 0,
             used => u8::MAX << (2 * used),
         }
@@ -105,14 +105,14 @@ mod tests {
             variants: 3,
         };
         assert_eq!(
-            (layout.lines(), layout.places(), layout.stride()),
+            (layout.lines(), layout.positions(), layout.stride()),
             (3, 5, 2)
         );
         assert_eq!((layout.length(), layout.start(2)), (Some(9), 7));
         assert_eq!(layout.padding(), 0b1111_1100);
         layout.major = Major::Individual;
         assert_eq!(
-            (layout.lines(), layout.places(), layout.stride()),
+            (layout.lines(), layout.positions(), layout.stride()),
             (5, 3, 1)
         );
         assert_eq!(layout.padding(), 0b1100_0000);

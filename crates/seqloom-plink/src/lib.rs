@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! bytes 0 and 1   6c 1b
-//! byte 2          01: a line is a variant, its places are the individuals; 00: the other way
-//! then            the lines: four places a byte, the first lowest, the last byte filled
+//! byte 2          01: a line is a variant, its positions are the individuals; 00: the other way
+//! then            the lines: four positions a byte, the first lowest, the last byte filled
 //!                 up with zeros
 //! ```
 //!
 //! A `.bed` does not say how many individuals and variants it has: [`bed`] compares its length,
-//! the bits that fill each line up, and the last places with what the tables say.
+//! the bits that fill each line up, and the last positions with what the tables say.
 
 pub mod bed;
 pub mod layout;

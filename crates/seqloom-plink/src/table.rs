@@ -49,7 +49,7 @@ impl<T: AsRef<[u8]>> Table<T> {
     pub fn parse(path: &Path, sheet: Sheet, wanted: &[String], text: T) -> Result<Self> {
         let mut columns = <[Column; COLUMNS]>::default();
         for name in wanted {
-            if let Some(column) = columns.get_mut(sheet.place(name)?) {
+            if let Some(column) = columns.get_mut(sheet.position(name)?) {
                 column.is_wanted = true;
             }
         }
@@ -83,7 +83,7 @@ impl<T: AsRef<[u8]>> Table<T> {
     }
 
     fn column(&self, name: &str) -> Result<&Column> {
-        let column = self.columns.get(self.sheet.place(name)?);
+        let column = self.columns.get(self.sheet.position(name)?);
         column
             .filter(|column| column.is_wanted)
             .ok_or_else(|| Error::argument(format!("the column {name} was not asked for")))

@@ -3,7 +3,7 @@
 //! A `.fam` that is too short by less than a byte leaves genotypes in the bits that should
 //! fill a line up; one that is too long takes those zeros for homozygous A1. (Where lines are
 //! individuals, the same is true of the `.bim`.) Some tools fill lines up with another code than
-//! 0: one code in all lines is no genotypes, and is noted. Last places that are homozygous A1
+//! 0: one code in all lines is no genotypes, and is noted. Last positions that are homozygous A1
 //! everywhere may be true ones, and are noted too: only what varies is an error.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use seqloom_core::{Error, Result};
 
 use super::{Bed, Layout, Major};
 
-/// So many lines must agree before places that are all homozygous A1 are taken for padding.
+/// So many lines must agree before positions that are all homozygous A1 are taken for padding.
 const LINES: usize = 64;
 
 /// So many lines must be filled up with one code before it is taken for padding.
@@ -68,7 +68,7 @@ impl Tail {
         Err(padded(bed, layout, odd))
     }
 
-    /// Judges what fills lines up, and the last places if all lines were looked at.
+    /// Judges what fills lines up, and the last positions if all lines were looked at.
     pub fn judge(&self, bed: &Bed, layout: &Layout) -> Result<()> {
         let odd = self.odd.load(Relaxed);
         let is_whole = self.lines.load(Relaxed) >= layout.lines();
@@ -96,13 +96,13 @@ impl Tail {
         Ok(())
     }
 
-    /// Notes last places that are homozygous A1 in many lines, and in all.
+    /// Notes last positions that are homozygous A1 in many lines, and in all.
     fn judge_last(&self, bed: &Bed, layout: &Layout) {
-        let Some(last) = layout.places().checked_sub(1) else {
+        let Some(last) = layout.positions().checked_sub(1) else {
             return;
         };
         let seen = self.seen.load(Relaxed);
-        let empty = |place: &usize| (seen >> (2 * place)).is_multiple_of(4);
+        let empty = |position: &usize| (seen >> (2 * position)).is_multiple_of(4);
         let count = (1..=last % 4).rev().take_while(empty).count();
         if count > 0 && layout.lines() >= LINES && seen & layout.padding() == 0 {
             bed.note(phantom(layout, count));
@@ -122,7 +122,7 @@ pub fn check(bed: &Bed, layout: &Layout) -> Result<()> {
         return Ok(());
     };
     let narrow = Layout {
-        individuals: layout.places() - 4 * last,
+        individuals: layout.positions() - 4 * last,
         variants: layout.lines(),
         major: Major::Variant,
     };
@@ -136,7 +136,7 @@ pub fn check(bed: &Bed, layout: &Layout) -> Result<()> {
     tail.judge(bed, layout)
 }
 
-/// What lines and places are called, and the table of the places.
+/// What lines and positions are called, and the table of the positions.
 fn names(layout: &Layout) -> (&'static str, &'static str, &'static str) {
     match layout.major {
         Major::Variant => ("variant", "individuals", ".fam"),
@@ -148,9 +148,9 @@ const HINT: &str = "skip_format_check=True (--skip-format-check) reads all the s
 
 fn padded(bed: &Bed, layout: &Layout, line: usize) -> Error {
     let (one, many, table) = names(layout);
-    let places = layout.places();
+    let positions = layout.positions();
     let message = format!(
-        "expected nothing behind the last of {places} {many}, found genotypes there in {one} {line}: \
+        "expected nothing behind the last of {positions} {many}, found genotypes there in {one} {line}: \
          the {table} is too short, or belongs to another file ({HINT})"
     );
     bed.fault(Fault {
@@ -168,7 +168,7 @@ fn filled(layout: &Layout, code: u8) -> String {
         "behind the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
          they are left out: some tools write them so, but if the {table} is too short, {many} are \
          missing ({HINT}, without this warning)",
-        layout.places()
+        layout.positions()
     )
 }
 
@@ -178,7 +178,7 @@ fn phantom(layout: &Layout, count: usize) -> String {
         "the last {count} of {} {many} are homozygous A1 in every one of {} {one}s, as the bits are \
          that fill a line up: look whether the {table} is too long, or belongs to another file \
          ({HINT}, without this warning)",
-        layout.places(),
+        layout.positions(),
         layout.lines()
     )
 }

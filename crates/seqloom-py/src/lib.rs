@@ -100,7 +100,7 @@ mod _native {
     use super::kernels::product::{product, products};
     #[pymodule_export]
     use super::kernels::random::{
-        bernoulli, place_bits, randint, shuffled, truncated_normal, uniform,
+        bernoulli, position_bits, randint, shuffled, truncated_normal, uniform,
     };
     #[pymodule_export]
     use super::kernels::softmax::{

@@ -1,6 +1,6 @@
 //! Many records, column by column.
 
-use crate::sink::{Place, Sink};
+use crate::sink::{Position, Sink};
 
 /// Sequence records without an object per record: letters and headers lie end
 /// to end, and record `i` is what lies between its two offsets.
@@ -126,7 +126,7 @@ impl<'a> Collect<'a> {
     }
 
     #[cold]
-    fn record_with_growth(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+    fn record_with_growth(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         self.begin(header);
         self.letters(letters.0, letters.1);
         self.qualities(qualities);
@@ -187,7 +187,7 @@ impl Sink for Collect<'_> {
     }
 
     #[inline]
-    fn letters(&mut self, letters: &[u8], _: Place) {
+    fn letters(&mut self, letters: &[u8], _: Position) {
         self.append(|batch| &mut batch.data, letters);
     }
 
@@ -216,7 +216,7 @@ impl Sink for Collect<'_> {
     }
 
     #[inline]
-    fn record(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+    fn record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         let qualities = if self.with_qualities { qualities } else { &[] };
         let batch = &mut *self.batch;
         let has_room = batch.headers.capacity() - batch.headers.len() >= header.len()
@@ -244,13 +244,16 @@ mod tests {
         let mut batch = Batch::default();
         let mut sink = Collect::new(&mut batch, 9, 99);
         sink.begin(b"a");
-        sink.letters(b"ACGT", Place { line: 2, byte: 3 });
+        sink.letters(b"ACGT", Position { line: 2, byte: 3 });
         sink.end();
         sink.finish();
-        let (place, room) = (batch.data.as_ptr(), batch.data.capacity());
+        let (position, room) = (batch.data.as_ptr(), batch.data.capacity());
         batch.clear();
         assert!(batch.is_empty() && batch.data.is_empty());
-        assert_eq!((batch.data.as_ptr(), batch.data.capacity()), (place, room));
+        assert_eq!(
+            (batch.data.as_ptr(), batch.data.capacity()),
+            (position, room)
+        );
     }
 
     #[test]

@@ -173,11 +173,11 @@ mod tests {
     #[test]
     fn one_wrong_byte_is_found_wherever_it_stands() {
         for length in 1..130 {
-            for place in 0..length {
+            for position in 0..length {
                 let mut line = vec![b'h'; length];
                 assert!(Class::Letter.has_all(&line));
-                line[place] = b'>';
-                assert!(!Class::Letter.has_all(&line), "{place} of {length}");
+                line[position] = b'>';
+                assert!(!Class::Letter.has_all(&line), "{position} of {length}");
             }
         }
     }

@@ -6,7 +6,7 @@ use seqloom_core::error::{Fault, Kind};
 use crate::bytes::{Class, name};
 use crate::options::Ids;
 use crate::pairs::{id, is_blank};
-use crate::sink::Place;
+use crate::sink::Position;
 use seqloom_core::number::as_u64;
 
 /// The longest header.
@@ -16,11 +16,11 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 /// Where in the text a parser stands, and which record it is in.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     /// Where the line begins.
     pub(crate) line_start: u64,
     /// Where the record begins.
-    pub(crate) record_start: Place,
+    pub(crate) record_start: Position,
     /// The header of the current record.
     pub(crate) header: Vec<u8>,
     /// How many records have begun.
@@ -33,9 +33,9 @@ pub(crate) struct Cursor {
 
 impl Default for Cursor {
     fn default() -> Self {
-        let start = Place { line: 1, byte: 0 };
+        let start = Position { line: 1, byte: 0 };
         Self {
-            place: start,
+            position: start,
             line_start: 0,
             record_start: start,
             header: Vec::new(),
@@ -57,7 +57,7 @@ impl Cursor {
 
     /// A record begins with the byte that waits, which is its mark.
     pub(crate) fn open(&mut self) {
-        self.record_start = self.place;
+        self.record_start = self.position;
         self.header.clear();
         self.begun += 1;
         self.length = 0;
@@ -65,32 +65,32 @@ impl Cursor {
 
     /// The line end was used.
     pub(crate) fn end_line(&mut self) {
-        self.place.line += 1;
-        self.place.byte += 1;
-        self.line_start = self.place.byte;
+        self.position.line += 1;
+        self.position.byte += 1;
+        self.line_start = self.position.byte;
     }
 
-    /// The place some bytes further on the same line.
-    pub(crate) fn after(&self, count: usize) -> Place {
-        Place {
-            byte: self.place.byte + as_u64(count),
-            ..self.place
+    /// The position some bytes further on the same line.
+    pub(crate) fn after(&self, count: usize) -> Position {
+        Position {
+            byte: self.position.byte + as_u64(count),
+            ..self.position
         }
     }
 
     /// Takes `first` if it belongs to a byte order mark, which may come in pieces.
     pub(crate) fn take_mark(&mut self, first: u8) -> Result<bool, Fault> {
-        let matched = usize::try_from(self.place.byte).unwrap_or(usize::MAX);
+        let matched = usize::try_from(self.position.byte).unwrap_or(usize::MAX);
         if BYTE_ORDER_MARK.get(matched) == Some(&first) {
-            self.place.byte += 1;
+            self.position.byte += 1;
             return Ok(true);
         }
         if matched % BYTE_ORDER_MARK.len() == 0 {
-            self.line_start = self.place.byte;
+            self.line_start = self.position.byte;
             return Ok(false);
         }
         let message = "expected text, found half a byte order mark";
-        Err(self.fault(Kind::Format, self.place, message))
+        Err(self.fault(Kind::Format, self.position, message))
     }
 
     /// Takes a piece of the header's line.
@@ -100,18 +100,21 @@ impl Cursor {
             return Err(self.no_memory());
         }
         self.header.extend_from_slice(kept);
-        self.place.byte += as_u64(kept.len());
+        self.position.byte += as_u64(kept.len());
         if kept.len() < piece.len() {
             let message = format!("the header is longer than {MAX_HEADER} bytes");
-            return Err(self.fault(Kind::Limit, self.place, message));
+            return Err(self.fault(Kind::Limit, self.position, message));
         }
         Ok(())
     }
 
     /// Judges the header, all of which was taken.
     pub(crate) fn end_header(&mut self, mark: char) -> Result<(), Fault> {
-        let start = self.place.byte - as_u64(self.header.len());
-        let at = |byte| Place { byte, ..self.place };
+        let start = self.position.byte - as_u64(self.header.len());
+        let at = |byte| Position {
+            byte,
+            ..self.position
+        };
         if self.header.last() == Some(&b'\r') {
             self.header.pop();
         }
@@ -144,24 +147,29 @@ impl Cursor {
     }
 
     /// A fault in the current record.
-    pub(crate) fn fault(&self, kind: Kind, place: Place, message: impl Into<String>) -> Fault {
+    pub(crate) fn fault(
+        &self,
+        kind: Kind,
+        position: Position,
+        message: impl Into<String>,
+    ) -> Fault {
         let shown = shorten(id(&self.header));
         Fault {
             kind,
             record: self.begun.checked_sub(1),
             id: Some(shown).filter(|id| !id.is_empty()),
-            line: Some(place.line),
-            byte: Some(place.byte),
+            line: Some(position.line),
+            byte: Some(position.byte),
             message: message.into(),
         }
     }
 
     /// The fault of a record that is longer than the limit.
-    pub(crate) fn too_long(&self, place: Place, limit: u64) -> Fault {
+    pub(crate) fn too_long(&self, position: Position, limit: u64) -> Fault {
         let message = format!(
             "the sequence is longer than {limit} letters (max_record is the most that is taken)"
         );
-        self.fault(Kind::Limit, place, message)
+        self.fault(Kind::Limit, position, message)
     }
 
     /// The fault of a record that no memory is left for.
@@ -170,14 +178,14 @@ impl Cursor {
             "the memory does not suffice for the record, of which {} letters were read",
             self.length
         );
-        self.fault(Kind::Memory, self.place, message)
+        self.fault(Kind::Memory, self.position, message)
     }
 }
 
 /// Why bytes were not admitted.
 pub(crate) enum Misfit {
-    Byte(Place, u8),
-    Excess(Place),
+    Byte(Position, u8),
+    Excess(Position),
 }
 
 /// Whether a header has a word, which is the id.

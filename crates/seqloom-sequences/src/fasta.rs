@@ -23,7 +23,7 @@ use seqloom_core::error::{Fault, Kind};
 use crate::bytes::{Class, name};
 use crate::cursor::{Cursor, Misfit, line};
 use crate::options::{Comments, Format, Options, Whitespace};
-pub use crate::sink::{Place, Sink};
+pub use crate::sink::{Position, Sink};
 use seqloom_core::number::as_u64;
 
 /// Where in FASTA text the next piece goes on.
@@ -36,7 +36,7 @@ pub struct Parser {
     whitespace: Whitespace,
     max_record: u64,
     /// The first blank of this line behind which no letter may stand.
-    blank: Option<(Place, u8)>,
+    blank: Option<(Position, u8)>,
     /// How long most lines are, which the next may be too.
     usual: usize,
     /// Whether the last line had another length.
@@ -150,7 +150,7 @@ impl Parser {
 
     fn open(&mut self) -> usize {
         self.cursor.open();
-        self.cursor.place.byte += 1;
+        self.cursor.position.byte += 1;
         self.within = Within::Header;
         1
     }
@@ -219,7 +219,7 @@ impl Parser {
         if let (None, Some(at)) = (self.blank, blanks.iter().position(is_fault)) {
             self.blank = Some((self.cursor.after(at), blanks[at]));
         }
-        self.cursor.place = self.cursor.after(blanks.len());
+        self.cursor.position = self.cursor.after(blanks.len());
     }
 
     /// Takes letters, if they may stand here, and are letters.
@@ -227,15 +227,15 @@ impl Parser {
         if letters.is_empty() {
             return Ok(());
         }
-        if let Some((place, found)) = self.blank {
-            return Err(self.misfit(place, found));
+        if let Some((position, found)) = self.blank {
+            return Err(self.misfit(position, found));
         }
         if !self.is_open {
-            return Err(self.misfit(self.cursor.place, letters[0]));
+            return Err(self.misfit(self.cursor.position, letters[0]));
         }
         let room = self.max_record - self.cursor.length;
-        if let Err(Misfit::Byte(place, byte)) = self.cursor.admit(letters, Class::Letter, room) {
-            return Err(self.misfit(place, byte));
+        if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, room) {
+            return Err(self.misfit(position, byte));
         }
         self.keep(letters, sink)
     }
@@ -249,9 +249,9 @@ impl Parser {
                 .cursor
                 .too_long(self.cursor.after(room), self.max_record));
         }
-        sink.letters(letters, self.cursor.place);
+        sink.letters(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
-        self.cursor.place = self.cursor.after(letters.len());
+        self.cursor.position = self.cursor.after(letters.len());
         self.check_memory(sink)
     }
 
@@ -269,19 +269,19 @@ impl Parser {
     }
 
     /// A byte that may not stand where it does.
-    fn misfit(&self, place: Place, byte: u8) -> Fault {
+    fn misfit(&self, position: Position, byte: u8) -> Fault {
         if !self.is_open {
             let message = format!("expected '>' and an id, found {}", name(byte));
-            return self.cursor.fault(Kind::Header, place, message);
+            return self.cursor.fault(Kind::Header, position, message);
         }
         let hint = if matches!(byte, b' ' | b'\t') {
-            let column = place.byte - self.cursor.line_start + 1;
+            let column = position.byte - self.cursor.line_start + 1;
             format!(" in column {column} (whitespace=\"strip\" leaves blanks out)")
         } else {
             String::new()
         };
         let message = format!("expected a letter, found {}{hint}", name(byte));
-        self.cursor.fault(Kind::Letter, place, message)
+        self.cursor.fault(Kind::Letter, position, message)
     }
 
     fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
@@ -298,7 +298,9 @@ impl Parser {
             "expected {expected}, found {} (comments=\"skip\" leaves out lines that begin so)",
             name(first)
         );
-        Err(self.cursor.fault(Kind::Comment, self.cursor.place, message))
+        Err(self
+            .cursor
+            .fault(Kind::Comment, self.cursor.position, message))
     }
 }
 
@@ -306,7 +308,7 @@ impl Parser {
 impl Parser {
     /// Looks for the next record from where the parser stands.
     pub(crate) fn seek(&mut self) {
-        let at_start = self.cursor.place.byte == self.cursor.line_start;
+        let at_start = self.cursor.position.byte == self.cursor.line_start;
         // What stands at the line's start is the fault, unless it is a mark.
         self.within = if at_start { Within::Seek } else { Within::Lost };
         self.is_open = false;
@@ -316,7 +318,7 @@ impl Parser {
     /// Leaves out a line, or as much of it as there is.
     fn lose(&mut self, rest: &[u8], within: Within) -> usize {
         let (piece, ends) = line(rest);
-        self.cursor.place = self.cursor.after(piece.len());
+        self.cursor.position = self.cursor.after(piece.len());
         self.within = match within {
             Within::Comment => Within::Comment,
             _ => Within::Lost,

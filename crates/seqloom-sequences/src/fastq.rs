@@ -35,7 +35,7 @@ use seqloom_core::error::{Fault, Kind};
 use crate::bytes::Class;
 use crate::cursor::{Cursor, MAX_HEADER, Misfit, line};
 use crate::options::{Format, Options};
-use crate::sink::{Place, Sink};
+use crate::sink::{Position, Sink};
 use seqloom_core::number::as_u64;
 
 /// Where in FASTQ text the next piece goes on.
@@ -50,9 +50,9 @@ pub struct Parser {
     /// What the line of `+` says so far.
     again: Vec<u8>,
     /// The first empty line of these letters or qualities, and how many there were.
-    empty: (Place, u32),
+    empty: (Position, u32),
     /// A carriage return that ended a piece: the line must end behind it.
-    carriage: Option<Place>,
+    carriage: Option<Position>,
     /// How long the last header and sequence were, as the next may be too.
     usual: (usize, usize),
     ended: u64,
@@ -87,7 +87,7 @@ impl Parser {
             max_record: options.limit(Format::Fastq),
             missing: 0,
             again: Vec::new(),
-            empty: (Place { line: 1, byte: 0 }, 0),
+            empty: (Position { line: 1, byte: 0 }, 0),
             carriage: None,
             usual: (0, 0),
             ended: 0,
@@ -129,8 +129,8 @@ impl Parser {
 
     /// Takes one byte or one line, or as much of it as there is.
     fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        if let Some(place) = self.carriage.filter(|_| rest[0] != b'\n') {
-            return Err(self.lone_carriage(place));
+        if let Some(position) = self.carriage.filter(|_| rest[0] != b'\n') {
+            return Err(self.lone_carriage(position));
         }
         match (self.within, rest[0]) {
             (Within::Mark, first) => self.mark(first),
@@ -157,7 +157,7 @@ impl Parser {
         if bare.len() < raw.len() {
             self.carriage = Some(self.cursor.after(bare.len()));
         }
-        self.cursor.place = self.cursor.after(raw.len());
+        self.cursor.position = self.cursor.after(raw.len());
         if ends {
             self.end_line(sink);
         }
@@ -165,7 +165,7 @@ impl Parser {
     }
 
     fn end_line(&mut self, sink: &mut impl Sink) {
-        let size = self.cursor.place.byte - self.cursor.line_start;
+        let size = self.cursor.position.byte - self.cursor.line_start;
         if size == u64::from(self.carriage.is_some()) {
             self.note_empty_line();
         }
@@ -194,12 +194,12 @@ impl Parser {
 
     fn open(&mut self) -> usize {
         self.cursor.open();
-        self.cursor.place.byte += 1;
+        self.cursor.position.byte += 1;
         self.within = Within::Header;
         1
     }
 
-    /// A record has letters, or one empty line in their place.
+    /// A record has letters, or one empty line in their position.
     fn open_plus(&mut self) -> Result<usize, Fault> {
         match (self.cursor.length, self.empty.1) {
             (0, 0) => return Err(self.no_letters()),
@@ -207,14 +207,14 @@ impl Parser {
             _ => return Err(self.empty_line()),
         }
         self.again.clear();
-        self.cursor.place.byte += 1;
+        self.cursor.position.byte += 1;
         self.within = Within::Plus;
         Ok(1)
     }
 
     fn note_empty_line(&mut self) {
         if self.empty.1 == 0 {
-            self.empty.0 = self.cursor.place;
+            self.empty.0 = self.cursor.position;
             self.empty.0.byte = self.cursor.line_start;
         }
         self.empty.1 += 1;
@@ -243,7 +243,7 @@ impl Parser {
             return Err(self.cursor.no_memory());
         }
         self.again.extend_from_slice(kept);
-        self.cursor.place = self.cursor.after(piece.len());
+        self.cursor.position = self.cursor.after(piece.len());
         if ends {
             self.end_plus()?;
             self.end_plus_line(sink);
@@ -257,13 +257,13 @@ impl Parser {
             return Ok(());
         }
         let byte = self.cursor.line_start;
-        let place = Place {
+        let position = Position {
             byte,
-            ..self.cursor.place
+            ..self.cursor.position
         };
         let shown: String = String::from_utf8_lossy(again).chars().take(60).collect();
         let message = format!("expected '+' alone or with the header, found {shown:?} behind it");
-        Err(self.cursor.fault(Kind::Names, place, message))
+        Err(self.cursor.fault(Kind::Names, position, message))
     }
 
     fn end_plus_line(&mut self, sink: &mut impl Sink) {
@@ -280,7 +280,7 @@ impl Parser {
     /// Whether a byte begins a record: in a line of blanks alone it would not.
     #[inline]
     fn begins(&self, first: u8) -> bool {
-        first == b'@' && self.cursor.place.byte == self.cursor.line_start
+        first == b'@' && self.cursor.position.byte == self.cursor.line_start
     }
 
     /// Takes blanks between records, which fill a line.
@@ -289,15 +289,15 @@ impl Parser {
         let Some(at) = found else {
             return Ok(());
         };
-        let place = self.cursor.after(at);
-        let is_first = place.byte == self.cursor.line_start;
-        let (place, byte) = if is_first || bytes[at] != b'@' {
-            (place, bytes[at])
+        let position = self.cursor.after(at);
+        let is_first = position.byte == self.cursor.line_start;
+        let (position, byte) = if is_first || bytes[at] != b'@' {
+            (position, bytes[at])
         } else {
             let byte = self.cursor.line_start;
-            (Place { byte, ..place }, b' ')
+            (Position { byte, ..position }, b' ')
         };
-        Err(self.misfit(Misfit::Byte(place, byte)))
+        Err(self.misfit(Misfit::Byte(position, byte)))
     }
 
     fn letters(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
@@ -311,7 +311,7 @@ impl Parser {
         let admitted = self.cursor.admit(letters, Class::Letter, room);
         admitted.map_err(|misfit| self.misfit(misfit))?;
         self.within = Within::Letters;
-        sink.letters(letters, self.cursor.place);
+        sink.letters(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
         self.check_memory(sink)
     }
@@ -364,7 +364,7 @@ impl Parser {
 impl Parser {
     /// Looks for the next record from where the parser stands.
     pub(crate) fn seek(&mut self) {
-        let at_start = self.cursor.place.byte == self.cursor.line_start;
+        let at_start = self.cursor.position.byte == self.cursor.line_start;
         self.within = if at_start { Within::Seek } else { Within::Lost };
         self.carriage = None;
     }
@@ -373,7 +373,7 @@ impl Parser {
     fn lose(&mut self, rest: &[u8]) -> usize {
         let (piece, ends) = line(rest);
         self.within = Within::Lost;
-        self.cursor.place = self.cursor.after(piece.len());
+        self.cursor.position = self.cursor.after(piece.len());
         if ends {
             self.cursor.end_line();
             self.within = Within::Seek;

@@ -6,11 +6,11 @@ use seqloom_core::{Error, Result};
 
 use crate::options::{Comments, Options, Whitespace};
 use crate::reader::Reader;
-use crate::sink::{Place, Sink};
+use crate::sink::{Position, Sink};
 use seqloom_core::number::as_u64;
 
 /// The line and the byte of letter `position` of record `record`, both counted from 0.
-pub fn locate(path: &Path, record: u64, position: u64) -> Result<Place> {
+pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
     let options = Options {
         comments: Comments::Skip,
         whitespace: Whitespace::Strip,
@@ -26,7 +26,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Place> {
     };
     reader.drive(&mut search);
     match (search.found, reader.failure()) {
-        (Some(place), _) => Ok(place),
+        (Some(found), _) => Ok(found),
         (None, Some(error)) => Err(error.clone()),
         (None, None) => Err(Error::OutOfRange {
             message: format!(
@@ -42,7 +42,7 @@ struct Search {
     record: u64,
     /// How many letters of the record stand before the one that is sought.
     position: u64,
-    found: Option<Place>,
+    found: Option<Position>,
 }
 
 impl Sink for Search {
@@ -50,15 +50,15 @@ impl Sink for Search {
         self.begun += 1;
     }
 
-    fn letters(&mut self, letters: &[u8], place: Place) {
+    fn letters(&mut self, letters: &[u8], start: Position) {
         if self.begun != self.record + 1 || self.found.is_some() {
             return;
         }
         let count = as_u64(letters.len());
         if self.position < count {
-            self.found = Some(Place {
-                byte: place.byte + self.position,
-                ..place
+            self.found = Some(Position {
+                byte: start.byte + self.position,
+                ..start
             });
         }
         self.position = self.position.saturating_sub(count);
@@ -82,7 +82,7 @@ mod tests {
         let found = locate(&path, 1, 3).unwrap();
         let beyond = locate(&path, 1, 4);
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(found, Place { line: 6, byte: 21 });
+        assert_eq!(found, Position { line: 6, byte: 21 });
         assert!(matches!(beyond, Err(Error::OutOfRange { .. })));
     }
 }

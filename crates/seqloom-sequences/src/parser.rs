@@ -4,7 +4,7 @@ use seqloom_core::error::Fault;
 
 use crate::cursor::Cursor;
 use crate::options::{Format, Options};
-use crate::sink::{Place, Sink};
+use crate::sink::{Position, Sink};
 use crate::{fasta, fastq};
 
 /// A parser of either format.
@@ -33,7 +33,7 @@ impl Parser {
         }
     }
 
-    /// Parses more of the text, up to a place where it needs more; says how much that was.
+    /// Parses more of the text, up to a position where it needs more; says how much that was.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         match self {
             Self::Fasta(parser) => parser.feed(text, sink),
@@ -58,8 +58,8 @@ impl Parser {
     }
 
     /// Where the next byte stands.
-    pub fn place(&self) -> Place {
-        self.cursor().place
+    pub fn position(&self) -> Position {
+        self.cursor().position
     }
 
     /// Whether the last record is known to be complete: one of FASTA is so only
@@ -72,7 +72,7 @@ impl Parser {
     }
 
     /// Where the current record begins.
-    pub fn record_start(&self) -> Place {
+    pub fn record_start(&self) -> Position {
         self.cursor().record_start
     }
 
@@ -104,10 +104,10 @@ impl Parser {
     }
 
     /// Looks for the next record from a line's beginning.
-    pub fn seek_from(&mut self, place: Place) {
+    pub fn seek_from(&mut self, position: Position) {
         let cursor = self.cursor_mut();
-        cursor.place = place;
-        cursor.line_start = place.byte;
+        cursor.position = position;
+        cursor.line_start = position.byte;
         self.seek();
     }
 

@@ -144,7 +144,7 @@ mod tests {
     fn letters_are_counted_by_position_in_either_case() {
         let mut profile = Profile::default();
         profile.add(&Ragged::new(b"AcGaT", &[0, 3, 5]).unwrap());
-        let at = |place: usize, letter: u8| profile.letters()[place][column(letter)];
+        let at = |position: usize, letter: u8| profile.letters()[position][column(letter)];
         assert_eq!(
             (at(0, b'A'), at(1, b'C'), at(1, b'T'), at(2, b'G')),
             (2, 1, 1, 1)

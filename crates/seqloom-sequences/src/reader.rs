@@ -162,7 +162,7 @@ impl Reader {
         if self.parser.is_between() && sink.is_full() {
             return Ok(false);
         }
-        let from = self.parser.place().byte;
+        let from = self.parser.position().byte;
         let filled = self.pieces.fill();
         let text = filled.map_err(|trouble| translate(&self.path, trouble))?;
         let count = text.len();
@@ -181,7 +181,7 @@ impl Reader {
     }
 
     fn end(&mut self, sink: &mut impl Sink) -> Result<bool> {
-        let from = self.parser.place().byte;
+        let from = self.parser.position().byte;
         if let Err(fault) = self.parser.finish(sink) {
             return self.pass_over(fault, from, sink);
         }

@@ -92,9 +92,9 @@ fn check(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(),
     let is_letter = |byte: &u8| byte.is_ascii_graphic() && !marks.contains(byte);
     match letters.iter().position(|byte| !is_letter(byte)) {
         None => Ok(()),
-        Some(place) => Err(format!(
-            "position {place}: expected a letter, found {:?}",
-            char::from(letters[place])
+        Some(position) => Err(format!(
+            "position {position}: expected a letter, found {:?}",
+            char::from(letters[position])
         )),
     }
 }

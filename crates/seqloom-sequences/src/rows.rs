@@ -9,22 +9,22 @@ use crate::pairs;
 /// Copies the rows that are asked for, in that order: their bytes end to end,
 /// and where each begins.
 pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
-    let places = wanted
+    let positions = wanted
         .iter()
-        .map(|row| place(all, *row))
+        .map(|row| position(all, *row))
         .collect::<Result<Vec<usize>>>()?;
-    let size = places.iter().map(|row| all.get(*row).len()).sum();
+    let size = positions.iter().map(|row| all.get(*row).len()).sum();
     let mut data = Vec::with_capacity(size);
-    let mut offsets = Vec::with_capacity(places.len() + 1);
+    let mut offsets = Vec::with_capacity(positions.len() + 1);
     offsets.push(0);
-    for row in places {
+    for row in positions {
         data.extend_from_slice(all.get(row));
         offsets.push(i64::try_from(data.len()).unwrap_or(i64::MAX));
     }
     Ok((data, offsets))
 }
 
-fn place(all: &Ragged<'_>, row: i64) -> Result<usize> {
+fn position(all: &Ragged<'_>, row: i64) -> Result<usize> {
     let found = usize::try_from(row).ok().filter(|row| *row < all.len());
     found.ok_or_else(|| Error::OutOfRange {
         message: format!("row {row} of {}", all.len()),

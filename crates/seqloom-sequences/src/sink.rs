@@ -1,8 +1,8 @@
 //! What takes the records that a parser finds.
 
-/// A place in the text.
+/// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// One-based.
     pub line: u64,
     /// Zero-based.
@@ -15,7 +15,7 @@ pub trait Sink {
     fn begin(&mut self, header: &[u8]);
 
     /// Letters of the record, and where the first of them stands.
-    fn letters(&mut self, letters: &[u8], place: Place);
+    fn letters(&mut self, letters: &[u8], position: Position);
 
     /// Qualities of the record, behind all its letters.
     fn qualities(&mut self, _qualities: &[u8]) {}
@@ -34,9 +34,9 @@ pub trait Sink {
         false
     }
 
-    /// A whole record of FASTQ, whose letters stand at `place`.
+    /// A whole record of FASTQ, whose letters stand at `position`.
     #[inline]
-    fn record(&mut self, header: &[u8], letters: (&[u8], Place), qualities: &[u8]) {
+    fn record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         self.begin(header);
         self.letters(letters.0, letters.1);
         self.qualities(qualities);

@@ -74,7 +74,7 @@ __all__ = [
     "permutation",
     "permuted",
     "permuted_at",
-    "place_bits",
+    "position_bits",
     "product",
     "products",
     "randint",
@@ -243,7 +243,7 @@ class GenotypeCodes:
         """
     def decode(self, lines: numpy.typing.NDArray[numpy.int64], tables: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any], *, by_line: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Numbers of some lines: `tables` has the value of each code, `(codes, places)`, or with
+        Numbers of some lines: `tables` has the value of each code, `(codes, positions)`, or with
         `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
         """
     def gather(self, lines: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint8], *, threads: builtins.int) -> None:
@@ -252,8 +252,8 @@ class GenotypeCodes:
         """
     def count(self, lines: numpy.typing.NDArray[numpy.int64], *, by_line: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint32]:
         r"""
-        How often each place is missing, heterozygous and homozygous A2 over some lines; or
-        with `by_line` each line over its places.
+        How often each position is missing, heterozygous and homozygous A2 over some lines; or
+        with `by_line` each line over its positions.
         """
 
 @typing.final
@@ -712,7 +712,7 @@ def attention_varlen_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typi
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
-    fills, over the places where `mask` (n, l) is above zero; the others become zero.
+    fills, over the positions where `mask` (n, l) is above zero; the others become zero.
     """
 
 def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out_x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -727,7 +727,7 @@ def bernoulli(key0: builtins.int, key1: builtins.int, probability: builtins.floa
 
 def best_fit(lengths: numpy.typing.NDArray[numpy.int64], room: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
     r"""
-    Which sequences make up the next row of at most `room` places, in order.
+    Which sequences make up the next row of at most `room` positions, in order.
     """
 
 def build_index(path: builtins.str | os.PathLike[str] | pathlib.Path, side: typing.Optional[builtins.str | os.PathLike[str] | pathlib.Path], progress: IndexProgress, threads: builtins.int) -> typing.Optional[bytes]:
@@ -783,10 +783,10 @@ def cross_entropy(logits: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDA
     logits.
     """
 
-def decode_lines(lines: numpy.typing.NDArray[numpy.uint8], places: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], *, along: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
+def decode_lines(lines: numpy.typing.NDArray[numpy.uint8], positions: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], *, along: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
     Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
-    places)` with `along`, else `(places, lines)`, in C order.
+    positions)` with `along`, else `(positions, lines)`, in C order.
     """
 
 def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], key0: builtins.int, key1: builtins.int, rate: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -862,7 +862,7 @@ def logsumexp(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
 
 def max_pool1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kernel: builtins.int, stride: builtins.int, padding: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> None:
     r"""
-    Fills the greatest number under every window of x (n, c, l) and its place in its row.
+    Fills the greatest number under every window of x (n, c, l) and its position in its row.
     """
 
 def max_pool1d_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -894,7 +894,7 @@ def pack_codes(values: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArr
 
 def packed_positions(offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
-    Fills `out` with each place's number within its sequence.
+    Fills `out` with each position's number within its sequence.
     """
 
 def permutation(n: builtins.int, key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int64]) -> None:
@@ -912,9 +912,9 @@ def permuted_at(n: builtins.int, key: tuple[builtins.int, builtins.int], indices
     Fills `out` with the numbers of the same permutation at some indices.
     """
 
-def place_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> None:
+def position_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> None:
     r"""
-    Fills `out` with words of 32 random bits, each by its place.
+    Fills `out` with words of 32 random bits, each by its position.
     """
 
 def product(factors: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> builtins.bool:

@@ -34,7 +34,7 @@ pub(super) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// The bits from a place on.
+    /// The bits from a position on.
     pub(super) fn new(bytes: &'a [u8], bit: usize) -> Self {
         let mut bits = Self {
             bytes,
@@ -47,7 +47,7 @@ impl<'a> Bits<'a> {
         bits
     }
 
-    /// Drops the bits of the first byte that come before the place.
+    /// Drops the bits of the first byte that come before the position.
     fn skip_bits(&mut self, bits: usize) {
         self.drop(u32::try_from(bits).unwrap_or(0));
     }
@@ -69,7 +69,7 @@ impl<'a> Bits<'a> {
         self.count -= bits;
     }
 
-    /// The next bits, which stay, as a place in a table.
+    /// The next bits, which stay, as a position in a table.
     #[inline(always)]
     pub(super) fn peek(&self, bits: u32) -> usize {
         (self.next & ((1_u64 << bits) - 1)) as usize
@@ -89,8 +89,8 @@ impl<'a> Bits<'a> {
         self.take(bits)
     }
 
-    /// The place of the next bit.
-    pub(super) fn place(&self) -> usize {
+    /// The position of the next bit.
+    pub(super) fn position(&self) -> usize {
         self.at * 8 - self.count as usize
     }
 
@@ -102,12 +102,12 @@ impl<'a> Bits<'a> {
 
     /// Whether no bit of what stands behind the piece was used.
     pub(super) fn is_within(&self) -> bool {
-        self.place() + PADDING * 8 <= self.bytes.len() * 8
+        self.position() + PADDING * 8 <= self.bytes.len() * 8
     }
 
     /// Whether bits that were looked at may stand behind the piece.
     pub(super) fn is_near_end(&self) -> bool {
-        self.place() + (PADDING + size_of::<u64>()) * 8 > self.bytes.len() * 8
+        self.position() + (PADDING + size_of::<u64>()) * 8 > self.bytes.len() * 8
     }
 
     /// Goes on where so many bytes are left.
@@ -118,7 +118,7 @@ impl<'a> Bits<'a> {
 
     /// The bytes from the next whole one on.
     pub(super) fn rest(&self) -> &'a [u8] {
-        let start = self.place().div_ceil(8);
+        let start = self.position().div_ceil(8);
         let end = self.bytes.len() - PADDING;
         self.bytes.get(start..end).unwrap_or_default()
     }

@@ -20,13 +20,13 @@ const fn shares() -> [u16; 1 << 12] {
     let mut shares = [0; 1 << 12];
     let mut lengths = 0;
     while lengths < 1 << 12 {
-        let mut place = 0;
-        while place < 12 {
-            let length = lengths >> place & 7;
+        let mut position = 0;
+        while position < 12 {
+            let length = lengths >> position & 7;
             if length > 0 {
                 shares[lengths] += 128 >> length;
             }
-            place += 3;
+            position += 3;
         }
         lengths += 1;
     }
@@ -54,7 +54,7 @@ fn looks_right(bytes: &[u8], bit: usize) -> bool {
     is_usual && has_whole_code(word(bytes, bit + 17), (next >> 13 & 15) as u32 + 4)
 }
 
-/// At least 57 bits from a place on.
+/// At least 57 bits from a position on.
 #[inline(always)]
 fn word(bytes: &[u8], bit: usize) -> u64 {
     let word = bytes.get(bit / 8..).and_then(<[u8]>::first_chunk);
@@ -108,8 +108,8 @@ impl Lengths {
             return None;
         }
         let mut sizes = [0; 19];
-        for place in &ORDER[..count] {
-            sizes[*place] = u8::try_from(bits.number(3)).ok()?;
+        for position in &ORDER[..count] {
+            sizes[*position] = u8::try_from(bits.number(3)).ok()?;
         }
         let mut table: LengthTable = [0; 1 << LENGTH_BITS];
         set_lengths(&mut table, &sizes);

@@ -113,8 +113,8 @@ impl Sink<'_> {
                 done += STRIDE;
             }
         } else {
-            for place in 0..length {
-                both[distance + place] = both[place];
+            for position in 0..length {
+                both[distance + position] = both[position];
             }
         }
         self.at += length;

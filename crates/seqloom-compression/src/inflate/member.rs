@@ -154,7 +154,7 @@ impl Inflater {
         }
         done?;
         if !ends_member {
-            return Ok(Some(bits.place()));
+            return Ok(Some(bits.position()));
         }
         let next = self.end_member(bits.rest(), reaches_end)?;
         let end = bytes.len() - PADDING;

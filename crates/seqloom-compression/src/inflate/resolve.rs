@@ -13,7 +13,7 @@ const SYMBOLS: usize = 1 << 16;
 /// Which letter each symbol stands for.
 struct Letters {
     letters: Box<[u8; SYMBOLS]>,
-    /// How many symbols stand for places before the window.
+    /// How many symbols stand for positions before the window.
     missing: usize,
 }
 

@@ -143,10 +143,10 @@ fn fill(table: &mut [u32], sizes: &[u8], (bits, longer): (u32, u32), entry: impl
     }
 }
 
-/// Writes an entry to each place whose lowest bits are a word.
+/// Writes an entry to each position whose lowest bits are a word.
 fn write(table: &mut [u32], word: usize, size: u32, entry: u32) {
-    for place in table.iter_mut().skip(word).step_by(1 << size) {
-        *place = entry;
+    for position in table.iter_mut().skip(word).step_by(1 << size) {
+        *position = entry;
     }
 }
 
@@ -165,15 +165,15 @@ fn first_words(sizes: &[u8]) -> [u32; 16] {
 
 /// Makes one entry of two literals, where the bits hold both.
 fn pair_up(table: &mut [u32; LITERAL_ENTRIES]) {
-    // From behind: what follows a literal is found at a lower place, or at the same.
-    for place in (0..1_usize << LITERAL_BITS).rev() {
-        let first = table[place];
+    // From behind: what follows a literal is found at a lower position, or at the same.
+    for position in (0..1_usize << LITERAL_BITS).rev() {
+        let first = table[position];
         let used = first & 0xFF;
-        let second = table[place >> used];
+        let second = table[position >> used];
         let both = used + (second & 0xFF);
         let is_pair = first & LITERAL != 0 && second & LITERAL != 0 && second & PAIR == 0;
         if is_pair && both <= LITERAL_BITS {
-            table[place] = LITERAL | PAIR | first & 0xFF00 | (second & 0xFF00) << 8 | both;
+            table[position] = LITERAL | PAIR | first & 0xFF00 | (second & 0xFF00) << 8 | both;
         }
     }
 }

@@ -22,8 +22,8 @@ fn text(letters: usize, kinds: u64, seed: u64) -> Vec<u8> {
         let back = usize::try_from(next() % 40_000).unwrap();
         if next() % 3 == 0 && back > 0 && back <= text.len() {
             let start = text.len() - back;
-            for place in start..start + size {
-                text.push(text[place]);
+            for position in start..start + size {
+                text.push(text[position]);
             }
         } else {
             text.extend((0..size).map(|_| b'A' + u8::try_from(next() % kinds).unwrap()));
@@ -174,12 +174,12 @@ proptest! {
     #[test]
     fn what_a_changed_bit_makes_is_inflated_as_by_others_or_not_at_all(
         seed in any::<u64>(),
-        place in 10..4000_usize,
+        position in 10..4000_usize,
         bit in 0..8_u32,
     ) {
         let mut packed = compress(Format::Deflate, Level::new(6), &text(30_000, 10, seed));
-        let place = place % packed.len();
-        packed[place] ^= 1 << bit;
+        let position = position % packed.len();
+        packed[position] ^= 1 << bit;
         let head = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0];
         let whole = [&head[..], &packed, &[0; 8]].concat();
         if let Some(found) = inflate_all(&whole) {

@@ -48,7 +48,7 @@ pub struct Parallel<P: Plan> {
     spare: Option<P::Part>,
     /// How much text comes before the end of the part.
     given: u64,
-    /// How much of the first part comes before the place where reading begins.
+    /// How much of the first part comes before the position where reading begins.
     skipped: usize,
     options: Options,
     rest: Rest,
@@ -83,7 +83,7 @@ impl<P: Plan> Parallel<P> {
         }
     }
 
-    /// Begins at a place in the text, so far behind the first part's beginning.
+    /// Begins at a position in the text, so far behind the first part's beginning.
     #[must_use]
     pub fn from(self, begin: u64, skipped: usize) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Parts by the places that were put aside when the file was read before.
+//! Parts by the positions that were put aside when the file was read before.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use seqloom_core::workers::Job;
 use super::members::{Member, Members, SLACK, Sum, inflate};
 use super::reader::{ENOUGH, MOST, Part, Plan};
 use crate::disk::{Disk, room};
-use crate::places::{Place, Places, places_of};
+use crate::positions::{Position, Positions, positions_of};
 use crate::seekable::{changed, packed_bytes};
 use crate::text::Trouble;
 
-/// The places of a file that is as it was when they were put aside.
+/// The positions of a file that is as it was when they were put aside.
 pub(super) struct Remembered {
     file: Arc<File>,
-    /// The first place that nobody was given.
+    /// The first position that nobody was given.
     next: usize,
     member: Member,
 }
 
 struct File {
     disk: Disk,
-    places: Arc<Places>,
+    positions: Arc<Positions>,
 }
 
 impl Remembered {
     pub(super) fn open(path: &Path) -> Option<Self> {
         let disk = Disk::open(path).ok()?;
-        let places = places_of(&disk.identity()?)?;
+        let positions = positions_of(&disk.identity()?)?;
         Some(Self {
-            file: Arc::new(File { disk, places }),
+            file: Arc::new(File { disk, positions }),
             next: 0,
             member: Member::Begun(Sum::default()),
         })
@@ -38,7 +38,7 @@ impl Remembered {
 
     /// How many parts there may be at once; nothing where it would be one.
     pub(super) fn ahead(&self, threads: usize) -> Option<usize> {
-        let sizes = (0..self.file.places.list.len()).map(|number| self.file.text_of(number));
+        let sizes = (0..self.file.positions.list.len()).map(|number| self.file.text_of(number));
         let most = MOST / sizes.max().unwrap_or(0).max(ENOUGH);
         let ahead = usize::try_from(most).unwrap_or(usize::MAX).min(2 * threads);
         (ahead > 1).then_some(ahead)
@@ -46,14 +46,14 @@ impl Remembered {
 }
 
 impl File {
-    fn place(&self, number: usize) -> Option<&Place> {
-        self.places.list.get(number)
+    fn position(&self, number: usize) -> Option<&Position> {
+        self.positions.list.get(number)
     }
 
-    /// How much text there is from a place to the next.
+    /// How much text there is from a position to the next.
     fn text_of(&self, number: usize) -> u64 {
-        let start = |number| self.place(number).map(|place| place.text);
-        let end = start(number + 1).unwrap_or(self.places.text);
+        let start = |number| self.position(number).map(|position| position.text);
+        let end = start(number + 1).unwrap_or(self.positions.text);
         end.saturating_sub(start(number).unwrap_or(end))
     }
 }
@@ -62,7 +62,7 @@ impl Plan for Remembered {
     type Part = RememberedPart;
 
     fn next(&mut self, spare: Option<RememberedPart>) -> Option<RememberedPart> {
-        self.file.place(self.next)?;
+        self.file.position(self.next)?;
         let mut part = spare.unwrap_or_else(|| RememberedPart::new(&self.file));
         part.number = self.next;
         self.next += 1;
@@ -79,12 +79,12 @@ impl Plan for Remembered {
     }
 }
 
-/// The text from a place to the next.
+/// The text from a position to the next.
 pub(super) struct RememberedPart {
     file: Arc<File>,
     number: usize,
     packed: Vec<u8>,
-    /// The text before the place, and the text.
+    /// The text before the position, and the text.
     out: Vec<u8>,
     start: usize,
     stop: usize,
@@ -106,20 +106,20 @@ impl RememberedPart {
 
     fn unpack(&mut self) -> Result<Members, Trouble> {
         let file = Arc::clone(&self.file);
-        let place = file.place(self.number);
-        let place = place.ok_or_else(|| changed("it is shorter"))?;
-        let next = file.place(self.number + 1);
+        let position = file.position(self.number);
+        let position = position.ok_or_else(|| changed("it is shorter"))?;
+        let next = file.position(self.number + 1);
         let end = next.map_or(file.disk.size(), |next| next.packed);
-        packed_bytes(&file.disk, place.packed..end, &mut self.packed)?;
+        packed_bytes(&file.disk, position.packed..end, &mut self.packed)?;
         let size = usize::try_from(file.text_of(self.number)).unwrap_or(usize::MAX);
-        self.start = place.history.len();
+        self.start = position.history.len();
         self.stop = self.start.saturating_add(size);
         // A decoder that was put aside had filled its buffer: the last bits that it
         // used may be of text that it had no room for.
         let slack = if next.is_some() { 0 } else { SLACK };
         room(&mut self.out, self.stop.saturating_add(slack))?;
-        self.out[..self.start].copy_from_slice(&place.history);
-        let mut decoder = place.decoder.clone();
+        self.out[..self.start].copy_from_slice(&position.history);
+        let mut decoder = position.decoder.clone();
         let (stop, members) = inflate(&mut decoder, &self.packed, &mut self.out, self.start)?;
         if stop == self.stop && next.is_none_or(|next| self.leads_to(next)) {
             return Ok(members);
@@ -127,8 +127,8 @@ impl RememberedPart {
         Err(changed("its text differs"))
     }
 
-    /// Whether the next place's text before it is the end of this.
-    fn leads_to(&self, next: &Place) -> bool {
+    /// Whether the next position's text before it is the end of this.
+    fn leads_to(&self, next: &Position) -> bool {
         self.out[..self.stop].ends_with(&next.history)
     }
 }

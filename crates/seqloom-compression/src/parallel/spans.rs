@@ -23,7 +23,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// The spans from a place in the text on, and how much of the first one's text
+    /// The spans from a position in the text on, and how much of the first one's text
     /// comes before it.
     pub fn new(text: Seekable, begin: u64) -> (Self, usize) {
         let text = Arc::new(text);
@@ -153,10 +153,10 @@ impl SpansPart {
 
     /// Whether the text of each span is what it was.
     fn is_right(&self, begin: u64) -> bool {
-        let place = |at: u64| self.start + usize::try_from(at - begin).unwrap_or(usize::MAX);
+        let position = |at: u64| self.start + usize::try_from(at - begin).unwrap_or(usize::MAX);
         self.spans.clone().all(|number| {
             let bounds = self.text.bounds(number);
-            let text = self.out.get(place(bounds.start)..place(bounds.end));
+            let text = self.out.get(position(bounds.start)..position(bounds.end));
             let wanted = self.text.spans().get(number).map(|span| span.sum);
             text.map(sum) == wanted
         })

@@ -5,5 +5,5 @@ mod remembered;
 mod samples;
 
 use crate::input::Input;
-use crate::places::SMALLEST;
+use crate::positions::SMALLEST;
 use crate::{Options as Unpacking, Text, Trouble, unpack};

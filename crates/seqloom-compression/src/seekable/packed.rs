@@ -43,17 +43,17 @@ pub(crate) fn packed_bytes(
 /// How much text all blocks hold, at most.
 pub(super) const MOST_TEXT: u64 = 1 << 62;
 
-/// Whether places rise, and stay below the ends.
-pub fn check_places(
-    places: impl Iterator<Item = (u64, u64)>,
+/// Whether positions rise, and stay below the ends.
+pub fn check_positions(
+    positions: impl Iterator<Item = (u64, u64)>,
     ends: (u64, u64),
 ) -> Result<(), Fault> {
     let mut last = None;
-    for (at, text) in places {
+    for (at, text) in positions {
         let rises = last.is_none_or(|(before, said)| at > before && text >= said);
         if !rises || at >= ends.0 || text > ends.1 {
             return Err(Fault::whole(format!(
-                "places in the compressed file do not rise, or lead beyond its end (byte {at})"
+                "positions in the compressed file do not rise, or lead beyond its end (byte {at})"
             )));
         }
         last = Some((at, text));
@@ -61,7 +61,7 @@ pub fn check_places(
     Ok(())
 }
 
-/// A place in bits as one in bytes, and the rest.
+/// A position in bits as one in bytes, and the rest.
 pub(crate) fn split_bits(bit: u64) -> (u64, u32) {
     (bit / 8, u32::try_from(bit % 8).unwrap_or(0))
 }

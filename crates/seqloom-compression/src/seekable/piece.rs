@@ -18,22 +18,22 @@ impl Kept {
     /// Where a piece is, if so much of its text is kept.
     pub(super) fn find(&mut self, number: usize, size: usize) -> Option<usize> {
         self.clock += 1;
-        let place = self.pieces.iter().position(|piece| piece.0 == number)?;
-        self.pieces[place].1 = self.clock;
-        (self.pieces[place].2.len() >= size).then_some(place)
+        let position = self.pieces.iter().position(|piece| piece.0 == number)?;
+        self.pieces[position].1 = self.clock;
+        (self.pieces[position].2.len() >= size).then_some(position)
     }
 
-    pub(super) fn text(&self, place: usize) -> &[u8] {
-        self.pieces.get(place).map_or(&[], |piece| &piece.2)
+    pub(super) fn text(&self, position: usize) -> &[u8] {
+        self.pieces.get(position).map_or(&[], |piece| &piece.2)
     }
 
     /// Lets a piece go; says whether there was one.
     pub(super) fn forget(&mut self, number: usize) -> bool {
-        let place = self.pieces.iter().position(|piece| piece.0 == number);
-        if let Some(place) = place {
-            self.size -= self.pieces.swap_remove(place).2.len();
+        let position = self.pieces.iter().position(|piece| piece.0 == number);
+        if let Some(position) = position {
+            self.size -= self.pieces.swap_remove(position).2.len();
         }
-        place.is_some()
+        position.is_some()
     }
 
     pub(super) fn put(&mut self, number: usize, text: Vec<u8>) -> &[u8] {
@@ -45,9 +45,9 @@ impl Kept {
     }
 
     fn drop_oldest(&mut self) -> bool {
-        let oldest = (0..self.pieces.len()).min_by_key(|place| self.pieces[*place].1);
-        if let Some(place) = oldest {
-            self.size -= self.pieces.swap_remove(place).2.len();
+        let oldest = (0..self.pieces.len()).min_by_key(|position| self.pieces[*position].1);
+        if let Some(position) = oldest {
+            self.size -= self.pieces.swap_remove(position).2.len();
         }
         oldest.is_some()
     }

@@ -1,9 +1,9 @@
-//! Places in gzip where inflating starts again.
+//! Positions in gzip where inflating starts again.
 //!
 //! A block's first bit may stand anywhere in a byte, and what it refers to
 //! stands up to 32 KiB before it. The decoder knows neither; it is given a
 //! stream that begins with blocks of our own: a stored one that holds the text
-//! before, and empty ones of 10 bits each (and, for an odd place, one of 35)
+//! before, and empty ones of 10 bits each (and, for an odd position, one of 35)
 //! that end at the right bit.
 
 use sirocco::deflate::Level;
@@ -21,7 +21,7 @@ use seqloom_core::number::as_u64;
 /// The text of an odd bit's block is repeated from so far before.
 const REPEATED: usize = 3;
 
-/// A place where inflating starts, and what is kept of the text from there.
+/// A position where inflating starts, and what is kept of the text from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first bit of a block.
@@ -34,7 +34,7 @@ pub struct Span {
     pub window_size: u32,
     /// Their checksum.
     pub window_sum: u32,
-    /// The checksum of the text up to the next place.
+    /// The checksum of the text up to the next position.
     pub sum: u32,
 }
 
@@ -142,8 +142,8 @@ struct Bits {
 impl Bits {
     /// Puts bits behind the others, the lowest first.
     fn put(&mut self, value: u32, count: u32) {
-        for place in 0..count {
-            self.last |= u8::from(value >> place & 1 == 1) << self.count;
+        for position in 0..count {
+            self.last |= u8::from(value >> position & 1 == 1) << self.count;
             self.count += 1;
             if self.count == 8 {
                 self.align();

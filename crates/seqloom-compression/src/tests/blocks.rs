@@ -5,7 +5,7 @@ use super::*;
 
 const BLOCKS: usize = 40;
 
-/// Many small blocks, and the place of each in the file.
+/// Many small blocks, and the position of each in the file.
 fn many() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let texts: Vec<Vec<u8>> = (0..BLOCKS)
         .map(|number| format!(">r{number}\nACGTACGT{number}\n").into_bytes())

@@ -66,7 +66,7 @@ fn streams_follow_each_other_even_within_a_record() {
 }
 
 #[test]
-fn zeros_may_follow_and_anything_else_is_named_with_its_place() {
+fn zeros_may_follow_and_anything_else_is_named_with_its_position() {
     for (kind, pack) in STREAMS {
         let file = pack(TEXT);
         let padded = [file.clone(), vec![0; 300_000]].concat();
@@ -131,8 +131,8 @@ fn a_flipped_bit_never_changes_the_text_silently() {
 fn the_text_before_the_damage_does_not_depend_on_pieces_or_threads() {
     let text = letters(700_000);
     for (kind, mut file) in every_file(&text) {
-        let place = file.len() * 9 / 10;
-        file[place] ^= 0x10;
+        let position = file.len() * 9 / 10;
+        file[position] ^= 0x10;
         let (before, outcome) = drain(source(&file, usize::MAX), &Options::default());
         assert!(
             outcome.is_err() && before.len() > 100_000,

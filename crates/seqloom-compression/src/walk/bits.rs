@@ -38,8 +38,8 @@ impl Bits {
         }
     }
 
-    /// The place of the next bit, counted from the beginning of the file.
-    pub(super) fn place(&self) -> u64 {
+    /// The position of the next bit, counted from the beginning of the file.
+    pub(super) fn position(&self) -> u64 {
         (self.start + as_u64(self.at)) * 8 - u64::from(self.count)
     }
 
@@ -57,7 +57,7 @@ impl Bits {
     /// Whether only zeros follow; anything else is an error.
     pub(super) fn rest_is_zero(&mut self) -> Result<(), Trouble> {
         while !self.at_end()? {
-            let at = self.place() / 8;
+            let at = self.position() / 8;
             if self.number(8)? != 0 {
                 return Err(Trouble::Damage(Fault::compressed(
                     at,
@@ -93,8 +93,8 @@ impl Bits {
         if self.count < LONGEST_WORD {
             self.refill()?;
         }
-        let place = (self.next & ((1 << QUICK) - 1)) as usize;
-        let (mut symbol, mut size) = code.quick[place];
+        let position = (self.next & ((1 << QUICK) - 1)) as usize;
+        let (mut symbol, mut size) = code.quick[position];
         if size == 0 {
             (symbol, size) = code
                 .find(self.next, LONGEST)
@@ -163,7 +163,7 @@ impl Bits {
         if self.count < LONGEST_WORD {
             return self.cut();
         }
-        let at = self.place() / 8;
+        let at = self.position() / 8;
         Trouble::Damage(Fault::compressed(
             at,
             format!("the gzip data is damaged near byte {at} of the file: an impossible symbol"),

@@ -106,9 +106,9 @@ impl Code {
         }
         let mut symbols = [0; 288];
         for (symbol, size) in (0_u16..).zip(sizes).filter(|(_, size)| **size > 0) {
-            let place = &mut starts[usize::from(*size)];
-            *symbols.get_mut(usize::from(*place))? = symbol;
-            *place += 1;
+            let position = &mut starts[usize::from(*size)];
+            *symbols.get_mut(usize::from(*position))? = symbol;
+            *position += 1;
         }
         let quick = [(0, 0); 1 << QUICK];
         let mut code = Self {
@@ -122,17 +122,17 @@ impl Code {
 
     /// Writes each short word's symbol wherever the next bits begin with it.
     fn fill(&mut self) {
-        let (mut word, mut place) = (0_u32, 0);
+        let (mut word, mut position) = (0_u32, 0);
         for size in 1..=QUICK {
             word <<= 1;
             for _ in 0..self.counts[size] {
                 let first = (word.reverse_bits() >> (32 - size)) as usize;
-                let entry = (self.symbols[place], size.to_le_bytes()[0]);
+                let entry = (self.symbols[position], size.to_le_bytes()[0]);
                 for next in (first..1 << QUICK).step_by(1 << size) {
                     self.quick[next] = entry;
                 }
                 word += 1;
-                place += 1;
+                position += 1;
             }
         }
     }
@@ -144,8 +144,8 @@ impl Code {
             word |= u32::from((next >> (size - 1)) & 1 == 1);
             let count = u32::from(self.counts[size]);
             if word < first + count {
-                let place = usize::try_from(before + word - first).ok()?;
-                return Some((*self.symbols.get(place)?, u8::try_from(size).ok()?));
+                let position = usize::try_from(before + word - first).ok()?;
+                return Some((*self.symbols.get(position)?, u8::try_from(size).ok()?));
             }
             before += count;
             first = (first + count) << 1;

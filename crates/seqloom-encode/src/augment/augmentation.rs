@@ -44,5 +44,5 @@ impl Augmentation {
 fn compose(members: &[Augmentation], row: &mut Row, key: Key) -> Result<()> {
     (0_u32..)
         .zip(members)
-        .try_for_each(|(place, member)| member.apply(row, Key(key.words([0, place]))))
+        .try_for_each(|(position, member)| member.apply(row, Key(key.words([0, position]))))
 }

@@ -48,7 +48,7 @@ pub struct Shift {
 const UNREAD: u8 = b'!';
 
 impl Shift {
-    /// By at most `most` places; `fill` stands where letters left, or, if there
+    /// By at most `most` positions; `fill` stands where letters left, or, if there
     /// is none, those that left at the other end.
     pub fn new(most: usize, fill: Option<u8>) -> Result<Self> {
         if most > usize::MAX / 4 {

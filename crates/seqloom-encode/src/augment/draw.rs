@@ -92,7 +92,7 @@ fn fill_bytes(key: Key, out: &mut [u8]) {
 /// A letter about which its byte leaves something open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Open {
-    pub(super) place: usize,
+    pub(super) position: usize,
     /// Its byte; after [`settle`] the 32 bits that decide about it.
     pub(super) number: u32,
     /// After [`settle`], the word that chooses for it.
@@ -106,8 +106,8 @@ pub(super) type Group = [Open; LANES];
 pub(super) fn settle(key: Key, group: &mut Group) {
     let mut counts = [[0; LANES]; 2];
     for (lane, open) in group.iter().enumerate() {
-        counts[0][lane] = head(DETAILS, open.place as u64);
-        counts[1][lane] = tail(open.place as u64);
+        counts[0][lane] = head(DETAILS, open.position as u64);
+        counts[1][lane] = tail(open.position as u64);
     }
     let [rest, choices] = blocks(key, counts);
     for (open, (rest, choice)) in group.iter_mut().zip(rest.into_iter().zip(choices)) {

@@ -15,9 +15,9 @@ pub(super) fn for_each_open(key: Key, bytes: &[u8], highest: u8, mut act: impl F
         if group.iter().fold(u8::MAX, |least, byte| least.min(*byte)) > highest {
             continue;
         }
-        for (place, &byte) in (first..).zip(group) {
+        for (position, &byte) in (first..).zip(group) {
             if byte <= highest {
-                waiting.push(place, byte, &mut act);
+                waiting.push(position, byte, &mut act);
             }
         }
     }
@@ -40,9 +40,9 @@ impl Waiting {
         }
     }
 
-    pub(super) fn push(&mut self, place: usize, byte: u8, act: &mut impl FnMut(Open)) {
+    pub(super) fn push(&mut self, position: usize, byte: u8, act: &mut impl FnMut(Open)) {
         self.group[self.count] = Open {
-            place,
+            position,
             number: byte.into(),
             choice: 0,
         };
@@ -69,7 +69,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Puts `letter` in the place of each letter by this chance.
+    /// Puts `letter` in the position of each letter by this chance.
     pub fn new(chance: Chance, letter: u8) -> Self {
         Self { chance, letter }
     }
@@ -81,7 +81,7 @@ impl Mask {
         bytes(key, row.letters.len(), &mut row.bytes);
         for_each_open(key, &row.bytes, highest, |open| {
             if self.chance.holds(open.number) {
-                row.letters[open.place] = self.letter;
+                row.letters[open.position] = self.letter;
             }
         });
     }
@@ -144,7 +144,7 @@ impl Mutate {
     fn substitute(&self, row: &mut Row, key: Key, (random, highest): (&[u8], u8)) {
         for_each_open(key, random, highest, |open| {
             if self.any.holds(open.number) {
-                let letter = &mut row.letters[open.place];
+                let letter = &mut row.letters[open.position];
                 *letter = self.replacement.instead(*letter, open.choice);
             }
         });
@@ -155,9 +155,9 @@ impl Mutate {
         row.begin();
         for_each_open(key, random, highest, |open| {
             if let Some(event) = self.event(open.number) {
-                row.copy(done, open.place);
+                row.copy(done, open.position);
                 self.change(row, event, open);
-                done = open.place + 1;
+                done = open.position + 1;
             }
         });
         row.copy(done, random.len());
@@ -176,8 +176,12 @@ impl Mutate {
 
     /// An inserted letter follows the one that it was drawn for, and has its quality.
     fn change(&self, row: &mut Row, event: Event, open: Open) {
-        let letter = row.letters[open.place];
-        let quality = row.qualities.get(open.place).copied().unwrap_or_default();
+        let letter = row.letters[open.position];
+        let quality = row
+            .qualities
+            .get(open.position)
+            .copied()
+            .unwrap_or_default();
         let choice = open.choice;
         match event {
             Event::Substitute => row.put(self.replacement.instead(letter, choice), quality, 1),

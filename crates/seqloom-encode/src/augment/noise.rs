@@ -60,16 +60,16 @@ impl QualityNoise {
         let mut waiting = Waiting::new(key);
         let letters = &mut row.letters;
         let mut act = |open: Open| {
-            let value = row.qualities[open.place] - self.offset;
+            let value = row.qualities[open.position] - self.offset;
             if Chance::of(WRONG[usize::from(value)]).holds(open.number) {
-                let letter = &mut letters[open.place];
+                let letter = &mut letters[open.position];
                 *letter = self.replacement.instead(*letter, open.choice);
             }
         };
-        for (place, (&byte, &quality)) in random.iter().zip(&row.qualities).enumerate() {
+        for (position, (&byte, &quality)) in random.iter().zip(&row.qualities).enumerate() {
             let highest = self.highest(quality);
-            if byte <= highest.ok_or_else(|| self.refused(row.record, place, quality))? {
-                waiting.push(place, byte, &mut act);
+            if byte <= highest.ok_or_else(|| self.refused(row.record, position, quality))? {
+                waiting.push(position, byte, &mut act);
             }
         }
         waiting.flush(&mut act);
@@ -83,9 +83,9 @@ impl QualityNoise {
         Chance::of(*threshold).highest_byte()
     }
 
-    fn refused(&self, record: usize, place: usize, quality: u8) -> Error {
+    fn refused(&self, record: usize, position: usize, quality: u8) -> Error {
         Error::argument(format!(
-            "sequence {record}, position {place}: expected a quality from byte {} to 126, \
+            "sequence {record}, position {position}: expected a quality from byte {} to 126, \
              found {quality}",
             self.offset
         ))

@@ -1,4 +1,4 @@
-//! Letters that take the place of others.
+//! Letters that take the position of others.
 
 use seqloom_core::{Alphabet, Result};
 
@@ -11,33 +11,33 @@ const NONE: u8 = u8::MAX;
 #[derive(Clone, Debug)]
 pub struct Replacement {
     letters: Vec<u8>,
-    /// For each byte its place among the letters, whatever its case.
-    places: [u8; 256],
+    /// For each byte its position among the letters, whatever its case.
+    positions: [u8; 256],
 }
 
 impl Replacement {
     /// The members of an alphabet.
     pub fn new(alphabet: &str) -> Result<Self> {
         let letters = Alphabet::new(alphabet)?.letters().to_vec();
-        let mut places = [NONE; 256];
-        for (place, letter) in (0..NONE).zip(&letters) {
-            places[usize::from(letter.to_ascii_lowercase())] = place;
+        let mut positions = [NONE; 256];
+        for (position, letter) in (0..NONE).zip(&letters) {
+            positions[usize::from(letter.to_ascii_lowercase())] = position;
         }
-        for (place, letter) in (0..NONE).zip(&letters) {
-            places[usize::from(*letter)] = place;
+        for (position, letter) in (0..NONE).zip(&letters) {
+            positions[usize::from(*letter)] = position;
         }
-        Ok(Self { letters, places })
+        Ok(Self { letters, positions })
     }
 
     /// Another letter in place of this one, of the same case; a letter that is
     /// no member stays what it is.
     pub(super) fn instead(&self, letter: u8, word: u32) -> u8 {
-        let own = self.places[usize::from(letter)];
+        let own = self.positions[usize::from(letter)];
         if own == NONE || self.letters.len() < 2 {
             return letter;
         }
-        let place = among(word, self.letters.len() - 1);
-        self.cased(place + usize::from(place >= usize::from(own)), letter)
+        let position = among(word, self.letters.len() - 1);
+        self.cased(position + usize::from(position >= usize::from(own)), letter)
     }
 
     /// Any letter, of the case of this one.
@@ -45,10 +45,10 @@ impl Replacement {
         self.cased(among(word, self.letters.len()), letter)
     }
 
-    /// The letter at `place`, in lower case beside a lower-case letter that is
+    /// The letter at `position`, in lower case beside a lower-case letter that is
     /// no member itself.
-    fn cased(&self, place: usize, near: u8) -> u8 {
-        let letter = self.letters.get(place).copied().unwrap_or(near);
+    fn cased(&self, position: usize, near: u8) -> u8 {
+        let letter = self.letters.get(position).copied().unwrap_or(near);
         if near.is_ascii_lowercase() && !self.letters.contains(&near) {
             return letter.to_ascii_lowercase();
         }

@@ -70,8 +70,8 @@ impl Row {
     /// Takes letters and qualities in another order.
     pub(super) fn reorder(&mut self, order: &[usize]) {
         self.begin();
-        for &place in order {
-            self.copy(place, place + 1);
+        for &position in order {
+            self.copy(position, position + 1);
         }
         self.turn();
     }

@@ -21,11 +21,11 @@ fn shuffle(k: usize) -> Augmentation {
     Augmentation::ShuffleKmers(ShuffleKmers::new(k).unwrap())
 }
 
-/// One sequence and its qualities, which are its places.
+/// One sequence and its qualities, which are its positions.
 fn applied(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
     let mut row = Row::default();
-    let places: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
-    row.load(0, letters, Some(&places));
+    let positions: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
+    row.load(0, letters, Some(&positions));
     augmentation.apply(&mut row, key).unwrap();
     (row.letters, row.qualities)
 }
@@ -126,11 +126,11 @@ proptest! {
         for width in 1..=k {
             prop_assert_eq!(counted(&letters, width), counted(&shuffled, width));
         }
-        let (_, mut places) = applied(&shuffle(k), &letters, Key(key));
-        places.sort_unstable();
+        let (_, mut positions) = applied(&shuffle(k), &letters, Key(key));
+        positions.sort_unstable();
         let mut whole: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
         whole.sort_unstable();
-        prop_assert_eq!(places, whole);
+        prop_assert_eq!(positions, whole);
         for (letter, quality) in shuffled.iter().zip(&qualities).take(94) {
             let origins = letters.iter().skip(usize::from(quality - 33)).step_by(94);
             prop_assert!(origins.into_iter().any(|origin| origin == letter));

@@ -97,21 +97,21 @@ pub(super) fn check<T: Send>(
     };
     let mut rest = found;
     for (record, sequence) in sequences.iter().enumerate() {
-        let places = rows
+        let positions = rows
             .length((record, record + 1), equal)
             .ok_or_else(misfit)?;
-        rest = rest.checked_sub(places).ok_or_else(misfit)?;
+        rest = rest.checked_sub(positions).ok_or_else(misfit)?;
         let size = kernel.size(letters.stripped(sequence).len());
-        if size > places {
-            return Err(too_long(record, sequence, (size, places)));
+        if size > positions {
+            return Err(too_long(record, sequence, (size, positions)));
         }
     }
     if rest == 0 { Ok(()) } else { Err(misfit()) }
 }
 
-fn too_long(record: usize, sequence: &[u8], (size, places): (usize, usize)) -> Error {
+fn too_long(record: usize, sequence: &[u8], (size, positions): (usize, usize)) -> Error {
     Error::argument(format!(
-        "sequence {record} has {} letters, which take {size} numbers: its row has {places}",
+        "sequence {record} has {} letters, which take {size} numbers: its row has {positions}",
         sequence.len()
     ))
 }

@@ -1,8 +1,8 @@
-//! Some places of lines, in any order, straight to numbers.
+//! Some positions of lines, in any order, straight to numbers.
 //!
-//! First the byte of each place is moved to where the place is wanted, then its code is masked
-//! out, many places at once. Where a good part of a line is wanted, sixteen lines are turned:
-//! one load then moves a place of all sixteen, and the outcome is turned back.
+//! First the byte of each position is moved to where the position is wanted, then its code is masked
+//! out, many positions at once. Where a good part of a line is wanted, sixteen lines are turned:
+//! one load then moves a position of all sixteen, and the outcome is turned back.
 
 use super::column;
 use super::square::{self, Square, WIDTH};
@@ -10,20 +10,20 @@ use super::square::{self, Square, WIDTH};
 use super::x86;
 use super::{Genotype, Table};
 
-/// So many places are moved together: their bytes of sixteen lines stay in the first-level
+/// So many positions are moved together: their bytes of sixteen lines stay in the first-level
 /// cache.
 const PIECE: usize = 512;
 
 /// Turned lines of more bytes would leave the second-level cache.
 const LONGEST: usize = 1 << 14;
 
-/// Lines are turned where they have at most so many bytes for each place that is wanted.
+/// Lines are turned where they have at most so many bytes for each position that is wanted.
 const SPARSEST: usize = 5;
 
 /// Fewer lines are not worth turning.
 const FEWEST: usize = 6;
 
-/// The places of a line that are wanted, in the order in which they are.
+/// The positions of a line that are wanted, in the order in which they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// The byte of each; a multiple of [`WIDTH`], filled up with 0.
@@ -41,13 +41,13 @@ impl Chosen {
         Self { bytes, masks }
     }
 
-    /// Decodes these places of lines, of which so many bytes count: of each into a row.
+    /// Decodes these positions of lines, of which so many bytes count: of each into a row.
     /// `turned` is memory that is used again.
     ///
     /// # Panics
     ///
-    /// If a line is shorter than that, a place is behind its end, or a row has not a number
-    /// for each place.
+    /// If a line is shorter than that, a position is behind its end, or a row has not a number
+    /// for each position.
     pub fn decode<T: Genotype>(
         &self,
         lines: (&[&[u8]], usize),
@@ -95,7 +95,7 @@ impl Chosen {
         }
     }
 
-    /// Decodes the places of one line.
+    /// Decodes the positions of one line.
     #[inline(always)]
     fn alone<T: Genotype>(&self, line: &[u8], table: &Table<T>, row: &mut [T]) {
         let mut piece = [0; PIECE];
@@ -111,7 +111,7 @@ impl Chosen {
         }
     }
 
-    /// Decodes the places of at most sixteen lines, which are turned.
+    /// Decodes the positions of at most sixteen lines, which are turned.
     #[inline(always)]
     fn together<T: Genotype>(
         &self,
@@ -179,7 +179,7 @@ fn decode<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &Table<T>, out: &m
 mod tests {
     use super::*;
 
-    /// Decodes places of lines, and looks each of them up in a slow way.
+    /// Decodes positions of lines, and looks each of them up in a slow way.
     fn agrees(stride: usize, count: usize, positions: &[usize]) {
         let bytes = (0..count * stride).map(|i: usize| (i * i * 31 + i).to_le_bytes()[0]);
         let bytes: Vec<u8> = bytes.collect();
@@ -188,27 +188,27 @@ mod tests {
         let mut rows: Vec<&mut [i8]> = out.chunks_mut(positions.len()).collect();
         let (chosen, table) = (Chosen::new(positions), [2, -127, 1, 0]);
         chosen.decode((&lines, stride), &table, &mut rows, &mut Vec::new());
-        let places = lines
+        let pairs = lines
             .iter()
             .flat_map(|line| positions.iter().map(move |at| (line, at)));
-        for (value, (line, at)) in out.iter().zip(places) {
+        for (value, (line, at)) in out.iter().zip(pairs) {
             let code = line[at / 4] >> (2 * (at % 4)) & 3;
             assert_eq!(
                 *value,
                 table[usize::from(code)],
-                "place {at} of {stride} bytes"
+                "position {at} of {stride} bytes"
             );
         }
     }
 
     #[test]
-    fn any_places_of_any_number_of_lines_have_their_codes_values() {
+    fn any_positions_of_any_number_of_lines_have_their_codes_values() {
         for stride in [1, 15, 16, 33, 300, LONGEST + 1] {
             for count in [1, FEWEST - 1, FEWEST, 16, 17, 40] {
-                let places = 4 * stride;
-                agrees(stride, count, &[places - 1]);
-                agrees(stride, count, &[places - 1, 0, 0]);
-                let many: Vec<usize> = (0..1100).map(|i| i * 7919 % places).collect();
+                let positions = 4 * stride;
+                agrees(stride, count, &[positions - 1]);
+                agrees(stride, count, &[positions - 1, 0, 0]);
+                let many: Vec<usize> = (0..1100).map(|i| i * 7919 % positions).collect();
                 agrees(stride, count, &many);
             }
         }

@@ -1,4 +1,4 @@
-//! One place of many lines: the lines' bytes are turned first.
+//! One position of many lines: the lines' bytes are turned first.
 
 use std::ops::Range;
 
@@ -92,17 +92,17 @@ fn square(
     }
 }
 
-/// Decodes one place of each byte.
+/// Decodes one position of each byte.
 ///
 /// # Panics
 ///
-/// If there are fewer bytes than places in `out`.
-pub fn decode<T: Genotype>(bytes: &[u8], place: usize, table: &Table<T>, out: &mut [T]) {
+/// If there are fewer bytes than positions in `out`.
+pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &Table<T>, out: &mut [T]) {
     let bytes = &bytes[..out.len()];
-    let shift = 2 * u32::from(place.to_le_bytes()[0] & 3);
+    let shift = 2 * u32::from(position.to_le_bytes()[0] & 3);
     let done = T::columns(bytes, shift, table, out);
     for (out, byte) in out.iter_mut().zip(bytes).skip(done) {
-        *out = table[code(*byte, place)];
+        *out = table[code(*byte, position)];
     }
 }
 
@@ -141,18 +141,18 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_each_byte_has_its_codes_value() {
+    fn a_position_of_each_byte_has_its_codes_value() {
         let bytes: Vec<u8> = (0..=255).collect();
         for count in [0, 1, 31, 32, 33, 256] {
-            for place in 0..8 {
+            for position in 0..8 {
                 let mut small = vec![0_i8; count];
-                decode(&bytes, place, &[0, 1, 2, 3], &mut small);
+                decode(&bytes, position, &[0, 1, 2, 3], &mut small);
                 let mut single = vec![0.0_f32; count];
-                decode(&bytes, place, &[0.0, 1.0, 2.0, 3.0], &mut single);
+                decode(&bytes, position, &[0.0, 1.0, 2.0, 3.0], &mut single);
                 let mut double = vec![0.0_f64; count];
-                decode(&bytes, place, &[0.0, 1.0, 2.0, 3.0], &mut double);
+                decode(&bytes, position, &[0.0, 1.0, 2.0, 3.0], &mut double);
                 for (at, byte) in bytes[..count].iter().enumerate() {
-                    let expected = byte >> (2 * (place % 4)) & 3;
+                    let expected = byte >> (2 * (position % 4)) & 3;
                     assert_eq!(small[at], expected.cast_signed());
                     assert_eq!(single[at].to_bits(), f32::from(expected).to_bits());
                     assert_eq!(double[at].to_bits(), f64::from(expected).to_bits());

@@ -1,4 +1,4 @@
-//! How many genotypes of each kind stand in a line, and at each place of many lines.
+//! How many genotypes of each kind stand in a line, and at each position of many lines.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
@@ -20,29 +20,29 @@ pub struct Counts {
     pub hom_a2: u32,
 }
 
-/// Which places of a line count: a group of individuals, never the padding.
+/// Which positions of a line count: a group of individuals, never the padding.
 #[derive(Clone, Debug)]
 pub struct Mask {
-    /// As a line has it, with the low bit of each place that counts.
+    /// As a line has it, with the low bit of each position that counts.
     words: Vec<u64>,
     size: u32,
 }
 
 impl Mask {
-    /// One word for each place that says whether it counts.
+    /// One word for each position that says whether it counts.
     pub fn new(is_counted: impl ExactSizeIterator<Item = bool>) -> Self {
         let mut words = vec![0; is_counted.len().div_ceil(4 * WORD)];
         let mut size = 0;
-        for (place, _) in is_counted.enumerate().filter(|(_, counts)| *counts) {
-            if let Some(word) = words.get_mut(place / 32) {
-                *word |= 1 << (place % 32 * 2);
+        for (position, _) in is_counted.enumerate().filter(|(_, counts)| *counts) {
+            if let Some(word) = words.get_mut(position / 32) {
+                *word |= 1 << (position % 32 * 2);
                 size += 1;
             }
         }
         Self { words, size }
     }
 
-    /// The number of places that count.
+    /// The number of positions that count.
     pub const fn size(&self) -> u32 {
         self.size
     }
@@ -62,7 +62,7 @@ pub fn count(line: &[u8], mask: &Mask) -> Counts {
     }
 }
 
-/// No sum is above the number of places, which fits.
+/// No sum is above the number of positions, which fits.
 #[expect(clippy::cast_possible_truncation, reason = "bounded by `Mask::size`")]
 const fn low_half(sum: u64) -> u32 {
     sum as u32
@@ -102,13 +102,13 @@ const WIDTH: usize = 256;
 /// Three codes' worth of bits fit into two bits, 85 times three into a byte.
 const TRIPLES: usize = 85;
 
-/// Adds to each place's counts what stands there in some lines: how many are missing, and
+/// Adds to each position's counts what stands there in some lines: how many are missing, and
 /// with `N` of 3 how many are heterozygous and homozygous A2 besides.
 ///
-/// The lines begin at the byte of the first place; what they have beyond the last is left
+/// The lines begin at the byte of the first position; what they have beyond the last is left
 /// out.
 #[vectorized]
-pub fn count_places<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
+pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
     for (number, counts) in counts.chunks_mut(4 * WIDTH).enumerate() {
         for lines in lines.chunks(3 * TRIPLES) {
             let mut bytes = [[[0; WIDTH]; 4]; N];
@@ -120,7 +120,7 @@ pub fn count_places<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
     }
 }
 
-/// Sums each kind of up to three lines, two bits a place.
+/// Sums each kind of up to three lines, two bits a position.
 #[inline(always)]
 fn sum_of<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; WIDTH]; N] {
     let mut sums = [[0; WIDTH]; N];
@@ -128,16 +128,16 @@ fn sum_of<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; WIDTH]; N] {
         let line = line.get(start..).unwrap_or_default();
         for (kind, sums) in sums.iter_mut().enumerate() {
             for (sum, byte) in sums.iter_mut().zip(line) {
-                *sum += places_of(kind, *byte);
+                *sum += positions_of(kind, *byte);
             }
         }
     }
     sums
 }
 
-/// The low bit of each place of a byte that is missing, heterozygous, or homozygous A2.
+/// The low bit of each position of a byte that is missing, heterozygous, or homozygous A2.
 #[inline(always)]
-const fn places_of(kind: usize, byte: u8) -> u8 {
+const fn positions_of(kind: usize, byte: u8) -> u8 {
     let (low, high) = (byte & 0x55, (byte >> 1) & 0x55);
     match kind {
         0 => low & !high,
@@ -146,26 +146,26 @@ const fn places_of(kind: usize, byte: u8) -> u8 {
     }
 }
 
-/// Adds sums of two bits a place to sums of a byte a place, those of every fourth place
+/// Adds sums of two bits a position to sums of a byte a position, those of every fourth position
 /// side by side.
 #[inline(always)]
 fn pile<const N: usize>(bytes: &mut [[[u8; WIDTH]; 4]; N], sums: &[[u8; WIDTH]; N]) {
     for (quarters, sums) in bytes.iter_mut().zip(sums) {
-        for (place, quarter) in quarters.iter_mut().enumerate() {
+        for (position, quarter) in quarters.iter_mut().enumerate() {
             for (byte, sum) in quarter.iter_mut().zip(sums) {
-                *byte += (sum >> (2 * place)) & 3;
+                *byte += (sum >> (2 * position)) & 3;
             }
         }
     }
 }
 
-/// Adds the sums of a byte a place to the counts.
+/// Adds the sums of a byte a position to the counts.
 #[inline(always)]
 fn spread<const N: usize>(bytes: &[[[u8; WIDTH]; 4]; N], counts: &mut [[u32; N]]) {
     for (at, four) in counts.chunks_mut(4).enumerate() {
-        for (place, counts) in four.iter_mut().enumerate() {
+        for (position, counts) in four.iter_mut().enumerate() {
             for (count, quarters) in counts.iter_mut().zip(bytes) {
-                let byte = quarters.get(place).and_then(|quarter| quarter.get(at));
+                let byte = quarters.get(position).and_then(|quarter| quarter.get(at));
                 *count += u32::from(byte.copied().unwrap_or_default());
             }
         }
@@ -178,14 +178,14 @@ mod tests {
 
     use super::*;
 
-    fn code(line: &[u8], place: usize) -> usize {
-        usize::from((line[place / 4] >> (place % 4 * 2)) & 3)
+    fn code(line: &[u8], position: usize) -> usize {
+        usize::from((line[position / 4] >> (position % 4 * 2)) & 3)
     }
 
     fn slow(line: &[u8], is_counted: &[bool]) -> Counts {
         let mut counts = [0; 4];
-        for (place, _) in is_counted.iter().enumerate().filter(|(_, counts)| **counts) {
-            counts[code(line, place)] += 1;
+        for (position, _) in is_counted.iter().enumerate().filter(|(_, counts)| **counts) {
+            counts[code(line, position)] += 1;
         }
         let [hom_a1, missing, het, hom_a2] = counts;
         Counts {
@@ -212,9 +212,9 @@ mod tests {
     }
 
     #[test]
-    fn places_of_many_lines_are_counted_to_the_end_of_a_byte() {
+    fn positions_of_many_lines_are_counted_to_the_end_of_a_byte() {
         let (line, mut counts) = ([0b1110_0100], [[0; 3]; 4]);
-        count_places(&vec![&line[..]; 1000], &mut counts);
+        count_positions(&vec![&line[..]; 1000], &mut counts);
         assert_eq!(
             counts,
             [[0, 0, 0], [1000, 0, 0], [0, 1000, 0], [0, 0, 1000]]
@@ -228,23 +228,23 @@ mod tests {
             wanted in prop::collection::vec(any::<bool>(), 800),
             padding in 0_usize..4,
         ) {
-            let places = (4 * line.len()).saturating_sub(padding);
-            let wanted = &wanted[..places];
+            let positions = (4 * line.len()).saturating_sub(padding);
+            let wanted = &wanted[..positions];
             let mask = Mask::new(wanted.iter().copied());
             prop_assert_eq!(count(&line, &mask), slow(&line, wanted));
         }
 
         #[test]
-        fn places_are_counted_line_by_line(
+        fn positions_are_counted_line_by_line(
             lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 600), 0..9),
             times in 1_usize..60,
-            places in 0_usize..2400,
+            positions in 0_usize..2400,
         ) {
             let many: Vec<&[u8]> = lines.iter().map(Vec::as_slice).cycle().take(times * lines.len()).collect();
-            let mut counts = vec![[0; 3]; places];
-            count_places(&many, &mut counts);
-            for (place, found) in counts.iter().enumerate() {
-                let here = |wanted| many.iter().filter(|line| code(line, place) == wanted).count();
+            let mut counts = vec![[0; 3]; positions];
+            count_positions(&many, &mut counts);
+            for (position, found) in counts.iter().enumerate() {
+                let here = |wanted| many.iter().filter(|line| code(line, position) == wanted).count();
                 prop_assert_eq!(found.map(|n| n as usize), [here(1), here(2), here(3)]);
             }
         }

@@ -1,10 +1,10 @@
-//! Numbers from codes where each place has a table of its own: imputed and standardised
-//! genotypes of a sample, whose places are variants.
+//! Numbers from codes where each position has a table of its own: imputed and standardised
+//! genotypes of a sample, whose positions are variants.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The value of each code at each place, a slice for each code.
+/// The value of each code at each position, a slice for each code.
 pub type Tables<'a, T> = [&'a [T]; 4];
 
 /// A number of which one out of four is chosen without a branch: codes cannot be foretold.
@@ -32,31 +32,31 @@ choice!(i8, u8, i8::cast_unsigned, u8::cast_signed);
 choice!(f32, u32, f32::to_bits, f32::from_bits);
 choice!(f64, u64, f64::to_bits, f64::from_bits);
 
-/// Places whose tables stay in the first-level cache while all lines pass.
+/// Positions whose tables stay in the first-level cache while all lines pass.
 const TILE: usize = 1024;
 
-/// Places that are decoded together: the codes of a 32-bit word.
+/// Positions that are decoded together: the codes of a 32-bit word.
 const RUN: usize = 16;
 
-/// Decodes lines of `stride` bytes into rows of as many places as the tables have.
+/// Decodes lines of `stride` bytes into rows of as many positions as the tables have.
 ///
 /// # Panics
 ///
-/// If a line has fewer places than the tables, or `out` is no row for each line.
+/// If a line has fewer positions than the tables, or `out` is no row for each line.
 #[vectorized]
 pub fn decode<T: Choice>(lines: &[u8], stride: usize, tables: Tables<'_, T>, out: &mut [T]) {
-    let places = tables[0].len();
-    for first in (0..places).step_by(TILE) {
-        let last = places.min(first + TILE);
+    let positions = tables[0].len();
+    for first in (0..positions).step_by(TILE) {
+        let last = positions.min(first + TILE);
         let tables = tables.map(|table| &table[first..last]);
         let lines = lines.chunks_exact(stride.max(1));
-        for (line, row) in lines.zip(out.chunks_exact_mut(places)) {
+        for (line, row) in lines.zip(out.chunks_exact_mut(positions)) {
             decode_part(&line[first / 4..], tables, &mut row[first..last]);
         }
     }
 }
 
-/// Decodes some places of one line.
+/// Decodes some positions of one line.
 #[inline(always)]
 fn decode_part<T: Choice>(codes: &[u8], tables: Tables<'_, T>, out: &mut [T]) {
     let (words, _) = codes.as_chunks::<{ RUN / 4 }>();
@@ -70,8 +70,8 @@ fn decode_part<T: Choice>(codes: &[u8], tables: Tables<'_, T>, out: &mut [T]) {
             out[at] = T::choose(word >> (2 * at), [a[at], b[at], c[at], d[at]]);
         }
     }
-    for (place, out) in out.iter_mut().enumerate().skip(done) {
-        *out = tables[usize::from(codes[place / 4] >> (2 * (place % 4)) & 3)][place];
+    for (position, out) in out.iter_mut().enumerate().skip(done) {
+        *out = tables[usize::from(codes[position / 4] >> (2 * (position % 4)) & 3)][position];
     }
 }
 
@@ -79,12 +79,15 @@ fn decode_part<T: Choice>(codes: &[u8], tables: Tables<'_, T>, out: &mut [T]) {
 mod tests {
     use super::*;
 
-    fn agrees<T: Choice + PartialEq>(places: usize, value: impl Fn(usize, usize) -> T) {
-        let (lines, stride) = (3, places.div_ceil(4));
+    fn agrees<T: Choice + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
+        let (lines, stride) = (3, positions.div_ceil(4));
         let codes: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
-        let planes: [Vec<T>; 4] =
-            std::array::from_fn(|code| (0..places).map(|place| value(code, place)).collect());
-        let mut out = vec![value(0, 0); lines * places];
+        let planes: [Vec<T>; 4] = std::array::from_fn(|code| {
+            (0..positions)
+                .map(|position| value(code, position))
+                .collect()
+        });
+        let mut out = vec![value(0, 0); lines * positions];
         decode(
             &codes,
             stride,
@@ -92,27 +95,31 @@ mod tests {
             &mut out,
         );
         for (at, found) in out.iter().enumerate() {
-            let (line, place) = (at / places, at % places);
-            let code = codes[line * stride + place / 4] >> (2 * (place % 4)) & 3;
+            let (line, position) = (at / positions, at % positions);
+            let code = codes[line * stride + position / 4] >> (2 * (position % 4)) & 3;
             assert!(
-                *found == value(usize::from(code), place),
-                "{at} of {places}"
+                *found == value(usize::from(code), position),
+                "{at} of {positions}"
             );
         }
     }
 
     #[test]
-    fn every_place_has_the_value_of_its_own_table() {
-        for places in [1, 3, 4, 15, 16, 17, 63, 1023, 1024, 1025, 1040, 2053] {
-            let small = |code, place| i8::try_from((place + 61 * code) % 127).unwrap();
-            agrees(places, small);
-            agrees(places, |code, place| f32::from(small(code, place)) / 3.0);
-            agrees(places, |code, place| f64::from(small(code, place)) / 7.0);
+    fn every_position_has_the_value_of_its_own_table() {
+        for positions in [1, 3, 4, 15, 16, 17, 63, 1023, 1024, 1025, 1040, 2053] {
+            let small = |code, position| i8::try_from((position + 61 * code) % 127).unwrap();
+            agrees(positions, small);
+            agrees(positions, |code, position| {
+                f32::from(small(code, position)) / 3.0
+            });
+            agrees(positions, |code, position| {
+                f64::from(small(code, position)) / 7.0
+            });
         }
     }
 
     #[test]
-    fn no_places_are_no_numbers() {
+    fn no_positions_are_no_numbers() {
         decode::<f32>(&[], 0, [&[]; 4], &mut []);
     }
 }

@@ -3,12 +3,12 @@
 /// The value of each of the four codes.
 pub type Table<T> = [T; 4];
 
-/// Decodes what vectors can, and says how many places that were.
+/// Decodes what vectors can, and says how many positions that were.
 pub trait Kernels: Sized {
-    /// Places end to end.
+    /// Positions end to end.
     fn rows(codes: &[u8], table: &Table<Self>, out: &mut [Self]) -> usize;
 
-    /// One place, `shift` bits up, of each byte.
+    /// One position, `shift` bits up, of each byte.
     fn columns(bytes: &[u8], shift: u32, table: &Table<Self>, out: &mut [Self]) -> usize;
 }
 

@@ -1,7 +1,7 @@
 //! Numbers to two-bit codes.
 //!
 //! A value becomes a code by comparisons alone, for many values at once; then the codes of
-//! four places are joined to a byte. Where a line's places lie end to end, they are four
+//! four positions are joined to a byte. Where a line's positions lie end to end, they are four
 //! neighbours. Where lines lie side by side, they come from four rows, and the bytes of a
 //! tile are turned on their way out.
 
@@ -45,7 +45,7 @@ impl<T> Matrix<'_, T> {
         }
     }
 
-    const fn places(&self) -> usize {
+    const fn positions(&self) -> usize {
         if self.lines_are_columns {
             self.shape.0
         } else {
@@ -53,17 +53,17 @@ impl<T> Matrix<'_, T> {
         }
     }
 
-    /// Whether the places of a line lie end to end.
+    /// Whether the positions of a line lie end to end.
     const fn is_along(&self) -> bool {
         self.is_fortran == self.lines_are_columns
     }
 
-    /// Where the value of a place of a line stands.
-    const fn at(&self, line: usize, place: usize) -> usize {
+    /// Where the value of a position of a line stands.
+    const fn at(&self, line: usize, position: usize) -> usize {
         if self.is_along() {
-            line * self.places() + place
+            line * self.positions() + position
         } else {
-            place * self.lines() + line
+            position * self.lines() + line
         }
     }
 }
@@ -77,8 +77,8 @@ pub fn pack<T: Genotype + Display>(
     count_a1: bool,
     out: &mut [u8],
 ) -> Result<()> {
-    let (lines, stride) = (matrix.lines(), matrix.places().div_ceil(4));
-    if matrix.values.len() != lines * matrix.places() || out.len() != lines * stride {
+    let (lines, stride) = (matrix.lines(), matrix.positions().div_ceil(4));
+    if matrix.values.len() != lines * matrix.positions() || out.len() != lines * stride {
         let found = (matrix.shape, matrix.values.len(), out.len());
         return Err(Error::argument(format!(
             "expected a shape, its values, and {lines} lines of {stride} bytes, got {found:?}"
@@ -127,11 +127,11 @@ fn pack_block<T: Genotype>(block: Block<'_, T>) -> bool {
 impl<T: Genotype> Block<'_, T> {
     #[inline(always)]
     fn along(self) -> bool {
-        let places = self.matrix.places();
-        let values = &self.matrix.values[self.first * places..];
-        let lines = self.out.chunks_exact_mut(places.div_ceil(4));
+        let positions = self.matrix.positions();
+        let values = &self.matrix.values[self.first * positions..];
+        let lines = self.out.chunks_exact_mut(positions.div_ceil(4));
         let mut legal = true;
-        for (line, values) in lines.zip(values.chunks_exact(places)) {
+        for (line, values) in lines.zip(values.chunks_exact(positions)) {
             for (bytes, values) in line.chunks_mut(BYTES).zip(values.chunks(4 * BYTES)) {
                 let mut codes = [0; 4 * BYTES];
                 legal &= encode(values, self.count_a1, &mut codes);
@@ -143,7 +143,7 @@ impl<T: Genotype> Block<'_, T> {
 
     #[inline(always)]
     fn across(self) -> bool {
-        let stride = self.matrix.places().div_ceil(4);
+        let stride = self.matrix.positions().div_ceil(4);
         let lines = self.out.len() / stride;
         let mut legal = true;
         for byte in (0..stride).step_by(BYTES) {
@@ -161,17 +161,17 @@ impl<T: Genotype> Block<'_, T> {
         legal
     }
 
-    /// The bytes of four places, one for each line of the block.
+    /// The bytes of four positions, one for each line of the block.
     #[inline(always)]
     fn four_rows(&self, first: usize, bytes: &mut [u8]) -> bool {
         let mut legal = true;
         let mut codes = [0; BLOCK];
-        for place in first..self.matrix.places().min(first + 4) {
-            let start = self.matrix.at(self.first, place);
+        for position in first..self.matrix.positions().min(first + 4) {
+            let start = self.matrix.at(self.first, position);
             let values = &self.matrix.values[start..][..bytes.len()];
             legal &= encode(values, self.count_a1, &mut codes);
             for (byte, code) in bytes.iter_mut().zip(&codes) {
-                *byte |= code << (2 * (place - first));
+                *byte |= code << (2 * (position - first));
             }
         }
         legal
@@ -212,16 +212,18 @@ fn join(codes: &[u8; 4 * BYTES], bytes: &mut [u8]) {
 /// The error of the first value, in a block of lines, that is no genotype.
 fn refused<T: Genotype + Display>(matrix: &Matrix<'_, T>, first: usize) -> Error {
     let last = matrix.lines().min(first + BLOCK);
-    let places = (first..last).flat_map(|line| (0..matrix.places()).map(move |at| (line, at)));
-    let wrong = places.map(|(line, place)| (line, place, matrix.values[matrix.at(line, place)]));
+    let positions =
+        (first..last).flat_map(|line| (0..matrix.positions()).map(move |at| (line, at)));
+    let wrong = positions
+        .map(|(line, position)| (line, position, matrix.values[matrix.at(line, position)]));
     let mut wrong = wrong.filter(|(_, _, value)| !encode(&[*value], true, &mut [0]));
-    let Some((line, place, value)) = wrong.next() else {
+    let Some((line, position, value)) = wrong.next() else {
         return Error::argument("a value is no genotype");
     };
     let (row, column) = if matrix.lines_are_columns {
-        (place, line)
+        (position, line)
     } else {
-        (line, place)
+        (line, position)
     };
     let missing = T::MISSING;
     Error::argument(format!(

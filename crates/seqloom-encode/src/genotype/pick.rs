@@ -17,10 +17,10 @@ const STEP: usize = 8;
 /// So many bytes behind the last line must be there: they are looked at, and not used.
 pub const SLACK: usize = STEP;
 
-/// So many places in a step are many.
+/// So many positions in a step are many.
 const MANY: usize = 6;
 
-/// The places of a line that are kept: ascending, each once.
+/// The positions of a line that are kept: ascending, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     steps: Vec<Step>,
@@ -34,7 +34,7 @@ pub struct Kept {
 struct Step {
     /// Where they begin in the line.
     at: usize,
-    /// Both bits of each place that is kept.
+    /// Both bits of each position that is kept.
     mask: u64,
     /// Where in the outcome's eight bytes they come to stand.
     shift: usize,
@@ -59,9 +59,9 @@ impl Kept {
         let (mut steps, mut ends) = (Vec::new(), Vec::new());
         for together in positions.chunks(4 * STEP) {
             let first = steps.len();
-            for (rank, place) in together.iter().enumerate() {
-                let at = place / (4 * STEP) * STEP;
-                let mask = 3 << (2 * (place - 4 * at));
+            for (rank, position) in together.iter().enumerate() {
+                let at = position / (4 * STEP) * STEP;
+                let mask = 3 << (2 * (position - 4 * at));
                 match steps[first..].last_mut() {
                     Some(Step {
                         at: last,
@@ -81,7 +81,7 @@ impl Kept {
         Self { steps, ends, count }
     }
 
-    /// How many places are kept.
+    /// How many positions are kept.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -96,7 +96,7 @@ impl Kept {
         self.count.div_ceil(4)
     }
 
-    /// Whether whole words are moved quickly, and hold many of the places.
+    /// Whether whole words are moved quickly, and hold many of the positions.
     pub fn is_quick(&self) -> bool {
         is_quick() && self.steps.len() * MANY <= self.count
     }
@@ -211,7 +211,7 @@ fn least(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
 const WORDS: usize = 64;
 #[cfg(target_arch = "x86_64")]
 const ROUNDS: usize = 9;
-/// A mask that keeps every other place.
+/// A mask that keeps every other position.
 #[cfg(target_arch = "x86_64")]
 const EVERY_OTHER: u64 = 0x3333_3333_3333_3333;
 
@@ -222,7 +222,7 @@ mod tests {
 
     fn codes(line: &[u8], count: usize) -> Vec<u8> {
         (0..count)
-            .map(|place| line[place / 4] >> (2 * (place % 4)) & 3)
+            .map(|position| line[position / 4] >> (2 * (position % 4)) & 3)
             .collect()
     }
 
@@ -268,9 +268,9 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     proptest! {
         #[test]
-        fn the_instruction_and_the_loop_move_the_same_bits(word: u64, places: u32) {
-            let kept = (0..32).filter(|place| places >> place & 1 == 1);
-            let mask = kept.fold(0, |mask, place| mask | 3 << (2 * place));
+        fn the_instruction_and_the_loop_move_the_same_bits(word: u64, positions: u32) {
+            let kept = (0..32).filter(|position| positions >> position & 1 == 1);
+            let mask = kept.fold(0, |mask, position| mask | 3 << (2 * position));
             if let Some(simd) = pulp::x86::V3::try_new() {
                 prop_assert_eq!(extract_at_once(simd, word, mask), extract(word, mask));
             }

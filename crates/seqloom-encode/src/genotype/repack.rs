@@ -1,15 +1,15 @@
 //! Some codes of a line, packed anew.
 
-/// Picks the codes at some places of a line, in any order, as a line of its own.
+/// Picks the codes at some positions of a line, in any order, as a line of its own.
 ///
 /// # Panics
 ///
-/// If a place lies behind the line's end, or `out` cannot hold so many codes.
-pub fn repack(codes: &[u8], places: &[usize], out: &mut [u8]) {
+/// If a position lies behind the line's end, or `out` cannot hold so many codes.
+pub fn repack(codes: &[u8], positions: &[usize], out: &mut [u8]) {
     out.fill(0);
-    for (four, byte) in places.chunks(4).zip(out) {
-        for (at, &place) in four.iter().enumerate() {
-            *byte |= (codes[place / 4] >> (2 * (place % 4)) & 3) << (2 * at);
+    for (four, byte) in positions.chunks(4).zip(out) {
+        for (at, &position) in four.iter().enumerate() {
+            *byte |= (codes[position / 4] >> (2 * (position % 4)) & 3) << (2 * at);
         }
     }
 }
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_stand_in_the_order_of_the_places() {
+    fn codes_stand_in_the_order_of_the_positions() {
         let mut out = [0xff; 3];
         repack(
             &[0b11_10_01_00, 0b00_01_10_11],

@@ -1,18 +1,18 @@
-//! Places that lie end to end.
+//! Positions that lie end to end.
 
 use super::value::code;
 use super::{Genotype, Table};
 
-/// Decodes as many places as `out` has, from the first of `codes`.
+/// Decodes as many positions as `out` has, from the first of `codes`.
 ///
 /// # Panics
 ///
-/// If there are fewer codes than places.
+/// If there are fewer codes than positions.
 pub fn decode<T: Genotype>(codes: &[u8], table: &Table<T>, out: &mut [T]) {
     let codes = &codes[..out.len().div_ceil(4)];
     let done = T::rows(codes, table, out);
-    for (place, value) in out.iter_mut().enumerate().skip(done) {
-        *value = table[code(codes[place / 4], place)];
+    for (position, value) in out.iter_mut().enumerate().skip(done) {
+        *value = table[code(codes[position / 4], position)];
     }
 }
 
@@ -22,18 +22,18 @@ mod tests {
 
     fn agrees<T: Genotype + std::fmt::Debug + Default>(table: &Table<T>) {
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
-        for places in (0..70).chain([1000, 2047, 2048]) {
-            let mut out = vec![T::default(); places];
+        for positions in (0..70).chain([1000, 2047, 2048]) {
+            let mut out = vec![T::default(); positions];
             decode(&codes, table, &mut out);
-            for (place, value) in out.iter().enumerate() {
-                let expected = table[usize::from(codes[place / 4] >> (2 * (place % 4)) & 3)];
-                assert_eq!(*value, expected, "place {place} of {places}");
+            for (position, value) in out.iter().enumerate() {
+                let expected = table[usize::from(codes[position / 4] >> (2 * (position % 4)) & 3)];
+                assert_eq!(*value, expected, "position {position} of {positions}");
             }
         }
     }
 
     #[test]
-    fn every_place_of_every_length_has_its_codes_value() {
+    fn every_position_of_every_length_has_its_codes_value() {
         agrees::<i8>(&[2, -127, 1, 0]);
         agrees::<f32>(&[2.0, -9.0, 1.0, 0.0]);
         agrees::<f64>(&[0.1, -9.5, 1.25, 7.0]);

@@ -20,9 +20,9 @@ fn shuffled(rows: &Square) -> Square {
     let mut out = [[0; WIDTH]; WIDTH];
     let (upper, lower) = rows.split_at(WIDTH / 2);
     for (pair, (upper, lower)) in out.chunks_exact_mut(2).zip(upper.iter().zip(lower)) {
-        for (place, (&a, &b)) in upper.iter().zip(lower).enumerate() {
-            pair[place / 8][place % 8 * 2] = a;
-            pair[place / 8][place % 8 * 2 + 1] = b;
+        for (position, (&a, &b)) in upper.iter().zip(lower).enumerate() {
+            pair[position / 8][position % 8 * 2] = a;
+            pair[position / 8][position % 8 * 2 + 1] = b;
         }
     }
     out

@@ -1,20 +1,20 @@
-//! A matrix of two-bit codes, turned: its lines become its places.
+//! A matrix of two-bit codes, turned: its lines become its positions.
 //!
-//! It is turned tile by tile: 256 lines of 256 places come into the first-level cache, eight
+//! It is turned tile by tile: 256 lines of 256 positions come into the first-level cache, eight
 //! times 32 of the lines are turned in registers, and whole lines of the cache go out. Of 32
 //! lines, each a 64-bit word of 32 codes, those that differ in one bit of their number
 //! exchange halves, then quarters and so on down to single codes: after five such steps word
-//! `p` holds place `p` of all 32 lines. The words of eight neighbouring columns go through
+//! `p` holds position `p` of all 32 lines. The words of eight neighbouring columns go through
 //! the steps side by side, as one vector.
 
 use rayon::prelude::*;
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// Lines and places of a tile.
+/// Lines and positions of a tile.
 const SIDE: usize = 256;
 
-/// Places that a thread turns: enough of each line that it is worth the way to its memory.
+/// Positions that a thread turns: enough of each line that it is worth the way to its memory.
 const BAND: usize = 16 * SIDE;
 
 /// Codes of a word, and lines that are turned together.
@@ -27,14 +27,14 @@ const WORDS: usize = SIDE / WORD;
 type Line = [u64; WORDS];
 
 /// Turns lines of `stride` bytes into lines of `width` bytes, one for each of the first
-/// places: as many as `to` has. What is left of a line after the last code is 0.
+/// positions: as many as `to` has. What is left of a line after the last code is 0.
 ///
 /// Inside a rayon pool the work is shared among its threads.
 ///
 /// # Panics
 ///
 /// If a line of `to` cannot hold a code of each line of `from`, or there are not so many
-/// places.
+/// positions.
 pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     let (stride, width) = (stride.max(1), width.max(1));
     let lines = from.len() / stride;
@@ -44,7 +44,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     );
     assert!(
         to.len() / width <= 4 * stride,
-        "more lines than there are places"
+        "more lines than there are positions"
     );
     let band = |(number, band): (usize, &mut [u8])| {
         turn_band(Band {
@@ -63,11 +63,11 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     }
 }
 
-/// Some places of all lines, which become whole lines.
+/// Some positions of all lines, which become whole lines.
 struct Band<'a> {
     from: &'a [u8],
     stride: usize,
-    /// The byte of each line where the places begin.
+    /// The byte of each line where the positions begin.
     first: usize,
     to: &'a mut [u8],
     width: usize,
@@ -146,9 +146,9 @@ fn exchange<const APART: usize>(lines: &mut [Line; WORD], mask: u64) {
 /// Lays each word where its line of the turned tile wants it.
 #[inline(always)]
 fn spread(lines: &[Line; WORD], group: usize, turned: &mut [Line; SIDE]) {
-    for (column, places) in turned.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
-        for (line, place) in lines.iter().zip(places) {
-            place[group] = line[column];
+    for (column, positions) in turned.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
+        for (line, position) in lines.iter().zip(positions) {
+            position[group] = line[column];
         }
     }
 }
@@ -171,36 +171,37 @@ fn store(codes: &Line, out: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// The code at a place of a line.
-    fn code(codes: &[u8], stride: usize, line: usize, place: usize) -> u8 {
-        codes[line * stride + place / 4] >> (2 * (place % 4)) & 3
+    /// The code at a position of a line.
+    fn code(codes: &[u8], stride: usize, line: usize, position: usize) -> u8 {
+        codes[line * stride + position / 4] >> (2 * (position % 4)) & 3
     }
 
     /// The same, code by code.
-    fn naive(from: &[u8], stride: usize, lines: usize, places: usize, width: usize) -> Vec<u8> {
-        let mut to = vec![0; places * width];
-        for place in 0..places {
+    fn naive(from: &[u8], stride: usize, lines: usize, positions: usize, width: usize) -> Vec<u8> {
+        let mut to = vec![0; positions * width];
+        for position in 0..positions {
             for line in 0..lines {
-                to[place * width + line / 4] |= code(from, stride, line, place) << (2 * (line % 4));
+                to[position * width + line / 4] |=
+                    code(from, stride, line, position) << (2 * (line % 4));
             }
         }
         to
     }
 
-    fn check(lines: usize, places: usize, spare: usize) {
-        let (stride, width) = (places.div_ceil(4), lines.div_ceil(4) + spare);
+    fn check(lines: usize, positions: usize, spare: usize) {
+        let (stride, width) = (positions.div_ceil(4), lines.div_ceil(4) + spare);
         let from: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
-        let mut to = vec![0xaa; places * width];
+        let mut to = vec![0xaa; positions * width];
         transpose(&from, stride, &mut to, width);
-        let expected = naive(&from, stride, lines, places, width);
-        assert!(to == expected, "{lines} lines of {places} places");
+        let expected = naive(&from, stride, lines, positions, width);
+        assert!(to == expected, "{lines} lines of {positions} positions");
     }
 
     #[test]
-    fn every_code_changes_line_and_place() {
+    fn every_code_changes_line_and_position() {
         for lines in [1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 514, 1023] {
-            for places in [1, 2, 3, 4, 6, 31, 64, 255, 256, 259, 513] {
-                check(lines, places, 0);
+            for positions in [1, 2, 3, 4, 6, 31, 64, 255, 256, 259, 513] {
+                check(lines, positions, 0);
             }
         }
     }

@@ -48,6 +48,6 @@ impl Genotype for f64 {
 
 /// One code of a byte.
 #[inline(always)]
-pub(super) fn code(byte: u8, place: usize) -> usize {
-    usize::from(byte >> (2 * (place & 3)) & 3)
+pub(super) fn code(byte: u8, position: usize) -> usize {
+    usize::from(byte >> (2 * (position & 3)) & 3)
 }

@@ -43,12 +43,12 @@ kernels!(f64, double_rows, double_columns);
 /// A table for 16 indices: code `c` stands at `c` and at `4 * c`.
 #[inline(always)]
 fn spread(simd: V3, table: &Table<i8>) -> std::arch::x86_64::__m256i {
-    let mut places = [0_i8; 16];
+    let mut positions = [0_i8; 16];
     for (code, value) in table.iter().enumerate() {
-        places[code] = *value;
-        places[4 * code] = *value;
+        positions[code] = *value;
+        positions[4 * code] = *value;
     }
-    simd.avx2._mm256_broadcastsi128_si256(cast(places))
+    simd.avx2._mm256_broadcastsi128_si256(cast(positions))
 }
 
 /// Eight bytes become thirty-two numbers: each byte is laid down four times, all but one code

@@ -71,13 +71,13 @@ impl Four {
     #[inline(always)]
     fn numbers(&self, digits: &[u8; SPAN]) -> [u32; CHUNK] {
         let mut forward = [0; CHUNK];
-        for place in 0..self.k {
-            push(&mut forward, digits[place..].first_chunk(), 0);
+        for position in 0..self.k {
+            push(&mut forward, digits[position..].first_chunk(), 0);
         }
         if self.is_canonical {
             let mut backward = [0; CHUNK];
-            for place in (0..self.k).rev() {
-                push(&mut backward, digits[place..].first_chunk(), 3);
+            for position in (0..self.k).rev() {
+                push(&mut backward, digits[position..].first_chunk(), 3);
             }
             for (one, other) in forward.iter_mut().zip(&backward) {
                 *one = (*one).min(*other);

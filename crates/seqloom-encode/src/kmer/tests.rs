@@ -14,10 +14,10 @@ fn letters() -> Letters {
     Letters::new("dna", Policy::default()).unwrap()
 }
 
-fn run(kernel: &dyn Kernel<u64>, sequence: &[u8], places: usize) -> Vec<u64> {
+fn run(kernel: &dyn Kernel<u64>, sequence: &[u8], positions: usize) -> Vec<u64> {
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets).unwrap();
-    let mut out = vec![7; places];
+    let mut out = vec![7; positions];
     fill((&letters(), kernel), &all, &mut out, Rows::Equal).unwrap();
     out
 }

@@ -140,7 +140,7 @@ impl Letters {
                 Rare::Unknown if !policy.codes => continue,
                 Rare::Zeros => 0,
                 Rare::Unknown => b'X',
-                Rare::Replace => *stand_in,
+                Rare::Reposition => *stand_in,
                 Rare::Keep => self.keep(*letter),
             };
             self.admit(*letter, (normal, RARE), policy.case);

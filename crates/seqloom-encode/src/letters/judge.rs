@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-/// What judges sequences by a table, and counts what is met. The counts stay in one place:
+/// What judges sequences by a table, and counts what is met. The counts stay in one position:
 /// handing them on from row to row would wait for the numbers to leave the processor.
 #[derive(Debug)]
 pub struct Judge<'a> {

@@ -18,7 +18,7 @@ pub(super) struct Plain {
     pub(super) folds: bool,
 }
 
-/// What was seen in chunks of letters, place by place.
+/// What was seen in chunks of letters, position by position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// 1 where every letter was a plain member.

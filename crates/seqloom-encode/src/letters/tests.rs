@@ -86,7 +86,7 @@ fn u_and_o_are_what_rare_says() {
     for (rare, normal) in [
         (Rare::Zeros, b"M\0\0\0"),
         (Rare::Unknown, b"MXXX"),
-        (Rare::Replace, b"MCKC"),
+        (Rare::Reposition, b"MCKC"),
         (Rare::Keep, b"MUOU"),
     ] {
         let (found, counts) = met(&of(rare), b"MUOu").unwrap();

@@ -17,21 +17,21 @@ impl<T: Word + PartialEq> OneHot<T> {
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> Seen {
         let seen = self.letters.look(letters);
-        let places = self.places(row);
+        let positions = self.positions(row);
         for (channel, member) in self.letters.members().iter().enumerate() {
             self.fill_channel(
                 letters,
                 *member,
-                &mut row[channel * places..][..letters.len()],
+                &mut row[channel * positions..][..letters.len()],
             );
         }
-        self.fill_padding((letters.len(), places), row);
+        self.fill_padding((letters.len(), positions), row);
         seen
     }
 
-    /// The places of a channel. A division costs as much as ten letters.
+    /// The positions of a channel. A division costs as much as ten letters.
     #[inline(always)]
-    fn places(&self, row: &[T]) -> usize {
+    fn positions(&self, row: &[T]) -> usize {
         match self.width() {
             4 => row.len() / 4,
             width => row.len() / width,
@@ -83,22 +83,22 @@ impl<T: Word + PartialEq> OneHot<T> {
 
     /// Zeros behind the letters of each channel.
     #[inline(always)]
-    fn fill_padding(&self, (letters, places): (usize, usize), row: &mut [T]) {
-        let padded = if letters < places { self.width() } else { 0 };
+    fn fill_padding(&self, (letters, positions): (usize, usize), row: &mut [T]) {
+        let padded = if letters < positions { self.width() } else { 0 };
         for channel in 0..padded {
-            row[channel * places..][letters..places].fill(T::cut(0));
+            row[channel * positions..][letters..positions].fill(T::cut(0));
         }
     }
 
-    /// Overwrites the places of letters that are not as a comparison gives them.
+    /// Overwrites the positions of letters that are not as a comparison gives them.
     #[cold]
     pub(super) fn fill_differing(&self, letters: &[u8], row: &mut [T]) {
-        let places = self.places(row);
+        let positions = self.positions(row);
         let differs = |byte: u8| self.differs[usize::from(byte)];
         let found = letters.iter().enumerate();
-        for (place, byte) in found.filter(|(_, byte)| differs(**byte)) {
+        for (position, byte) in found.filter(|(_, byte)| differs(**byte)) {
             for (channel, number) in self.row(*byte).iter().enumerate() {
-                row[channel * places + place] = *number;
+                row[channel * positions + position] = *number;
             }
         }
     }

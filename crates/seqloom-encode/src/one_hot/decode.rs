@@ -8,7 +8,7 @@ use crate::Letters;
 /// The letters of each row of a C-contiguous array.
 ///
 /// The largest channel names the letter. Channels that share the largest value are read as
-/// the ambiguity code that stands for just them. A place of zeros, or one that no code stands
+/// the ambiguity code that stands for just them. A position of zeros, or one that no code stands
 /// for, becomes the code for any letter (`N`, `X`), or `-` in an alphabet that has none.
 pub fn decode(letters: &Letters, array: &[f32], layout: Layout) -> Result<Vec<Vec<u8>>> {
     let width = letters.members().len();
@@ -20,9 +20,9 @@ pub fn decode(letters: &Letters, array: &[f32], layout: Layout) -> Result<Vec<Ve
 
 fn decode_one(letters: &Letters, row: &[f32], layout: Layout) -> Vec<u8> {
     let width = letters.members().len();
-    let at = |place, channel| row[layout.place(place, channel, width)];
+    let at = |position, channel| row[layout.position(position, channel, width)];
     (0..layout.length())
-        .map(|place| letter(letters, |channel| at(place, channel)))
+        .map(|position| letter(letters, |channel| at(position, channel)))
         .collect()
 }
 

@@ -10,8 +10,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Sizes `(sequences, channels, places)` with channels first, else
-    /// `(sequences, places, channels)`.
+    /// Sizes `(sequences, channels, positions)` with channels first, else
+    /// `(sequences, positions, channels)`.
     pub fn new(sizes: [usize; 3], channels_first: bool) -> Self {
         Self {
             sizes,
@@ -24,17 +24,17 @@ impl Layout {
         self.sizes[0]
     }
 
-    /// The number of places of each sequence.
+    /// The number of positions of each sequence.
     pub fn length(&self) -> usize {
         self.sizes[if self.channels_first { 2 } else { 1 }]
     }
 
-    /// Where the number of a place and a channel stands in the row of its sequence.
-    pub(super) fn place(&self, place: usize, channel: usize, width: usize) -> usize {
+    /// Where the number of a position and a channel stands in the row of its sequence.
+    pub(super) fn position(&self, position: usize, channel: usize, width: usize) -> usize {
         if self.channels_first {
-            return channel * self.length() + place;
+            return channel * self.length() + position;
         }
-        place * width + channel
+        position * width + channel
     }
 
     /// Checks the sizes against the channels and the numbers there are.

@@ -23,11 +23,11 @@ fn rows(letters: &Letters) -> Vec<u32> {
     rows
 }
 
-/// One sequence in a row of so many places.
-fn encode(sequence: &[u8], places: usize, channels_first: bool) -> Result<Vec<f32>, Error> {
+/// One sequence in a row of so many positions.
+fn encode(sequence: &[u8], positions: usize, channels_first: bool) -> Result<Vec<f32>, Error> {
     let letters = Letters::new("dna", Policy::default())?;
     let kernel = OneHot::new(&letters, rows(&letters), channels_first)?;
-    let mut out = vec![7; places * 4];
+    let mut out = vec![7; positions * 4];
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets)?;
     fill((&letters, &kernel), &all, &mut out, Rows::Equal)?;
@@ -47,7 +47,7 @@ fn a_code_is_shared_among_what_it_stands_for() {
 }
 
 #[test]
-fn places_beyond_the_end_become_zero() {
+fn positions_beyond_the_end_become_zero() {
     assert_eq!(
         encode(b"A", 2, true).unwrap(),
         [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -104,11 +104,11 @@ proptest! {
 
     #[test]
     fn channels_first_is_channels_last_transposed(sequence in dna(), spare in 0_usize..5) {
-        let places = sequence.len() + spare;
-        let first = encode(&sequence, places, true).unwrap();
-        let last = encode(&sequence, places, false).unwrap();
-        for (place, channel) in (0..places).flat_map(|p| (0..4).map(move |c| (p, c))) {
-            prop_assert_eq!(first[channel * places + place].to_bits(), last[place * 4 + channel].to_bits());
+        let positions = sequence.len() + spare;
+        let first = encode(&sequence, positions, true).unwrap();
+        let last = encode(&sequence, positions, false).unwrap();
+        for (position, channel) in (0..positions).flat_map(|p| (0..4).map(move |c| (p, c))) {
+            prop_assert_eq!(first[channel * positions + position].to_bits(), last[position * 4 + channel].to_bits());
         }
     }
 }

@@ -13,9 +13,9 @@ use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 use xxhash_rust::xxh3::Xxh3;
 
-/// How much text lies between two places where inflating starts, at least.
+/// How much text lies between two positions where inflating starts, at least.
 const SPAN: u64 = 256 << 10;
-/// How many such places there are, at most, unless blocks are very long.
+/// How many such positions there are, at most, unless blocks are very long.
 const PLACES: u64 = 8192;
 /// Text is hardly ever packed better than this.
 const RATIO: u64 = 4;

@@ -10,7 +10,7 @@ use seqloom_compression::checksum::hash;
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::{Format, Options};
 use seqloom_sequences::parser::Parser;
-use seqloom_sequences::sink::{Place, Sink};
+use seqloom_sequences::sink::{Position, Sink};
 
 /// Scans and parses the same text.
 pub(super) struct Judge {
@@ -35,7 +35,7 @@ impl Sink for Notes {
     }
 
     #[inline]
-    fn letters(&mut self, letters: &[u8], _: Place) {
+    fn letters(&mut self, letters: &[u8], _: Position) {
         self.length += as_u64(letters.len());
     }
 

@@ -1,6 +1,6 @@
 //! Several parts of a text at once.
 //!
-//! Each part begins at the first place that looks like a record's beginning.
+//! Each part begins at the first position that looks like a record's beginning.
 //! In FASTQ a quality may look so too: but if the part before, read through,
 //! ends exactly there, then a record does begin there. If not, the rest is
 //! looked through again in one go.
@@ -86,7 +86,7 @@ fn together(
     Ok(done)
 }
 
-/// Records that stand between two places.
+/// Records that stand between two positions.
 struct Segment {
     begin: u64,
     end: u64,
@@ -152,10 +152,10 @@ impl Part<'_> {
         let range = from..(from + NEAR).min(self.text.size);
         self.text.read(range, &mut near, &mut Cache::default())?;
         let found = match self.format {
-            Format::Fasta => memmem::find(&near, b"\n>").map(|place| place + 1),
+            Format::Fasta => memmem::find(&near, b"\n>").map(|position| position + 1),
             Format::Fastq => fastq_border(&near),
         };
-        Ok(found.map(|place| from + place as u64))
+        Ok(found.map(|position| from + position as u64))
     }
 }
 
@@ -170,9 +170,9 @@ fn fastq_border(text: &[u8]) -> Option<usize> {
     for start in lines {
         let mut at = start;
         let mut four = [&text[..0]; 4];
-        for place in &mut four {
-            *place = line(at)?;
-            at += place.len() + 1;
+        for position in &mut four {
+            *position = line(at)?;
+            at += position.len() + 1;
         }
         let marks = four[0].starts_with(b"@") && four[2].starts_with(b"+");
         if marks && four[1].len() == four[3].len() {

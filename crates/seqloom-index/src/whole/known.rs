@@ -53,8 +53,8 @@ impl Known {
         let mut page = Vec::new();
         let is_here = record < self.rows.count;
         let first = is_here.then(|| self.rows.page(&self.text.image, record, &mut page).ok());
-        let place = usize::try_from(record - first.flatten()?).ok()?;
-        let row = Row::from_bytes(page.chunks_exact(self.rows.entry).nth(place)?);
+        let position = usize::try_from(record - first.flatten()?).ok()?;
+        let row = Row::from_bytes(page.chunks_exact(self.rows.entry).nth(position)?);
         row.check(self.text.size).ok().map(|()| row.begin)
     }
 }

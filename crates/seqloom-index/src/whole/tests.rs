@@ -104,9 +104,9 @@ fn a_damaged_index_is_left_alone() {
     let packed = gzip(&fasta(1_000_000));
     let file = indexed(&packed);
     let side = fs::read(beside(&file.0)).unwrap();
-    for place in (0..side.len()).step_by(side.len() / 97) {
+    for position in (0..side.len()).step_by(side.len() / 97) {
         let mut other = side.clone();
-        other[place] ^= 0x10;
+        other[position] ^= 0x10;
         fs::write(beside(&file.0), &other).unwrap();
         if let Some(found) = by_spans(&file.0, 2) {
             assert!(found == from_the_beginning(&file.0));
@@ -145,7 +145,7 @@ proptest! {
     #[test]
     fn a_changed_byte_is_found_and_named_as_without_an_index(
         borders in prop::collection::vec(0..2_500_000_usize, 0..4),
-        place in 0.0..1.0_f64,
+        position in 0.0..1.0_f64,
         bit in 0..8_u32,
         threads in 2..6_usize,
     ) {
@@ -157,10 +157,10 @@ proptest! {
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             clippy::cast_precision_loss,
-            reason = "a place in a small file"
+            reason = "a position in a small file"
         )]
-        let place = (place * packed.len() as f64) as usize;
-        packed[place] ^= 1 << bit;
+        let position = (position * packed.len() as f64) as usize;
+        packed[position] ^= 1 << bit;
         file.change(&packed);
         if let Some(found) = by_spans(&file.0, threads) {
             prop_assert!(found == from_the_beginning(&file.0));

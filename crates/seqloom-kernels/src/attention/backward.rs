@@ -126,11 +126,11 @@ fn weigh<S: Simd, T: Float>(
 }
 
 /// Turns the gradients by the weights into gradients by the scores, and applies dropout to
-/// the weights, of which the first has the number `place`.
+/// the weights, of which the first has the number `position`.
 #[inline(always)]
 fn slope<T: Float>(
     dropout: Option<Dropout<T>>,
-    place: u64,
+    position: u64,
     mean: T,
     weights: &mut [T],
     slopes: &mut [T],
@@ -142,7 +142,7 @@ fn slope<T: Float>(
         return;
     };
     let factor = dropout.factor;
-    dropout.blocks(place, weights.len(), |first, kept| {
+    dropout.blocks(position, weights.len(), |first, kept| {
         let pairs = weights[first..].iter_mut().zip(&mut slopes[first..]);
         for ((weight, slope), &kept) in pairs.zip(kept) {
             let factor = if kept { factor } else { T::ZERO };

@@ -149,13 +149,13 @@ pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) 
     total.sum() + rest.iter().copied().sum()
 }
 
-/// Drops weights of a query, from the one at this place on.
+/// Drops weights of a query, from the one at this position on.
 #[inline(always)]
-fn drop_weights<T: Float>(head: &Head<'_, T>, place: u64, row: &mut [T]) {
+fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
     let Some(dropout) = head.rule.dropout else {
         return;
     };
-    dropout.blocks(place, row.len(), |first, kept| {
+    dropout.blocks(position, row.len(), |first, kept| {
         for (weight, &kept) in row[first..].iter_mut().zip(kept) {
             *weight = if kept { *weight } else { T::ZERO };
         }

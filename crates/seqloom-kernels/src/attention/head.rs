@@ -25,8 +25,8 @@ pub(super) struct Head<'a, T> {
     pub(super) values: Matrix<'a, T>,
     pub(super) mask: Option<Mask<'a, T>>,
     pub(super) rule: Rule<T>,
-    /// Its sample, and its place in there.
-    pub(super) place: [usize; 2],
+    /// Its sample, and its position in there.
+    pub(super) position: [usize; 2],
     /// How many weights lie before its first.
     pub(super) start: u64,
 }
@@ -61,7 +61,7 @@ impl<T: crate::Float> Head<'_, T> {
     #[inline(always)]
     pub(super) fn mask(&self, query: usize, first: usize, scores: &mut [T]) {
         if let Some(mask) = &self.mask {
-            let [sample, head] = self.place;
+            let [sample, head] = self.position;
             mask.apply([sample, head, query, first], scores);
         }
     }

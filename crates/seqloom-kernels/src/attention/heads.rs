@@ -44,7 +44,7 @@ pub struct HeadsMut<'a, T> {
 }
 
 impl<'a, T: Float> HeadsMut<'a, T> {
-    /// The same; None also where two places would be one.
+    /// The same; None also where two positions would be one.
     pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
         let matrices = MatrixMut::grid(data, shape, steps)?;
         Some(Self { matrices, shape })

@@ -23,11 +23,11 @@ impl<'a, U: Copy> Stretched<'a, U> {
 
     /// What applies to so many keys of a query, from one of them on.
     #[inline(always)]
-    fn row(&self, place: [usize; 4], keys: usize) -> Row<'a, U> {
-        let start = place
+    fn row(&self, position: [usize; 4], keys: usize) -> Row<'a, U> {
+        let start = position
             .iter()
             .zip(self.steps)
-            .map(|(place, step)| place * step)
+            .map(|(position, step)| position * step)
             .sum::<usize>();
         match self.steps[3] {
             0 => self.data[start..]
@@ -55,10 +55,10 @@ pub enum Mask<'a, T> {
 impl<T: Float> Mask<'_, T> {
     /// Masks scores, of which the first is that of (batch, head, query, key).
     #[inline(always)]
-    pub(super) fn apply(&self, place: [usize; 4], scores: &mut [T]) {
+    pub(super) fn apply(&self, position: [usize; 4], scores: &mut [T]) {
         match self {
-            Self::Allowed(allowed) => close(&allowed.row(place, scores.len()), scores),
-            Self::Added(added) => add(&added.row(place, scores.len()), scores),
+            Self::Allowed(allowed) => close(&allowed.row(position, scores.len()), scores),
+            Self::Added(added) => add(&added.row(position, scores.len()), scores),
         }
     }
 }

@@ -50,7 +50,7 @@ impl<'a, T: Float> Inputs<'a, T> {
             values: self.values.matrix(batch, head),
             mask: self.mask,
             rule: self.rule,
-            place: [batch, head],
+            position: [batch, head],
             start: number as u64 * queries as u64 * keys as u64,
         }
     }

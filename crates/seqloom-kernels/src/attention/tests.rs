@@ -164,11 +164,11 @@ fn are_differences(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]
     let keys = inputs.keys.shape();
     let mut parts = [(1, SHAPE), (2, keys), (3, keys)].into_iter().enumerate();
     parts.all(|(part, (seed, shape))| {
-        let mut places = (0..grads[part].len()).step_by(grads[part].len() / 6);
-        places.all(|place| {
+        let mut positions = (0..grads[part].len()).step_by(grads[part].len() / 6);
+        positions.all(|position| {
             let at = |step: f64| {
                 let mut moved = numbers(seed, shape);
-                moved[place] += step;
+                moved[position] += step;
                 let mut inputs = *inputs;
                 let array = heads(&moved, shape);
                 match part {
@@ -179,7 +179,7 @@ fn are_differences(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]
                 objective(&inputs, grad)
             };
             let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-            (slope - grads[part][place]).abs() < 1e-7
+            (slope - grads[part][position]).abs() < 1e-7
         })
     })
 }

@@ -8,9 +8,9 @@ use super::{Answers, HeadsMut, Inputs, blocks, forward as answers_to};
 use crate::matrix::MatrixMut;
 use crate::{Float, parallel};
 
-/// Fills the answers (1, head, place, width) and the logarithms of the sums (head, place).
-/// Sequence i goes from the place `bounds[i]` to `bounds[i + 1]`; the bounds rise from 0
-/// to the number of places.
+/// Fills the answers (1, head, position, width) and the logarithms of the sums (head, position).
+/// Sequence i goes from the position `bounds[i]` to `bounds[i + 1]`; the bounds rise from 0
+/// to the number of positions.
 pub fn forward<T: Float>(
     inputs: &Inputs<'_, T>,
     bounds: &[usize],

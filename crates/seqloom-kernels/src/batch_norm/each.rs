@@ -4,25 +4,25 @@ use pulp::Simd;
 
 use crate::{Float, lanes::Lanes};
 
-/// The sizes of an array and which of its places count.
+/// The sizes of an array and which of its positions count.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<'a, T> {
+pub struct Positions<'a, T> {
     /// Rows of a sample.
     pub channels: usize,
-    /// Places of a row, not zero.
+    /// Positions of a row, not zero.
     pub length: usize,
-    /// `(batch, length)`: a place counts where it is above zero.
+    /// `(batch, length)`: a position counts where it is above zero.
     pub mask: Option<&'a [T]>,
 }
 
-impl<'a, T: Float> Places<'a, T> {
+impl<'a, T: Float> Positions<'a, T> {
     pub(super) fn mask_of(&self, sample: usize) -> Option<&'a [T]> {
         self.mask
             .map(|mask| &mask[sample * self.length..][..self.length])
     }
 
-    /// The places that count, and one where none does.
-    #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 places")]
+    /// The positions that count, and one where none does.
+    #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 positions")]
     pub(super) fn count(&self, total: usize) -> f64 {
         let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
         self.mask
@@ -37,7 +37,7 @@ pub(super) trait Act<S: Simd, T: Float> {
 }
 
 /// Calls `act` along two rows; for the last register, which is not full, the mask has the
-/// places that there are.
+/// positions that there are.
 #[inline(always)]
 pub(super) fn each<S: Simd, T: Float>(
     simd: S,

@@ -3,26 +3,26 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::each::{Act, Places, each, keep};
+use super::each::{Act, Positions, each, keep};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, parallel};
 
 /// Fills `out` with `line[0] * a + line[1] * b + line[2]`, each channel with its line.
 pub(super) fn combine<T: Float>(
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     pair: (&[T], &[T]),
     line: impl Fn(usize) -> [T; 3],
     out: &mut [T],
     threads: usize,
 ) {
-    T::with_scratch(3 * places.channels, |lines| {
+    T::with_scratch(3 * positions.channels, |lines| {
         let (lines, _) = lines.as_chunks_mut::<3>();
         let channels = lines.iter_mut().enumerate();
         channels.for_each(|(channel, slot)| *slot = line(channel));
-        let rows = parallel::rows_per_chunk(places.length);
-        parallel::chunks(out, rows * places.length, threads, |number, out| {
+        let rows = parallel::rows_per_chunk(positions.length);
+        parallel::chunks(out, rows * positions.length, threads, |number, out| {
             let first = number * rows;
-            combine_rows(places, pair, lines, first, out);
+            combine_rows(positions, pair, lines, first, out);
         });
     });
 }
@@ -31,20 +31,20 @@ pub(super) fn combine<T: Float>(
 #[vectorized]
 fn combine_rows<S: Simd, T: Float>(
     simd: S,
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     pair: (&[T], &[T]),
     lines: &[[T; 3]],
     first: usize,
     out: &mut [T],
 ) {
-    let Places {
+    let Positions {
         channels, length, ..
-    } = places;
+    } = positions;
     for (row, out) in (first..).zip(out.chunks_mut(length)) {
         let line = lines[row % channels].map(|value| Lanes::splat(simd, value));
         let range = row * length..(row + 1) * length;
         let pair = (&pair.0[range.clone()], &pair.1[range]);
-        let mask = places.mask_of(row / channels);
+        let mask = positions.mask_of(row / channels);
         let (out, rest) = T::split_mut::<S>(out);
         let out = out.iter_mut();
         each(simd, pair, mask, Write { line, out, rest });

@@ -1,4 +1,4 @@
-//! Batch normalisation of (batch, channel, place) arrays, with places that do not count.
+//! Batch normalisation of (batch, channel, position) arrays, with positions that do not count.
 
 mod each;
 mod line;
@@ -8,7 +8,7 @@ use crate::{Float, parallel};
 use line::combine;
 use sums::{Deviation, Slope, sum_channel};
 
-pub use each::Places;
+pub use each::Positions;
 
 /// What follows the normalisation.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +22,16 @@ pub struct Affine<'a, T> {
 }
 
 /// Fills the normalised array and every channel's mean and biased variance over the
-/// places that count.
+/// positions that count.
 pub fn normalise<T: Float>(
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     x: &[T],
     affine: Affine<'_, T>,
     outs: [&mut [T]; 3],
     threads: usize,
 ) {
     let [out, mean, variance] = outs;
-    moments(places, x, mean, variance, threads);
+    moments(positions, x, mean, variance, threads);
     let Affine {
         weight,
         bias,
@@ -48,17 +48,17 @@ pub fn normalise<T: Float>(
         let offset = bias[channel].wide() - gain * normal.mean[channel].wide();
         [T::of(gain), T::ZERO, T::of(offset)]
     };
-    combine(places, (x, x), line, out, threads);
+    combine(positions, (x, x), line, out, threads);
 }
 
 fn moments<T: Float>(
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     x: &[T],
     mean: &mut [T],
     variance: &mut [T],
     threads: usize,
 ) {
-    let count = places.count(x.len());
+    let count = positions.count(x.len());
     parallel::chunk_pairs(
         (mean, variance),
         (1, 1),
@@ -66,7 +66,7 @@ fn moments<T: Float>(
         |channel, mean, variance| {
             let sum = |center: T| {
                 let term = Deviation { center };
-                sum_channel(places, channel, (x, x), term)
+                sum_channel(positions, channel, (x, x), term)
             };
             let center = T::of(sum(T::ZERO)[0] / count);
             let [off, square] = sum(center);
@@ -76,9 +76,9 @@ fn moments<T: Float>(
     );
 }
 
-/// Fills `out` with `x * scale + shift` by channel, and zero where a place does not count.
+/// Fills `out` with `x * scale + shift` by channel, and zero where a position does not count.
 pub fn scale_shift<T: Float>(
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     x: &[T],
     lines: (&[T], &[T]),
     out: &mut [T],
@@ -86,12 +86,12 @@ pub fn scale_shift<T: Float>(
 ) {
     let (scale, shift) = lines;
     let line = |channel: usize| [scale[channel], T::ZERO, shift[channel]];
-    combine(places, (x, x), line, out, threads);
+    combine(positions, (x, x), line, out, threads);
 }
 
 /// Fills the gradients of the input, the weight and the bias.
 pub fn gradients<T: Float>(
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     (x, grad): (&[T], &[T]),
     normal: Normal<'_, T>,
     outs: [&mut [T]; 3],
@@ -106,14 +106,14 @@ pub fn gradients<T: Float>(
             let term = Slope {
                 center: normal.mean[channel],
             };
-            let [total, product] = sum_channel(places, channel, (x, grad), term);
+            let [total, product] = sum_channel(positions, channel, (x, grad), term);
             weight[0] = T::of(product * normal.inverse(channel));
             bias[0] = T::of(total);
         },
     );
-    let count = places.count(x.len());
+    let count = positions.count(x.len());
     let line = |channel| normal.line(channel, out_weight[channel], out_bias[channel], count);
-    combine(places, (grad, x), line, out, threads);
+    combine(positions, (grad, x), line, out, threads);
 }
 
 /// What an array was normalised by.
@@ -153,10 +153,10 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn masked_places_neither_count_nor_remain() {
+    fn masked_positions_neither_count_nor_remain() {
         let x = [1.0_f64, 3.0, 900.0, 5.0, 900.0, f64::NAN];
         let mask = [1.0, 1.0, 0.0, 1.0, 0.0, 0.0];
-        let places = Places {
+        let positions = Positions {
             channels: 1,
             length: 3,
             mask: Some(&mask),
@@ -168,7 +168,13 @@ mod tests {
         };
         on_every_machine(|_| {
             let (mut out, mut mean, mut variance) = ([f64::NAN; 6], [0.0], [0.0]);
-            normalise(places, &x, affine, [&mut out, &mut mean, &mut variance], 1);
+            normalise(
+                positions,
+                &x,
+                affine,
+                [&mut out, &mut mean, &mut variance],
+                1,
+            );
             assert!((mean[0] - 3.0).abs() < 1e-15);
             assert!((variance[0] - 8.0 / 3.0).abs() < 1e-15);
             let off = 2.0 / (8.0_f64 / 3.0).sqrt();

@@ -3,11 +3,11 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::each::{Act, Places, each, keep};
+use super::each::{Act, Positions, each, keep};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes};
 
-/// Two numbers to be summed over a channel, of one place.
+/// Two numbers to be summed over a channel, of one position.
 pub(super) trait Term<T: Float>: Copy {
     fn of<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];
 }
@@ -41,19 +41,19 @@ impl<T: Float> Term<T> for Slope<T> {
 #[vectorized]
 pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     simd: S,
-    places: Places<'_, T>,
+    positions: Positions<'_, T>,
     number: usize,
     pair: (&[T], &[T]),
     term: F,
 ) -> [f64; 2] {
-    let Places {
+    let Positions {
         channels, length, ..
-    } = places;
+    } = positions;
     let samples = pair.0.len() / (channels * length).max(1);
     let mut totals = [0.0; 2];
     for sample in 0..samples {
         let row = (sample * channels + number) * length;
-        let mask = places.mask_of(sample);
+        let mask = positions.mask_of(sample);
         for start in (0..length).step_by(PIECE) {
             let piece = start..length.min(start + PIECE);
             let mask = mask.map(|mask| &mask[piece.clone()]);

@@ -4,8 +4,8 @@ use super::{Shape, direct, shape::TOGETHER, windows::ByWindow};
 use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, parallel};
 
-/// Fills `out` (batch, outputs, places) with the convolution of x (batch, channels,
-/// places) by the weights (outputs, channels of a group, taps), plus the bias.
+/// Fills `out` (batch, outputs, positions) with the convolution of x (batch, channels,
+/// positions) by the weights (outputs, channels of a group, taps), plus the bias.
 pub fn forward<T: Float>(
     shape: &Shape,
     (x, weight): (&[T], &[T]),
@@ -16,7 +16,7 @@ pub fn forward<T: Float>(
     if direct::suits(shape, shape.taps()) {
         return direct::forward(shape, (x, weight), bias, out, threads);
     }
-    let size = shape.outputs * shape.places();
+    let size = shape.outputs * shape.positions();
     if out.is_empty() {
         return;
     }
@@ -56,12 +56,12 @@ struct Samples<'a, T> {
 
 impl<T: Float> Samples<'_, T> {
     fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
-        let places = self.shape.places();
+        let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
         for start in (0..count).step_by(TOGETHER) {
             let windows = ByWindow {
                 image: self.shape.input(self.x, self.group),
-                first: self.first * places + start,
+                first: self.first * positions + start,
                 count: TOGETHER.min(count - start),
             };
             self.fill_windows(filter, &windows, start, out);
@@ -80,7 +80,7 @@ impl<T: Float> Samples<'_, T> {
             pack_right(&panels, windows, depth.clone(), |right| {
                 let rows = Rows {
                     outputs: self.shape.outputs,
-                    places: self.shape.places(),
+                    positions: self.shape.positions(),
                     channels: filter.rows(),
                     first_channel: self.group * filter.rows(),
                     start,
@@ -99,8 +99,8 @@ impl<T: Float> Samples<'_, T> {
 struct Rows<'a, T> {
     /// Channels of a sample.
     outputs: usize,
-    /// Places of a channel.
-    places: usize,
+    /// Positions of a channel.
+    positions: usize,
     /// Channels of the group, and the first of them.
     channels: usize,
     first_channel: usize,
@@ -115,18 +115,18 @@ struct Rows<'a, T> {
 impl<T: Float> TakeTile<T> for Rows<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
-        let places = self.places;
+        let positions = self.positions;
         let rows = self.channels - tile.row;
         let columns = tile.width.min(self.count - tile.column);
         let mut done = 0;
         while done < columns {
             let column = self.start + tile.column + done;
-            let (sample, place) = (column / places, column % places);
-            let count = (columns - done).min(places - place);
+            let (sample, position) = (column / positions, column % positions);
+            let count = (columns - done).min(positions - position);
             let row = sample * self.outputs + self.first_channel + tile.row;
             for (number, sums) in tile.sums.chunks_exact(tile.width).take(rows).enumerate() {
                 let sums = &sums[done..][..count];
-                let out = &mut self.out[(row + number) * places + place..][..count];
+                let out = &mut self.out[(row + number) * positions + position..][..count];
                 let bias = self
                     .bias
                     .map_or(T::ZERO, |bias| bias[self.first_channel + tile.row + number]);

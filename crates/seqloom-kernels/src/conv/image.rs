@@ -8,7 +8,7 @@ pub(super) struct Image<'a, T> {
     pub(super) sample: usize,
     pub(super) first_channel: usize,
     pub(super) channels: usize,
-    /// Places of a channel.
+    /// Positions of a channel.
     pub(super) size: [usize; 2],
     /// Windows of a channel.
     pub(super) out: [usize; 2],
@@ -25,8 +25,8 @@ pub(super) struct Run {
     pub(super) first: usize,
     pub(super) count: usize,
     pub(super) sample: usize,
-    /// Its place among the windows of the sample.
-    pub(super) place: [usize; 2],
+    /// Its position among the windows of the sample.
+    pub(super) position: [usize; 2],
 }
 
 /// One number of a window, as steps from the window's corner.
@@ -72,13 +72,13 @@ impl<T> Image<'_, T> {
         let mut done = 0;
         std::iter::from_fn(move || {
             let left = count.checked_sub(done).filter(|&left| left > 0)?;
-            let (sample, place) = ((first + done) / windows, (first + done) % windows);
-            let place = [place / width, place % width];
+            let (sample, position) = ((first + done) / windows, (first + done) % windows);
+            let position = [position / width, position % width];
             let run = Run {
                 first: done,
-                count: left.min(width - place[1]),
+                count: left.min(width - position[1]),
                 sample,
-                place,
+                position,
             };
             done += run.count;
             Some(run)
@@ -89,8 +89,8 @@ impl<T> Image<'_, T> {
     /// numbers of each tap are neighbours and none is padding.
     pub(super) fn inside(&self, run: Run) -> Option<usize> {
         let corner = |axis: usize| {
-            let place = run.place[axis] * self.stride[axis];
-            place.checked_sub(self.padding[axis])
+            let position = run.position[axis] * self.stride[axis];
+            position.checked_sub(self.padding[axis])
         };
         let (y, x) = (corner(0)?, corner(1)?);
         let reach = |axis: usize| (self.kernel[axis].max(1) - 1) * self.dilation[axis];
@@ -111,10 +111,13 @@ impl<T> Image<'_, T> {
     #[inline(always)]
     pub(super) fn seen(&self, run: Run, tap: Tap) -> Option<Seen> {
         let [height, width] = self.size;
-        let y = run.place[0] * self.stride[0] + tap.step[0];
+        let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;
-        // The first window's place counts from the start of the padding.
-        let (first, stride) = (run.place[1] * self.stride[1] + tap.step[1], self.stride[1]);
+        // The first window's position counts from the start of the padding.
+        let (first, stride) = (
+            run.position[1] * self.stride[1] + tap.step[1],
+            self.stride[1],
+        );
         let before = self.padding[1].saturating_sub(first).div_ceil(stride);
         let x = (first + before * stride).checked_sub(self.padding[1])?;
         let room = width.saturating_sub(x).div_ceil(stride);

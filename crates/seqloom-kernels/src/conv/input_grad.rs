@@ -61,20 +61,20 @@ struct Samples<'a, T> {
 
 impl<T: Float> Samples<'_, T> {
     fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
-        let places = self.shape.places();
+        let positions = self.shape.positions();
         let image = self.shape.input::<T>(&[], self.group);
         let taps: Vec<Tap> = image.taps_from(0).take(self.shape.taps()).collect();
-        let count = out.len() / (self.shape.channels * self.shape.plane()) * places;
+        let count = out.len() / (self.shape.channels * self.shape.plane()) * positions;
         for start in (0..count).step_by(TOGETHER) {
             let windows = ByWindow {
                 image: self.shape.output(self.grad, self.group),
-                first: self.first * places + start,
+                first: self.first * positions + start,
                 count: TOGETHER.min(count - start),
             };
             for (depth, left) in filter.blocks() {
                 pack_right(&Panels::of::<T>(), &windows, depth.clone(), |right| {
                     let count = windows.count;
-                    let take = Places {
+                    let take = Positions {
                         image,
                         taps: &taps,
                         start,
@@ -89,7 +89,7 @@ impl<T: Float> Samples<'_, T> {
 }
 
 /// Samples to which the gradients of windows are added where the windows stand.
-struct Places<'a, T> {
+struct Positions<'a, T> {
     image: Image<'a, T>,
     taps: &'a [Tap],
     /// The first of the windows, of which there are `count`.
@@ -98,7 +98,7 @@ struct Places<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> TakeTile<T> for Places<'_, T> {
+impl<T: Float> TakeTile<T> for Positions<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let columns = tile.width.min(self.count - tile.column);

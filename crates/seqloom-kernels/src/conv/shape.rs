@@ -9,24 +9,24 @@ pub struct Shape {
     pub batch: usize,
     /// Channels of the input.
     pub channels: usize,
-    /// Places of a channel.
+    /// Positions of a channel.
     pub size: [usize; 2],
     /// Channels of the output.
     pub outputs: usize,
     /// Taps of the filter.
     pub kernel: [usize; 2],
-    /// Places between two outputs, at least one.
+    /// Positions between two outputs, at least one.
     pub stride: [usize; 2],
-    /// Zeros before and after the places.
+    /// Zeros before and after the positions.
     pub padding: [usize; 2],
-    /// Places between two taps, at least one.
+    /// Positions between two taps, at least one.
     pub dilation: [usize; 2],
     /// Parts that the channels of input and output are cut into; each output sees its part.
     pub groups: usize,
 }
 
 impl Shape {
-    /// Places of an output channel; none where the sizes do not fit one another.
+    /// Positions of an output channel; none where the sizes do not fit one another.
     pub fn out_size(&self) -> Option<[usize; 2]> {
         let divides = |count: usize| self.groups > 0 && count.is_multiple_of(self.groups);
         let sound = divides(self.channels) && divides(self.outputs);
@@ -40,11 +40,11 @@ impl Shape {
 
     /// What a pass takes one thread, some forty products each nanosecond.
     pub fn nanoseconds(&self) -> usize {
-        self.batch * self.outputs * self.places() * self.taps() / 40
+        self.batch * self.outputs * self.positions() * self.taps() / 40
     }
 
-    /// Places of an output channel, of both axes.
-    pub(super) fn places(&self) -> usize {
+    /// Positions of an output channel, of both axes.
+    pub(super) fn positions(&self) -> usize {
         self.out_size().map_or(0, |[height, width]| height * width)
     }
 
@@ -84,12 +84,12 @@ impl Shape {
         }
     }
 
-    /// A group's channels of the output's gradient, each place a window of its own.
+    /// A group's channels of the output's gradient, each position a window of its own.
     pub(super) fn output<'a, T>(&self, grad: &'a [T], group: usize) -> Image<'a, T> {
-        let row = [1, self.places()];
+        let row = [1, self.positions()];
         Image {
             values: grad,
-            sample: self.outputs * self.places(),
+            sample: self.outputs * self.positions(),
             first_channel: group * self.group_outputs(),
             channels: self.group_outputs(),
             size: row,
@@ -103,7 +103,7 @@ impl Shape {
 
     /// Samples that are worked on together: some hundred windows.
     pub(super) fn together(&self) -> usize {
-        (TOGETHER / self.places().max(1)).clamp(1, self.batch.max(1))
+        (TOGETHER / self.positions().max(1)).clamp(1, self.batch.max(1))
     }
 }
 

@@ -65,32 +65,32 @@ impl<T: Float> Case<T> {
             x: numbers(s.batch * s.channels * s.plane(), 1),
             weight: numbers(s.outputs * s.taps(), 2),
             bias: numbers(s.outputs, 3),
-            grad: numbers(s.batch * s.outputs * s.places(), 4),
+            grad: numbers(s.batch * s.outputs * s.positions(), 4),
         }
     }
 }
 
 /// Where along an axis a tap of a window stands, if within.
-fn place(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
-    let place = window * s.stride[axis] + tap * s.dilation[axis];
-    place
+fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
+    let position = window * s.stride[axis] + tap * s.dilation[axis];
+    position
         .checked_sub(s.padding[axis])
-        .filter(|&place| place < s.size[axis])
+        .filter(|&position| position < s.size[axis])
 }
 
 /// Calls `visit(output, weight, input)` with the positions of every product of the sum.
 fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
     let [_, width] = s.out_size().unwrap();
-    for out in 0..s.batch * s.outputs * s.places() {
-        let (row, window) = (out / s.places(), out % s.places());
+    for out in 0..s.batch * s.outputs * s.positions() {
+        let (row, window) = (out / s.positions(), out % s.positions());
         let (sample, output) = (row / s.outputs, row % s.outputs);
         for tap in 0..s.taps() {
             let (rest, x) = (tap / s.kernel[1], tap % s.kernel[1]);
             let (channel, y) = (rest / s.kernel[0], rest % s.kernel[0]);
             let channel = output / s.group_outputs() * s.group_channels() + channel;
             let at = (
-                place(s, 0, window / width, y),
-                place(s, 1, window % width, x),
+                position(s, 0, window / width, y),
+                position(s, 1, window % width, x),
             );
             if let (Some(y), Some(x)) = at {
                 let row = (sample * s.channels + channel) * s.size[0] + y;
@@ -113,7 +113,7 @@ fn assert_close<T: Float>(found: &[T], expected: &[f64], tolerance: f64) {
 
 fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
-    let bias = |out: usize| case.bias[out / s.places() % s.outputs].wide();
+    let bias = |out: usize| case.bias[out / s.positions() % s.outputs].wide();
     let mut expected: Vec<f64> = (0..case.grad.len()).map(bias).collect();
     products(s, |o, w, i| {
         expected[o] += case.weight[w].wide() * case.x[i].wide();
@@ -146,7 +146,7 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
     });
     let mut bias = vec![0.0; s.outputs];
     for (index, grad) in case.grad.iter().enumerate() {
-        bias[index / s.places() % s.outputs] += grad.wide();
+        bias[index / s.positions() % s.outputs] += grad.wide();
     }
     on_every_machine(|_| {
         let nothing = |count: usize| vec![T::of(f64::NAN); count];

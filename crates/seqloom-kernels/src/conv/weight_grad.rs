@@ -44,10 +44,10 @@ pub fn weight_grad<T: Float>(
 
 /// Sums the gradient of each output, sample by sample.
 fn bias_grad<T: Float>(shape: &Shape, grad: &[T], out: &mut [T], threads: usize) {
-    let (places, outputs) = (shape.places().max(1), shape.outputs);
+    let (positions, outputs) = (shape.positions().max(1), shape.outputs);
     parallel::chunks(out, SOME, threads, |number, out| {
         for (output, out) in (number * SOME..).zip(out) {
-            let rows = grad.chunks_exact(places).skip(output).step_by(outputs);
+            let rows = grad.chunks_exact(positions).skip(output).step_by(outputs);
             *out = rows.map(|row| parallel::sum(row)).sum();
         }
     });

@@ -126,7 +126,7 @@ impl<T: Float> Image<'_, T> {
     }
 
     /// Where the numbers of the first tap start, if each channel has one tap and each
-    /// place of it a window.
+    /// position of it a window.
     fn one_by_one(&self, run: Run, taps: &[Tap]) -> Option<usize> {
         let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
         self.seen(run, *taps.first().filter(|_| one)?)
@@ -162,7 +162,7 @@ impl<T: Float> Image<'_, T> {
         }
     }
 
-    /// Copies what a run of windows sees at one tap to places that are `width` apart.
+    /// Copies what a run of windows sees at one tap to positions that are `width` apart.
     fn turn(&self, run: Run, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
         if let Some(seen) = self.seen(run, tap) {

@@ -220,13 +220,13 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
                 return;
             };
             for (number, panel) in self.packed.chunks_exact(panel).enumerate() {
-                let place = (line, number * self.panels.width);
-                self.expect::<R>(place);
+                let position = (line, number * self.panels.width);
+                self.expect::<R>(position);
                 let sums = sum::<S, T, R, V>(simd, lines, panel);
                 if TURNED {
-                    self.put_turned::<S, R, V>(simd, place, &sums, &mut numbers);
+                    self.put_turned::<S, R, V>(simd, position, &sums, &mut numbers);
                 } else {
-                    self.put::<S, R, V>(place, &sums);
+                    self.put::<S, R, V>(position, &sums);
                 }
             }
         }
@@ -254,7 +254,7 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
         Some(lines)
     }
 
-    /// Calls for the places of a tile.
+    /// Calls for the positions of a tile.
     #[inline(always)]
     fn expect<const R: usize>(&mut self, (line, packed): (usize, usize)) {
         let (row, column, rows) = if TURNED {
@@ -263,9 +263,9 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
             (line, packed, R)
         };
         for row in row..self.out.rows_count().min(row + rows) {
-            let place = self.out.row(row)[column..].as_ptr();
+            let position = self.out.row(row)[column..].as_ptr();
             let lines = if TURNED { 1 } else { 4 };
-            (0..lines).for_each(|line| machine::prefetch(place.wrapping_byte_add(64 * line)));
+            (0..lines).for_each(|line| machine::prefetch(position.wrapping_byte_add(64 * line)));
         }
     }
 
@@ -313,12 +313,12 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let (panel, _) = panel.as_chunks::<V>();
     let lines = lines.map(|line| &line[..panel.len()]);
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
-    for (place, packed) in panel.iter().enumerate() {
+    for (position, packed) in panel.iter().enumerate() {
         let number = |line: usize| {
-            // SAFETY: each line was cut to as many places as the panel has.
+            // SAFETY: each line was cut to as many positions as the panel has.
             #[expect(unsafe_code, reason = "the checks are a fifth of the loop's work")]
             unsafe {
-                *lines[line].get_unchecked(place)
+                *lines[line].get_unchecked(position)
             }
         };
         add_products(simd, number, packed, &mut sums);

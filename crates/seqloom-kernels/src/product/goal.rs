@@ -6,7 +6,7 @@ use crate::Float;
 use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 
-/// Each sum of products times `factor`, plus what stands in its place or plus a bias.
+/// Each sum of products times `factor`, plus what stands in its position or plus a bias.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal<'a, T> {
     /// Multiplies each sum.
@@ -94,8 +94,8 @@ impl<T: Float> Goal<'_, T> {
         sums: &[Lanes<S, T>; V],
         row: &mut [T],
     ) {
-        let places = row[column..].chunks_mut(Lanes::<S, T>::COUNT);
-        for (v, (sum, out)) in sums.iter().zip(places).enumerate() {
+        let positions = row[column..].chunks_mut(Lanes::<S, T>::COUNT);
+        for (v, (sum, out)) in sums.iter().zip(positions).enumerate() {
             let term = match self.bias {
                 _ if self.adds => sum.load(out),
                 Some(bias) => sum.load(&bias[column + v * Lanes::<S, T>::COUNT..][..out.len()]),

@@ -23,12 +23,12 @@ pub(crate) struct Tile<'a, T> {
 pub(crate) trait Take<T: Float> {
     /// Is told where the next tile belongs and its rows and columns, before it is summed.
     #[inline(always)]
-    fn expect(&mut self, _place: (usize, usize), _sizes: (usize, usize)) {}
+    fn expect(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
     /// Takes a tile in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
-        place: (usize, usize),
+        position: (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
     );
 }
@@ -73,7 +73,7 @@ impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<T, F> {
 
 /// Packed lines of both factors, and who takes the tiles of their product.
 pub(crate) struct Tiles<'a, T, F> {
-    /// Places of this block of the depth.
+    /// Positions of this block of the depth.
     pub(crate) depth: usize,
     /// Left panels, all of the same number of lines.
     pub(crate) left: &'a [T],
@@ -107,8 +107,8 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
         };
         for (number, block) in self.right.chunks(near * panel).enumerate() {
             for (row, left) in self.left.chunks(R * self.depth).enumerate() {
-                for (place, right) in block.chunks(panel).enumerate() {
-                    let at = (row * R, number * near + place);
+                for (position, right) in block.chunks(panel).enumerate() {
+                    let at = (row * R, number * near + position);
                     self.tile::<S, R, V>(simd, (left, right), at);
                 }
             }

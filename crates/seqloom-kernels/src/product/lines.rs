@@ -11,7 +11,7 @@ pub(crate) trait Lines<T>: Sync {
     fn depth(&self) -> usize;
 
     /// Lays `out.len() / depth.len()` lines from the one numbered `first` side by side,
-    /// place by place of this part of the depth; zeros where there is no line.
+    /// position by position of this part of the depth; zeros where there is no line.
     fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]);
 
     /// Lays lines out in panels of `width`, the last one as narrow as `out` ends.
@@ -23,7 +23,7 @@ pub(crate) trait Lines<T>: Sync {
     }
 
     /// The first number of each line, and from there on all others, where the lines' numbers
-    /// of one place of the depth stand side by side; and how far it is to the next place.
+    /// of one position of the depth stand side by side; and how far it is to the next position.
     fn beside(&self) -> Option<(&[T], usize)> {
         None
     }

@@ -95,8 +95,8 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs some panels of neighbouring lines, each place of the depth for all of them:
-    /// the places are far from one another in memory.
+    /// Packs some panels of neighbouring lines, each position of the depth for all of them:
+    /// the positions are far from one another in memory.
     fn copy_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
         copy_panels(CopyPanels {
             values: &self.values[first + depth.start * self.depth_step..],
@@ -109,16 +109,16 @@ impl<T: Float> Matrix<'_, T> {
 
     /// Packs lines that are neighbours, of which there are fewer than a panel has.
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
-        for (place, out) in out.chunks_exact_mut(width).enumerate() {
-            let row = &values[place * self.depth_step..][..count];
+        for (position, out) in out.chunks_exact_mut(width).enumerate() {
+            let row = &values[position * self.depth_step..][..count];
             copy_some(row, &mut out[..count]);
         }
     }
 
     /// Packs lines whose numbers have neighbours in neither direction.
     fn gather(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
-        for (place, out) in out.chunks_exact_mut(width).enumerate() {
-            let row = values[place * self.depth_step..]
+        for (position, out) in out.chunks_exact_mut(width).enumerate() {
+            let row = values[position * self.depth_step..]
                 .iter()
                 .step_by(self.line_step);
             out[..count]
@@ -129,13 +129,13 @@ impl<T: Float> Matrix<'_, T> {
     }
 }
 
-/// Lines that are packed together: some cache lines of each place.
+/// Lines that are packed together: some cache lines of each position.
 const TOGETHER: usize = 48;
 
 /// Neighbouring lines, and the panels that they are copied to.
 struct CopyPanels<'a, T> {
     values: &'a [T],
-    /// From one place of the depth to the next.
+    /// From one position of the depth to the next.
     step: usize,
     depth: usize,
     width: usize,
@@ -163,11 +163,11 @@ impl<T: Float> CopyPanels<'_, T> {
     fn copy<const WIDTH: usize>(self) {
         let (rows, _) = self.out.as_chunks_mut::<WIDTH>();
         let count = rows.len() / self.depth * WIDTH;
-        for place in 0..self.depth {
-            let row = &self.values[place * self.step..][..count];
+        for position in 0..self.depth {
+            let row = &self.values[position * self.step..][..count];
             call_for(row, AHEAD * self.step);
             let (panels, _) = row.as_chunks::<WIDTH>();
-            let outs = rows[place..].iter_mut().step_by(self.depth);
+            let outs = rows[position..].iter_mut().step_by(self.depth);
             panels
                 .iter()
                 .zip(outs)
@@ -177,9 +177,9 @@ impl<T: Float> CopyPanels<'_, T> {
 
     fn copy_any(self) {
         let count = self.out.len() / self.depth;
-        for place in 0..self.depth {
-            let row = &self.values[place * self.step..][..count];
-            let outs = self.out[place * self.width..].chunks_mut(self.width * self.depth);
+        for position in 0..self.depth {
+            let row = &self.values[position * self.step..][..count];
+            let outs = self.out[position * self.width..].chunks_mut(self.width * self.depth);
             for (lines, out) in row.chunks_exact(self.width).zip(outs) {
                 out[..self.width].copy_from_slice(lines);
             }
@@ -190,12 +190,12 @@ impl<T: Float> CopyPanels<'_, T> {
 /// Brings the numbers near that stand `ahead` of these.
 #[inline(always)]
 fn call_for<T>(row: &[T], ahead: usize) {
-    let place = row.as_ptr().wrapping_add(ahead);
+    let position = row.as_ptr().wrapping_add(ahead);
     let cache_lines = (0..row.len()).step_by(16);
-    cache_lines.for_each(|line| machine::prefetch(place.wrapping_add(line)));
+    cache_lines.for_each(|line| machine::prefetch(position.wrapping_add(line)));
 }
 
-/// Places of the depth that are called for ahead of their use.
+/// Positions of the depth that are called for ahead of their use.
 const AHEAD: usize = 8;
 
 /// Copies a few numbers, eight at a time.

@@ -152,12 +152,12 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     let depth = few[0].len();
     let mut sums = [[Lanes::splat(simd, T::ZERO); M]; F];
     let count = depth / lanes;
-    // All of one length that the compiler sees: it leaves the checks of places out.
+    // All of one length that the compiler sees: it leaves the checks of positions out.
     let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
     let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
-    for place in 0..count {
-        let few = few_whole.map(|line| Lanes::new(simd, line[place]));
-        let many = |line: usize| Lanes::new(simd, many_whole[line][place]);
+    for position in 0..count {
+        let few = few_whole.map(|line| Lanes::new(simd, line[position]));
+        let many = |line: usize| Lanes::new(simd, many_whole[line][position]);
         add(&few, many, &mut sums);
     }
     let rest = count * lanes;
@@ -227,10 +227,10 @@ fn beside<T: Float>(
     });
 }
 
-/// Places of the depth that are gone through together: as many pages of memory stay near.
+/// Positions of the depth that are gone through together: as many pages of memory stay near.
 const NEAR: usize = 64;
 
-/// A panel of all left lines, and right lines that are neighbours, a place every `step`.
+/// A panel of all left lines, and right lines that are neighbours, a position every `step`.
 struct Beside<'a, 'b, T> {
     left: &'a [T],
     right: &'a [T],
@@ -279,8 +279,8 @@ impl<T: Float> Beside<'_, '_, T> {
         let zero = Lanes::splat(simd, T::ZERO);
         let mut sums = [[zero; V]; R];
         let (lefts, _) = self.left.as_chunks::<R>();
-        for (place, left) in lefts.iter().enumerate() {
-            let row = &self.right[place * self.step..][columns.clone()];
+        for (position, left) in lefts.iter().enumerate() {
+            let row = &self.right[position * self.step..][columns.clone()];
             machine::prefetch(row.as_ptr().wrapping_add(AHEAD * V * lanes));
             let right = |v: usize| zero.load(&row[v * lanes..row.len().min((v + 1) * lanes)]);
             if R < V {

@@ -48,7 +48,7 @@ pub(super) const LARGE: (usize, usize) = (8, 3);
 /// few for the inputs: it would store and load two sums at each step.
 pub(super) const SMALL: (usize, usize) = (6, 2);
 
-/// Cuts a depth into equal blocks of at most [`DEEPEST`] places.
+/// Cuts a depth into equal blocks of at most [`DEEPEST`] positions.
 pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     let size = depth.div_ceil(depth.div_ceil(DEEPEST).max(1)).max(1);
     (0..depth)
@@ -56,6 +56,6 @@ pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone
         .map(move |start| start..depth.min(start + size))
 }
 
-/// Places of a block: a right panel of so many is what a first-level cache holds, or
+/// Positions of a block: a right panel of so many is what a first-level cache holds, or
 /// brings from the second level in time.
 pub(crate) const DEEPEST: usize = 320;

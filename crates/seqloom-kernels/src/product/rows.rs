@@ -19,10 +19,10 @@ impl<T: Float> Take<T> for Rows<'_, T> {
     fn expect(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
         let bytes = columns * size_of::<T>();
         for row in row..(row + rows).min(self.out.rows_count()) {
-            let place = self.out.place(row, column);
+            let position = self.out.position(row, column);
             (0..bytes)
                 .step_by(64)
-                .for_each(|byte| machine::prefetch(place.wrapping_byte_add(byte)));
+                .for_each(|byte| machine::prefetch(position.wrapping_byte_add(byte)));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::matrix::{self, MatrixMut};
 /// What a product does to what stands there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Into {
-    /// Takes its place.
+    /// Takes its position.
     Placed,
     /// Is added to it.
     Added,

@@ -25,8 +25,8 @@ fn matrix<T>(values: &[T], lines: usize, depth: usize, rows: bool) -> Matrix<'_,
     }
 }
 
-fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, place: usize) -> f64 {
-    matrix.values[line * matrix.line_step + place * matrix.depth_step].wide()
+fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
+    matrix.values[line * matrix.line_step + position * matrix.depth_step].wide()
 }
 
 fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
@@ -39,7 +39,8 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
     let right = matrix(&b, columns, depth, by_rows[1]);
     let expected = (0..lines * columns).map(|number| {
         let (row, column) = (number / columns, number % columns);
-        let terms = (0..depth).map(|place| at(&left, row, place) * at(&right, column, place));
+        let terms =
+            (0..depth).map(|position| at(&left, row, position) * at(&right, column, position));
         terms.sum()
     });
     let expected: Vec<f64> = expected.collect();

@@ -2,8 +2,8 @@
 
 use crate::Float;
 
-/// Lays `count` lines, one every `step`, side by side: their numbers of one place of the
-/// depth in a row of `width`, for as many places as `out` has rows.
+/// Lays `count` lines, one every `step`, side by side: their numbers of one position of the
+/// depth in a row of `width`, for as many positions as `out` has rows.
 pub(crate) fn turn<T: Float>(values: &[T], step: usize, count: usize, width: usize, out: &mut [T]) {
     let depth = out.len() / width.max(1);
     assert!(count <= width, "lines of a panel");
@@ -63,10 +63,10 @@ mod wide {
         count / 2 * 2
     }
 
-    /// Places that are transposed at a time: a cache line of each line's.
+    /// Positions that are transposed at a time: a cache line of each line's.
     const NEAR: usize = 16;
 
-    /// How many times as many places are called for ahead of their use.
+    /// How many times as many positions are called for ahead of their use.
     const AHEAD: usize = 2;
 
     /// Transposes lines of single floats: eight, four and two at a time.
@@ -75,17 +75,17 @@ mod wide {
         call_for(values, step, count);
         let mut line = 0;
         while count - line >= 8 {
-            let get = |place: usize| eight(&values[line * step + place..], step);
+            let get = |position: usize| eight(&values[line * step + position..], step);
             put(&mut out[line..], width, &values[line * step..], step, get);
             line += 8;
         }
         if count - line >= 4 {
-            let get = |place: usize| four(&values[line * step + place..], step);
+            let get = |position: usize| four(&values[line * step + position..], step);
             put(&mut out[line..], width, &values[line * step..], step, get);
             line += 4;
         }
         if count - line >= 2 {
-            let get = |place: usize| two(&values[line * step + place..], step);
+            let get = |position: usize| two(&values[line * step + position..], step);
             put(&mut out[line..], width, &values[line * step..], step, get);
         }
     }
@@ -96,17 +96,17 @@ mod wide {
         call_for(values, step, count);
         let mut line = 0;
         while count - line >= 4 {
-            let get = |place: usize| four_doubles(&values[line * step + place..], step);
+            let get = |position: usize| four_doubles(&values[line * step + position..], step);
             put(&mut out[line..], width, &values[line * step..], step, get);
             line += 4;
         }
         if count - line >= 2 {
-            let get = |place: usize| two_doubles(&values[line * step + place..], step);
+            let get = |position: usize| two_doubles(&values[line * step + position..], step);
             put(&mut out[line..], width, &values[line * step..], step, get);
         }
     }
 
-    /// Brings the next places of the lines near.
+    /// Brings the next positions of the lines near.
     #[inline(always)]
     fn call_for<T>(values: &[T], step: usize, count: usize) {
         for line in 0..count {
@@ -114,7 +114,7 @@ mod wide {
         }
     }
 
-    /// Puts `P` places of `N` lines at a time into rows of `width`, then the last places.
+    /// Puts `P` positions of `N` lines at a time into rows of `width`, then the last positions.
     #[inline(always)]
     fn put<T: Pod, const N: usize, const P: usize>(
         out: &mut [T],
@@ -130,20 +130,20 @@ mod wide {
             depth == 0 || values.len() >= (N - 1) * step + depth,
             "numbers"
         );
-        for place in (0..depth / P * P).step_by(P) {
-            for (number, row) in get(place).into_iter().enumerate() {
-                // SAFETY: the row of a place before `depth` has room for N numbers, as was
+        for position in (0..depth / P * P).step_by(P) {
+            for (number, row) in get(position).into_iter().enumerate() {
+                // SAFETY: the row of a position before `depth` has room for N numbers, as was
                 // asserted.
                 #[expect(unsafe_code, reason = "checks cost as much as the copies")]
                 unsafe {
-                    let out = out.as_mut_ptr().add((place + number) * width);
+                    let out = out.as_mut_ptr().add((position + number) * width);
                     out.cast::<[T; N]>().write_unaligned(row);
                 }
             }
         }
-        for place in depth / P * P..depth {
-            let out = &mut out[place * width..][..N];
-            (0..N).for_each(|line| out[line] = values[line * step + place]);
+        for position in depth / P * P..depth {
+            let out = &mut out[position * width..][..N];
+            (0..N).for_each(|line| out[line] = values[line * step + position]);
         }
     }
 
@@ -151,14 +151,14 @@ mod wide {
     #[inline(always)]
     fn load<T: Pod, R: Pod, const N: usize>(values: &[T], start: usize) -> R {
         debug_assert!(start + N <= values.len());
-        // SAFETY: `put` asserted that all lines hold the places that it asks for.
+        // SAFETY: `put` asserted that all lines hold the positions that it asks for.
         #[expect(unsafe_code, reason = "checks cost as much as the copies")]
         unsafe {
             values.as_ptr().add(start).cast::<R>().read_unaligned()
         }
     }
 
-    /// The first four numbers of eight lines, place by place.
+    /// The first four numbers of eight lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
     fn eight(values: &[f32], step: usize) -> [[f32; 8]; 4] {
@@ -178,7 +178,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// The first four numbers of four lines, place by place.
+    /// The first four numbers of four lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
     fn four(values: &[f32], step: usize) -> [[f32; 4]; 4] {
@@ -194,7 +194,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// The first four numbers of two lines, place by place.
+    /// The first four numbers of two lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
     fn two(values: &[f32], step: usize) -> [[f32; 2]; 4] {
@@ -202,7 +202,7 @@ mod wide {
         bytemuck::cast([_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)])
     }
 
-    /// The first four numbers of four lines, place by place.
+    /// The first four numbers of four lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
     fn four_doubles(values: &[f64], step: usize) -> [[f64; 4]; 4] {
@@ -218,7 +218,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// The first two numbers of two lines, place by place.
+    /// The first two numbers of two lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
     fn two_doubles(values: &[f64], step: usize) -> [[f64; 2]; 2] {

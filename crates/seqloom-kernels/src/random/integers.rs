@@ -60,7 +60,7 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "no array has 2^53 places, and the result is below ten"
+    reason = "no array has 2^53 positions, and the result is below ten"
 )]
 fn rounds(count: usize) -> usize {
     (3.0 * (count.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize

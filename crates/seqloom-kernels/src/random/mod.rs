@@ -1,4 +1,4 @@
-//! Random numbers as a pure function of a key and of their place: the same bits as jax's.
+//! Random numbers as a pure function of a key and of their position: the same bits as jax's.
 
 mod integers;
 mod normal;

@@ -8,7 +8,7 @@ use crate::{Float, parallel};
 /// Fills `out` with words of 32 random bits.
 pub fn bits(key: Key, out: &mut [u32], threads: usize) {
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        words::fill(key, place(number), out);
+        words::fill(key, position(number), out);
     });
 }
 
@@ -16,7 +16,7 @@ pub fn bits(key: Key, out: &mut [u32], threads: usize) {
 /// numbers below 2 are.
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        T::uniform(key, place(number), out);
+        T::uniform(key, position(number), out);
     });
 }
 
@@ -24,7 +24,7 @@ pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
 pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     let bound = bound(probability);
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let starts = (place(number)..).step_by(PLACES);
+        let starts = (position(number)..).step_by(PLACES);
         for (start, out) in starts.zip(out.chunks_mut(PLACES)) {
             let mut words = [0; PLACES];
             words::fill(key, start, &mut words);
@@ -46,13 +46,13 @@ pub(crate) fn bound(probability: f64) -> u32 {
     (f64::from(probability as f32) * 2_f64.powi(23)).ceil() as u32
 }
 
-fn place(chunk: usize) -> u64 {
+fn position(chunk: usize) -> u64 {
     (chunk * parallel::CHUNK) as u64
 }
 
 /// A float that uniform numbers are made of.
 pub trait Random: Float {
-    /// Fills `out` with uniform numbers from the place `start` on.
+    /// Fills `out` with uniform numbers from the position `start` on.
     fn uniform(key: Key, start: u64, out: &mut [Self]);
 }
 

@@ -1,4 +1,4 @@
-//! Random words by place: the counter of a word is its place in the array.
+//! Random words by position: the counter of a word is its position in the array.
 
 use seqloom_core::key::Key;
 
@@ -6,10 +6,10 @@ use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
 
-/// Places whose words are made at once.
+/// Positions whose words are made at once.
 pub(crate) const PLACES: usize = 256;
 
-/// Fills `out` with the key's words of 32 bits from the place `start` on: jax's, in its
+/// Fills `out` with the key's words of 32 bits from the position `start` on: jax's, in its
 /// partitionable layout.
 #[vectorized]
 pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
@@ -18,8 +18,8 @@ pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
 
 /// The same with words of 64 bits.
 pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
-    for (place, out) in (start..).zip(out) {
-        let [high, low] = key.words(halves(place));
+    for (position, out) in (start..).zip(out) {
+        let [high, low] = key.words(halves(position));
         *out = u64::from(high) << 32 | u64::from(low);
     }
 }
@@ -51,8 +51,8 @@ fn run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     clippy::cast_possible_truncation,
     reason = "the other half is taken by itself"
 )]
-fn halves(place: u64) -> [u32; 2] {
-    [(place >> 32) as u32, place as u32]
+fn halves(position: u64) -> [u32; 2] {
+    [(position >> 32) as u32, position as u32]
 }
 
 #[cfg(test)]
@@ -66,9 +66,9 @@ mod tests {
         on_every_machine(|_| {
             let mut out = [0; 301];
             fill(key, 5, &mut out);
-            for (place, &out) in (5..).zip(&out) {
-                let [first, second] = key.words([0, place]);
-                assert_eq!(out, first ^ second, "place {place}");
+            for (position, &out) in (5..).zip(&out) {
+                let [first, second] = key.words([0, position]);
+                assert_eq!(out, first ^ second, "position {position}");
             }
         });
     }

@@ -1,14 +1,14 @@
 //! A line of the file becomes a column of the result.
 //!
 //! A block of lines is fetched; then each thread takes some rows of the result, turns the
-//! bytes of their places, and writes a long part of each row.
+//! bytes of their positions, and writes a long part of each row.
 
 use std::ops::Range;
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, Table, column};
 
-use super::gather::{Gather, Places};
+use super::gather::{Gather, Positions};
 use super::picks::{Picks, Request};
 use super::shares::{self, Bytes, Row};
 use super::source::Source;
@@ -23,7 +23,7 @@ const SHARE: usize = 1 << 18;
 /// So many rows of the result are written together.
 const STRIP: usize = 4 * column::WIDTH;
 
-/// Fills `out`, in which a row is a place and has a number for each line.
+/// Fills `out`, in which a row is a position and has a number for each line.
 pub(super) fn read<T: Genotype>(
     source: &impl Source,
     request: &Request<T>,
@@ -33,7 +33,7 @@ pub(super) fn read<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.places, Places::kept);
+    let gather = Gather::new(source, &request.positions, Positions::kept);
     let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
     let lines = (BLOCK / gather.width().max(1) / LINES * LINES)
         .max(LINES)
@@ -55,22 +55,22 @@ pub(super) fn read<T: Genotype>(
 
 /// The bytes from one line of a block to the next.
 fn stride(gather: &Gather<'_, impl Source>) -> usize {
-    match &gather.places {
-        Places::Kept(kept, _) => kept.stride(),
+    match &gather.positions {
+        Positions::Kept(kept, _) => kept.stride(),
         _ => gather.width(),
     }
 }
 
-/// The rows of the result, in the order of their places.
+/// The rows of the result, in the order of their positions.
 fn rows<'a, T>(
     gather: &Gather<'_, impl Source>,
     out: &'a mut [T],
     count: usize,
 ) -> Vec<Row<'a, T>> {
     let rows = out.chunks_exact_mut(count);
-    match &gather.places {
-        Places::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
-        Places::From(first) => (*first..).zip(rows).collect(),
+    match &gather.positions {
+        Positions::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
+        Positions::From(first) => (*first..).zip(rows).collect(),
         _ => rows.enumerate().collect(),
     }
 }
@@ -107,7 +107,7 @@ fn consecutive(
     stride: usize,
     out: &mut [u8],
 ) -> Result<()> {
-    let Places::Kept(kept, _) = &gather.places else {
+    let Positions::Kept(kept, _) = &gather.positions else {
         return gather.fetch(first, out);
     };
     let (count, width) = (out.len() / stride, gather.width());
@@ -127,8 +127,8 @@ fn some(gather: &Gather<'_, impl Source>, slots: &mut [Row<'_, u8>]) -> Result<(
     let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
     lines
         .zip(slots)
-        .for_each(|(line, (_, slot))| match &gather.places {
-            Places::Kept(kept, _) => kept.line(line, slot),
+        .for_each(|(line, (_, slot))| match &gather.positions {
+            Positions::Kept(kept, _) => kept.line(line, slot),
             _ => slot.copy_from_slice(&line[..slot.len()]),
         });
     Ok(())
@@ -171,9 +171,9 @@ impl Block<'_> {
         let lines = &self.lines[piece.start * self.stride..piece.end * self.stride];
         column::turn(lines, self.stride, bytes.start, turned);
         let (first, last) = (self.part.start + piece.start, self.part.start + piece.end);
-        for (place, row) in rows {
-            let column = &turned[(*place / 4 - bytes.start) * count..][..count];
-            column::decode(column, *place, table, &mut row[first..last]);
+        for (position, row) in rows {
+            let column = &turned[(*position / 4 - bytes.start) * count..][..count];
+            column::decode(column, *position, table, &mut row[first..last]);
         }
     }
 }

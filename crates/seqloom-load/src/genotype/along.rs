@@ -3,14 +3,14 @@
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, Table, column, row};
 
-use super::gather::{Gather, Places};
+use super::gather::{Gather, Positions};
 use super::picks::{Picks, Request};
 use super::shares::{self, Bytes, Row};
 use super::source::Source;
 
 /// So many bytes of a file are read at once.
 const SHARE: usize = 1 << 18;
-/// At most so many lines, if some are picked or some of their places.
+/// At most so many lines, if some are picked or some of their positions.
 const LINES: usize = 1 << 12;
 
 /// Fills `out`, line by line.
@@ -19,11 +19,11 @@ pub(super) fn read<T: Genotype>(
     request: &Request<T>,
     out: &mut [T],
 ) -> Result<()> {
-    let row = request.places.len();
+    let row = request.positions.len();
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.places, Places::chosen);
+    let gather = Gather::new(source, &request.positions, Positions::chosen);
     let widest = (gather.width() * gather.spread(&request.lines)).max(row * size_of::<T>() / 4);
     let share = (SHARE / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
@@ -39,7 +39,7 @@ fn consecutive<T: Genotype>(
     (start, share): (usize, usize),
     out: &mut [T],
 ) -> Result<()> {
-    let (row, width) = (request.places.len(), gather.width());
+    let (row, width) = (request.positions.len(), gather.width());
     shares::chunks(
         out,
         share * row,
@@ -68,7 +68,7 @@ fn some<T: Genotype>(
     (lines, share): (&[usize], usize),
     out: &mut [T],
 ) -> Result<()> {
-    let mut rows = shares::rows(lines, out.chunks_exact_mut(request.places.len()));
+    let mut rows = shares::rows(lines, out.chunks_exact_mut(request.positions.len()));
     shares::chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
         let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
         let mut bytes = Bytes::take(gather.room_of(&numbers))?;
@@ -103,17 +103,17 @@ fn decode<'a, T: Genotype>(
     lines: impl Iterator<Item = (&'a [u8], &'a mut [T])>,
     scratch: &mut Scratch<T>,
 ) {
-    match &gather.places {
-        Places::From(first) => lines.for_each(|(line, out)| {
-            let place = (&line[first / 4..], first % 4);
-            straight(place, &request.table, &mut scratch.numbers, out);
+    match &gather.positions {
+        Positions::From(first) => lines.for_each(|(line, out)| {
+            let position = (&line[first / 4..], first % 4);
+            straight(position, &request.table, &mut scratch.numbers, out);
         }),
-        Places::Kept(kept, _) => lines.for_each(|(line, out)| {
+        Positions::Kept(kept, _) => lines.for_each(|(line, out)| {
             scratch.codes.resize(kept.stride(), 0);
             kept.line(line, &mut scratch.codes);
             row::decode(&scratch.codes, &request.table, out);
         }),
-        Places::Chosen(chosen) => {
+        Positions::Chosen(chosen) => {
             let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
             let lines = (&lines[..], gather.width());
             chosen.decode(lines, &request.table, &mut rows, &mut scratch.turned);
@@ -121,7 +121,7 @@ fn decode<'a, T: Genotype>(
     }
 }
 
-/// Decodes places that lie end to end, of which the first is not always the first of a byte.
+/// Decodes positions that lie end to end, of which the first is not always the first of a byte.
 fn straight<T: Genotype>(
     (codes, skipped): (&[u8], usize),
     table: &Table<T>,

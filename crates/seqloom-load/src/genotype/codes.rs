@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::count::{self, Mask, count_places};
+use seqloom_encode::genotype::count::{self, Mask, count_positions};
 use seqloom_encode::genotype::each::{self, Choice, Tables};
 use seqloom_encode::genotype::{Genotype, row};
 use seqloom_plink::{Bed, Layout};
@@ -24,12 +24,12 @@ pub const KINDS: usize = 3;
 #[derive(Debug)]
 pub struct Codes {
     layout: Layout,
-    place: Place,
+    position: Position,
 }
 
 /// Where lines are.
 #[derive(Debug)]
-enum Place {
+enum Position {
     Memory(Vec<u8>),
     /// With sums, each line is compared with its own when it is read.
     File(Bed, Option<Vec<u64>>),
@@ -38,15 +38,15 @@ enum Place {
 impl Codes {
     /// Lines in memory, end to end.
     pub fn held(layout: Layout, lines: Vec<u8>) -> Self {
-        let place = Place::Memory(lines);
-        Self { layout, place }
+        let position = Position::Memory(lines);
+        Self { layout, position }
     }
 
     /// Lines of a file, with the sum of each where sums were kept.
     pub fn of_file(bed: Bed, layout: Layout, sums: Option<Vec<u64>>) -> Result<Self> {
         bed.measure(&layout)?;
-        let place = Place::File(bed, sums);
-        Ok(Self { layout, place })
+        let position = Position::File(bed, sums);
+        Ok(Self { layout, position })
     }
 
     /// Where they stand.
@@ -54,22 +54,22 @@ impl Codes {
         &self.layout
     }
 
-    /// Numbers of some lines, where each place has a table of its own.
+    /// Numbers of some lines, where each position has a table of its own.
     pub fn decode<T: Choice>(
         &self,
         lines: &[usize],
         tables: Tables<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
-        let (places, stride) = (self.layout.places(), self.layout.stride());
-        self.check_room(lines.len() * places, out.len())?;
-        self.check_room(4 * places, tables.iter().map(|table| table.len()).sum())?;
+        let (positions, stride) = (self.layout.positions(), self.layout.stride());
+        self.check_room(lines.len() * positions, out.len())?;
+        self.check_room(4 * positions, tables.iter().map(|table| table.len()).sum())?;
         shares::chunks(
             out,
-            LINES * places,
+            LINES * positions,
             Vec::new,
             |scratch: &mut Vec<u8>, number, out| {
-                let lines = &lines[number * LINES..][..out.len() / places];
+                let lines = &lines[number * LINES..][..out.len() / positions];
                 scratch.resize(lines.len() * stride, 0);
                 self.fetch(lines, scratch)?;
                 each::decode(scratch, stride, tables, out);
@@ -85,14 +85,14 @@ impl Codes {
         tables: Tables<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
-        let places = self.layout.places();
-        self.check_room(lines.len() * places, out.len())?;
+        let positions = self.layout.positions();
+        self.check_room(lines.len() * positions, out.len())?;
         self.check_room(
             4 * lines.len(),
             tables.iter().map(|table| table.len()).sum(),
         )?;
         let scratch = || vec![0; self.layout.stride()];
-        shares::chunks(out, places, scratch, |scratch, number, out| {
+        shares::chunks(out, positions, scratch, |scratch, number, out| {
             self.fetch(&lines[number..=number], scratch)?;
             row::decode(scratch, &tables.map(|table| table[number]), out);
             Ok(())
@@ -114,9 +114,9 @@ impl Codes {
         )
     }
 
-    /// How often, over some lines, each place is missing, heterozygous and homozygous A2.
+    /// How often, over some lines, each position is missing, heterozygous and homozygous A2.
     pub fn count(&self, lines: &[usize]) -> Result<Vec<[u32; KINDS]>> {
-        let none = || Ok(vec![[0; KINDS]; self.layout.places()]);
+        let none = || Ok(vec![[0; KINDS]; self.layout.positions()]);
         let one = |counts: Result<Vec<_>>, lines: &[usize]| self.add(counts?, lines);
         let most = (COUNTED.1 / self.layout.stride().max(1)).clamp(1, COUNTED.0);
         if rayon::current_thread_index().is_none() {
@@ -126,9 +126,9 @@ impl Codes {
         parts.fold(none, one).reduce(none, |a, b| Ok(plus(a?, &b?)))
     }
 
-    /// The same of each line, over all its places.
+    /// The same of each line, over all its positions.
     pub fn count_lines(&self, lines: &[usize]) -> Result<Vec<[u32; KINDS]>> {
-        let all = Mask::new((0..self.layout.places()).map(|_| true));
+        let all = Mask::new((0..self.layout.positions()).map(|_| true));
         let mut counts = vec![[0; KINDS]; lines.len()];
         let scratch = || vec![0; self.layout.stride()];
         shares::chunks(&mut counts, LINES, scratch, |scratch, number, counts| {
@@ -148,7 +148,7 @@ impl Codes {
         let mut codes = Bytes::take(lines.len() * stride)?;
         self.fetch(lines, codes.all())?;
         let lines: Vec<&[u8]> = codes.all().chunks(stride.max(1)).collect();
-        count_places(&lines, &mut counts);
+        count_positions(&lines, &mut counts);
         Ok(counts)
     }
 
@@ -161,17 +161,17 @@ impl Codes {
                 let message = format!("line {line} of {count}");
                 return Err(Error::OutOfRange { message });
             }
-            match &self.place {
-                Place::Memory(lines) => out.copy_from_slice(&lines[line * stride..][..stride]),
-                Place::File(bed, sums) => {
+            match &self.position {
+                Position::Memory(lines) => out.copy_from_slice(&lines[line * stride..][..stride]),
+                Position::File(bed, sums) => {
                     bed.lines(&self.layout, *line, out)?;
                     compare(bed, sums.as_deref(), *line, out)?;
                 }
             }
         }
         // A copy has a sum for each line; a user's own file may be written by somebody.
-        match &self.place {
-            Place::File(bed, None) => bed.unchanged(),
+        match &self.position {
+            Position::File(bed, None) => bed.unchanged(),
             _ => Ok(()),
         }
     }
@@ -188,7 +188,7 @@ impl Codes {
     }
 }
 
-/// Adds counts place by place.
+/// Adds counts position by position.
 fn plus(mut sums: Vec<[u32; KINDS]>, others: &[[u32; KINDS]]) -> Vec<[u32; KINDS]> {
     for (sum, other) in sums.iter_mut().flatten().zip(others.iter().flatten()) {
         *sum += other;

@@ -1,4 +1,4 @@
-//! From lines of a source to lines that begin with the first place that is wanted.
+//! From lines of a source to lines that begin with the first position that is wanted.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use super::source::{Source, window};
 pub(super) struct Gather<'s, S> {
     source: &'s S,
     window: Range<usize>,
-    /// Which places of a fetched line are wanted.
-    pub(super) places: Places,
+    /// Which positions of a fetched line are wanted.
+    pub(super) positions: Positions,
 }
 
-/// Places of a line.
-pub(super) enum Places {
+/// Positions of a line.
+pub(super) enum Positions {
     /// All from one on.
     From(usize),
     /// Some, which are moved together; and which of them comes when, if not in their order.
@@ -28,14 +28,14 @@ pub(super) enum Places {
     Chosen(Chosen),
 }
 
-impl Places {
-    /// Places that are moved together.
+impl Positions {
+    /// Positions that are moved together.
     pub(super) fn kept(positions: &[usize]) -> Self {
         let (kept, ranks) = Kept::new(positions);
         Self::Kept(kept, ranks)
     }
 
-    /// Places that are moved together only if they ascend and are not far from each other.
+    /// Positions that are moved together only if they ascend and are not far from each other.
     pub(super) fn chosen(positions: &[usize]) -> Self {
         match Kept::new(positions) {
             (kept, None) if kept.is_quick() => Self::Kept(kept, None),
@@ -45,11 +45,11 @@ impl Places {
 }
 
 impl<'s, S: Source> Gather<'s, S> {
-    pub(super) fn new(source: &'s S, places: &Picks, some: fn(&[usize]) -> Places) -> Self {
-        let window = window(source.stride(), &places.hull());
+    pub(super) fn new(source: &'s S, positions: &Picks, some: fn(&[usize]) -> Positions) -> Self {
+        let window = window(source.stride(), &positions.hull());
         let first = 4 * window.start;
-        let places = match places {
-            Picks::Range(range) => Places::From(range.start - first),
+        let positions = match positions {
+            Picks::Range(range) => Positions::From(range.start - first),
             Picks::Some(index) => {
                 let index: Vec<usize> = index.iter().map(|at| at - first).collect();
                 some(&index)
@@ -58,7 +58,7 @@ impl<'s, S: Source> Gather<'s, S> {
         Self {
             source,
             window,
-            places,
+            positions,
         }
     }
 

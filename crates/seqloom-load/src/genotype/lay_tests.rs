@@ -47,25 +47,25 @@ impl Example {
     fn expected(&self, wanted: Layout, variants: Option<&[usize]>) -> Vec<u8> {
         let mut lines = vec![0; wanted.lines() * wanted.stride()];
         for line in 0..wanted.lines() {
-            for place in 0..wanted.places() {
+            for position in 0..wanted.positions() {
                 let (individual, variant) = match wanted.major {
-                    Major::Individual => (line, place),
-                    Major::Variant => (place, line),
+                    Major::Individual => (line, position),
+                    Major::Variant => (position, line),
                 };
                 let variant = variants.map_or(variant, |variants| variants[variant]);
-                let at = line * wanted.stride() + place / 4;
-                lines[at] |= self.code(individual, variant) << (2 * (place % 4));
+                let at = line * wanted.stride() + position / 4;
+                lines[at] |= self.code(individual, variant) << (2 * (position % 4));
             }
         }
         lines
     }
 
     fn code(&self, individual: usize, variant: usize) -> u8 {
-        let (line, place) = match self.layout.major {
+        let (line, position) = match self.layout.major {
             Major::Individual => (individual, variant),
             Major::Variant => (variant, individual),
         };
-        self.lines[line * self.layout.stride() + place / 4] >> (2 * (place % 4)) & 3
+        self.lines[line * self.layout.stride() + position / 4] >> (2 * (position % 4)) & 3
     }
 
     fn check(&self, major: Major, variants: Option<&[usize]>, room: usize) {

@@ -1,9 +1,9 @@
-//! Which lines or places are asked for.
+//! Which lines or positions are asked for.
 
 use seqloom_encode::genotype::Table;
 use std::ops::Range;
 
-/// Some of the places of an axis, in the order asked for.
+/// Some of the positions of an axis, in the order asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picks {
     /// Consecutive ones.
@@ -75,8 +75,8 @@ pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]
 pub struct Request<T> {
     /// Which lines.
     pub lines: Picks,
-    /// Which places of each.
-    pub places: Picks,
+    /// Which positions of each.
+    pub positions: Picks,
     /// What each code becomes.
     pub table: Table<T>,
 }

@@ -23,7 +23,7 @@ pub enum Order {
 /// pool.
 ///
 /// The file's length is compared with the layout before and after; with `check`, so are the
-/// bits that fill lines up, and the last places of a whole file (see
+/// bits that fill lines up, and the last positions of a whole file (see
 /// [`seqloom_plink::tail`]).
 pub fn read<T: Genotype>(
     (bed, layout): (&Bed, Layout),
@@ -34,7 +34,7 @@ pub fn read<T: Genotype>(
 ) -> Result<()> {
     bounds("individual", &individuals, layout.individuals)?;
     bounds("variant", &variants, layout.variants)?;
-    let (lines, places) = match layout.major {
+    let (lines, positions) = match layout.major {
         Major::Variant => (variants, individuals),
         Major::Individual => (individuals, variants),
     };
@@ -46,7 +46,7 @@ pub fn read<T: Genotype>(
     };
     let request = Request {
         lines,
-        places,
+        positions,
         table,
     };
     let along = (order == Order::Variants) == (layout.major == Major::Variant);
@@ -55,19 +55,19 @@ pub fn read<T: Genotype>(
     source.tail.map_or(Ok(()), |tail| tail.judge(bed, &layout))
 }
 
-/// Decodes lines that are in memory: places by `index`, all lines.
+/// Decodes lines that are in memory: positions by `index`, all lines.
 pub fn decode_held<T: Genotype>(
     held: Held<'_>,
-    places: Picks,
+    positions: Picks,
     table: Table<T>,
     along: bool,
     out: &mut [T],
 ) -> Result<()> {
-    bounds("place", &places, 4 * held.stride)?;
+    bounds("position", &positions, 4 * held.stride)?;
     let lines = held.lines.len().checked_div(held.stride).unwrap_or(0);
     let request = Request {
         lines: Picks::all(lines),
-        places,
+        positions,
         table,
     };
     decode(&held, &request, along, out)
@@ -79,7 +79,7 @@ fn decode<T: Genotype>(
     along: bool,
     out: &mut [T],
 ) -> Result<()> {
-    let expected = request.lines.len() * request.places.len();
+    let expected = request.lines.len() * request.positions.len();
     if expected != out.len() {
         let found = out.len();
         return Err(Error::argument(format!(

@@ -46,12 +46,12 @@ impl Example {
     }
 
     fn code(&self, individual: usize, variant: usize) -> usize {
-        let (line, place) = match self.layout.major {
+        let (line, position) = match self.layout.major {
             Major::Variant => (variant, individual),
             Major::Individual => (individual, variant),
         };
-        let byte = self.lines[line * self.layout.stride() + place / 4];
-        usize::from(byte >> (2 * (place % 4)) & 3)
+        let byte = self.lines[line * self.layout.stride() + position / 4];
+        usize::from(byte >> (2 * (position % 4)) & 3)
     }
 
     fn agrees<T: Genotype + std::fmt::Debug + Default + From<i8>>(&self, picks: &(Picks, Picks)) {
@@ -60,8 +60,15 @@ impl Example {
         let (rows, columns) = (list(&picks.0), list(&picks.1));
         for order in [Order::Variants, Order::Individuals] {
             let mut out = vec![T::default(); rows.len() * columns.len()];
-            let places = (picks.0.clone(), picks.1.clone());
-            read((&bed, self.layout), places, (table, order), &mut out, true).unwrap();
+            let positions = (picks.0.clone(), picks.1.clone());
+            read(
+                (&bed, self.layout),
+                positions,
+                (table, order),
+                &mut out,
+                true,
+            )
+            .unwrap();
             for (i, &individual) in rows.iter().enumerate() {
                 for (j, &variant) in columns.iter().enumerate() {
                     let at = match order {
@@ -127,7 +134,7 @@ fn a_result_larger_than_the_caches_is_the_file() {
 }
 
 #[test]
-fn a_few_places_of_long_lines_are_read_alone() {
+fn a_few_positions_of_long_lines_are_read_alone() {
     let example = Example::new(Major::Variant, 40_000, 9);
     for rows in [
         Picks::Range(20_001..20_006),
@@ -163,7 +170,7 @@ fn lines_in_memory_are_the_file() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_an_error() {
+fn a_position_that_is_not_there_is_an_error() {
     let example = Example::new(Major::Variant, 5, 6);
     let bed = Bed::open(&example.path, true).unwrap();
     let picks = (Picks::at(vec![5]), Picks::all(6));

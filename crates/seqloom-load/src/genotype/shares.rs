@@ -36,10 +36,10 @@ impl Drop for Bytes {
     }
 }
 
-/// Where a line or a place goes to, behind its number.
+/// Where a line or a position goes to, behind its number.
 pub(super) type Row<'a, T> = (usize, &'a mut [T]);
 
-/// Where lines or places go to, in the order of their numbers.
+/// Where lines or positions go to, in the order of their numbers.
 pub(super) fn rows<'a, T>(
     numbers: &[usize],
     rows: impl Iterator<Item = &'a mut [T]>,

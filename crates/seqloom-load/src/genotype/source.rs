@@ -105,10 +105,10 @@ impl Source for Held<'_> {
     }
 }
 
-/// Which bytes of a line are fetched if these places are wanted: the whole line, unless much
+/// Which bytes of a line are fetched if these positions are wanted: the whole line, unless much
 /// of it lies outside.
-pub(super) fn window(stride: usize, places: &Range<usize>) -> Range<usize> {
-    let needed = places.start / 4..places.end.div_ceil(4);
+pub(super) fn window(stride: usize, positions: &Range<usize>) -> Range<usize> {
+    let needed = positions.start / 4..positions.end.div_ceil(4);
     if stride - needed.len() > GAP {
         needed
     } else {

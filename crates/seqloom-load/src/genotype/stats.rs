@@ -29,7 +29,7 @@ const LINES: usize = 255;
 pub struct Survey {
     layout: Layout,
     group_of: Vec<usize>,
-    /// Of each group, its places in a line that is a variant.
+    /// Of each group, its positions in a line that is a variant.
     masks: Vec<Mask>,
     tail: Tail,
     next: usize,
@@ -81,7 +81,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Judges the last places by what was seen of them.
+    /// Judges the last positions by what was seen of them.
     fn judge(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
             Major::Variant => self.tail.judge(bed, &self.layout),

@@ -3,7 +3,7 @@
 //!
 //! The matrix is cut into tiles. Of each line the bytes of a tile are read, the tile is turned
 //! in memory, and of each new line its bytes are written. A tile has at least 16,384 lines, so
-//! that each write has a page of 4 KiB, and as many places as fit beside them; where lines are
+//! that each write has a page of 4 KiB, and as many positions as fit beside them; where lines are
 //! short, whole lines are read end to end. So every byte is read once and written once,
 //! however large the file is.
 
@@ -87,8 +87,8 @@ impl Turn<'_> {
             self.read(lines.start + number * READ, bytes, out)
         };
         shares::chunks(tile, READ * height, || (), read)?;
-        let places = (self.layout.places() - 4 * bytes.start).min(4 * height);
-        resize(turned, places * width)?;
+        let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
+        resize(turned, positions * width)?;
         transpose(tile, height, turned, width);
         sink.put(4 * bytes.start, lines.start / 4, turned, width)
     }

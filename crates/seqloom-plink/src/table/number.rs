@@ -4,7 +4,7 @@ use std::num::IntErrorKind;
 
 use seqloom_core::error::{Fault, Kind};
 
-/// A number, or what stands in its place.
+/// A number, or what stands in its position.
 pub(super) type Outcome<T> = Result<T, Fault>;
 
 /// How much of a wrong field an error shows.

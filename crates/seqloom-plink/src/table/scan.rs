@@ -45,8 +45,8 @@ pub(super) fn scan(
     let text = lines::trim_end(text);
     let mut at = lines::text_start(text);
     let (order, fields) = order_of(text, at, sheet);
-    for (place, column) in columns.iter_mut().enumerate() {
-        column.is_absent = !order.contains(&place);
+    for (position, column) in columns.iter_mut().enumerate() {
+        column.is_absent = !order.contains(&position);
         column
             .starts
             .reserve_exact(if column.is_wanted { rows } else { 0 });
@@ -78,7 +78,10 @@ fn scan_line(
         if end == at {
             return (at, found);
         }
-        if let Some(column) = order.get(found).and_then(|place| columns.get_mut(*place)) {
+        if let Some(column) = order
+            .get(found)
+            .and_then(|position| columns.get_mut(*position))
+        {
             column.push(at, end);
         }
         found += 1;

@@ -42,9 +42,9 @@ impl Sheet {
     }
 
     /// Which column has this name.
-    pub fn place(self, name: &str) -> Result<usize> {
-        let place = self.names().iter().position(|each| *each == name);
-        place.ok_or_else(|| {
+    pub fn position(self, name: &str) -> Result<usize> {
+        let position = self.names().iter().position(|each| *each == name);
+        position.ok_or_else(|| {
             let names = self.names().join(", ");
             Error::argument(format!("expected one of {names}, got {name:?}"))
         })

@@ -234,7 +234,7 @@ impl Call<'_> {
 
 /// Padding, then the tokens at both ends where there are any.
 fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
-    let end = |place| specials.get(place).map(|bits| T::cut(*bits));
+    let end = |position| specials.get(position).map(|bits| T::cut(*bits));
     Frame {
         pad: T::cut(at(specials, 0)),
         head: end(2),
@@ -242,8 +242,8 @@ fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
     }
 }
 
-fn at(specials: &[u64], place: usize) -> u64 {
-    specials.get(place).copied().unwrap_or_default()
+fn at(specials: &[u64], position: usize) -> u64 {
+    specials.get(position).copied().unwrap_or_default()
 }
 
 fn raise<T>(py: Python<'_>, answer: Result<T>) -> PyResult<T> {

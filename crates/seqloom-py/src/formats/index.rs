@@ -1,4 +1,4 @@
-//! Records at any place of a file.
+//! Records at any position of a file.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

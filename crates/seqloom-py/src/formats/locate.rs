@@ -15,6 +15,6 @@ pub(crate) fn locate(
     record: u64,
     position: u64,
 ) -> PyResult<(u64, u64)> {
-    let place = pool::run(py, 1, || seqloom_sequences::locate(&path, record, position))?;
-    Ok((place.line, place.byte))
+    let found = pool::run(py, 1, || seqloom_sequences::locate(&path, record, position))?;
+    Ok((found.line, found.byte))
 }

@@ -84,7 +84,7 @@ impl SequenceWriter {
         let (headers, starts) = (headers.as_slice()?, header_offsets.as_slice()?);
         let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
         let qualities = match &qualities {
-            Some((letters, places)) => Some((letters.as_slice()?, places.as_slice()?)),
+            Some((letters, positions)) => Some((letters.as_slice()?, positions.as_slice()?)),
             None => None,
         };
         let Some(writer) = &mut self.writer else {

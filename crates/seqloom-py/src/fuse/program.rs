@@ -130,7 +130,7 @@ impl ElementwiseProgram {
         };
         let shape = array.shape().to_vec();
         let over = |(room, output): (&Bound<'py, PyUntypedArray>, &Output)| {
-            output.fold.is_none() && is_same_place(array, room)
+            output.fold.is_none() && is_same_position(array, room)
         };
         let outputs = self.program.outputs();
         match rooms.iter().zip(outputs).position(over) {
@@ -200,7 +200,7 @@ fn arrays<'py>(given: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntyped
 }
 
 /// Whether two arrays are the same numbers in the same order.
-fn is_same_place(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
+fn is_same_position(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
     start(one).is_some_and(|here| Some(here) == start(other))
         && one.shape() == other.shape()
         && one.is_c_contiguous()

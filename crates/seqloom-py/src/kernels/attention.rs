@@ -297,14 +297,14 @@ fn cost<T: Float>(inputs: &Inputs<'_, T>) -> usize {
     n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
 }
 
-/// Refuses bounds that do not rise from 0 to the number of places.
+/// Refuses bounds that do not rise from 0 to the number of positions.
 fn rise<T: Float>(bounds: &[usize], inputs: &Inputs<'_, T>) -> PyResult<()> {
     let ends = (bounds.first(), bounds.last()) == (Some(&0), Some(&inputs.queries.shape()[2]));
     if ends && bounds.is_sorted() && inputs.keys.shape()[2] == inputs.queries.shape()[2] {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "cu_seqlens: expected numbers that rise from 0 to the {} places, got {bounds:?}",
+        "cu_seqlens: expected numbers that rise from 0 to the {} positions, got {bounds:?}",
         inputs.queries.shape()[2]
     )))
 }

@@ -1,14 +1,14 @@
 //! The border of `seqloom_kernels::batch_norm`.
 
 use pyo3::prelude::*;
-use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Places};
+use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Positions};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
 /// Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
-/// fills, over the places where `mask` (n, l) is above zero; the others become zero.
+/// fills, over the positions where `mask` (n, l) is above zero; the others become zero.
 #[native]
 pub(crate) fn batch_norm(
     py: Python<'_>,
@@ -27,7 +27,7 @@ pub(crate) fn batch_norm(
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
-        let places = Places { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let positions = Positions { channels, length, mask: floats::slice_if(mask.as_ref())? };
         let weight = weight.read::<T>("weight", &[channels])?;
         let bias = bias.read::<T>("bias", &[channels])?;
         let mut out = out.write::<T>("out", &[batch, channels, length])?;
@@ -36,7 +36,7 @@ pub(crate) fn batch_norm(
         let affine = Affine { weight: weight.as_slice()?, bias: bias.as_slice()?, epsilon: eps };
         let outs = [out.as_slice_mut()?, mean.as_slice_mut()?, variance.as_slice_mut()?];
         let x = x.as_slice()?;
-        pool::run(py, threads, || kernel::normalise(places, x, affine, outs, threads))
+        pool::run(py, threads, || kernel::normalise(positions, x, affine, outs, threads))
     })
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn batch_norm_grad(
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &[batch, channels, length])?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
-        let places = Places { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let positions = Positions { channels, length, mask: floats::slice_if(mask.as_ref())? };
         let [weight, mean, variance] = [
             weight.read::<T>("weight", &[channels])?,
             mean.read::<T>("mean", &[channels])?,
@@ -77,7 +77,7 @@ pub(crate) fn batch_norm_grad(
         let normal = Normal { weight, mean, variance, epsilon: eps };
         let outs = [out_x.as_slice_mut()?, out_weight.as_slice_mut()?, out_bias.as_slice_mut()?];
         let pair = (x.as_slice()?, grad.as_slice()?);
-        pool::run(py, threads, || kernel::gradients(places, pair, normal, outs, threads))
+        pool::run(py, threads, || kernel::gradients(positions, pair, normal, outs, threads))
     })
 }
 
@@ -98,11 +98,11 @@ pub(crate) fn scale_shift(
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
-        let places = Places { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let positions = Positions { channels, length, mask: floats::slice_if(mask.as_ref())? };
         let (scale, shift) = (scale.read::<T>("scale", &[channels])?, shift.read::<T>("shift", &[channels])?);
         let mut out = out.write::<T>("out", &[batch, channels, length])?;
         let lines = (scale.as_slice()?, shift.as_slice()?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-        pool::run(py, threads, || kernel::scale_shift(places, x, lines, out, threads))
+        pool::run(py, threads, || kernel::scale_shift(positions, x, lines, out, threads))
     })
 }

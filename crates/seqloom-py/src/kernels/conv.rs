@@ -107,7 +107,7 @@ fn sizes(
         Some([height, width]) => Ok((shape, [batch, outputs, height, width])),
         None => Err(PyValueError::new_err(format!(
             "convolution: expected x (n, c, h, w) and weight (o, c / groups, kh, kw) with groups that divide \
-             c and o, stride and dilation above 0 and the filter within the padded places, got x {x:?}, \
+             c and o, stride and dilation above 0 and the filter within the padded positions, got x {x:?}, \
              weight {weight:?}, (stride, padding, dilation) {steps:?}, groups {groups}"
         ))),
     }

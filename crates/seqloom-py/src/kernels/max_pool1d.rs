@@ -9,7 +9,7 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use super::pool;
 
-/// Fills the greatest number under every window of x (n, c, l) and its place in its row.
+/// Fills the greatest number under every window of x (n, c, l) and its position in its row.
 #[native]
 pub(crate) fn max_pool1d(
     py: Python<'_>,

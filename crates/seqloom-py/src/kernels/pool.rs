@@ -91,9 +91,9 @@ impl Watch {
         self.until.store(nanoseconds(until), Ordering::Relaxed);
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);
-            pool.spawn_broadcast(move |place| {
+            pool.spawn_broadcast(move |position| {
                 // The thread of Python is the first of its pool, and does not wait.
-                if place.index() > 0 {
+                if position.index() > 0 {
                     watch.look();
                 }
             });

@@ -10,9 +10,9 @@ use super::floats::{Floats, by_dtype};
 use super::pool;
 use super::truths::Truths;
 
-/// Fills `out` with words of 32 random bits, each by its place.
+/// Fills `out` with words of 32 random bits, each by its position.
 #[native]
-pub(crate) fn place_bits(
+pub(crate) fn position_bits(
     py: Python<'_>,
     key0: u32,
     key1: u32,

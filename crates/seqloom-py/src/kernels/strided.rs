@@ -72,7 +72,7 @@ fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
 }
 
 /// The steps of the axes, in numbers: those of an array in C order along an axis that has
-/// one place or none, and where the array is empty. NumPy puts anything there.
+/// one position or none, and where the array is empty. NumPy puts anything there.
 fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
     let is_empty = shape.contains(&0);
     let mut steps = [1; 4];

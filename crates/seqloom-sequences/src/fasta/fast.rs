@@ -36,9 +36,9 @@ impl Parser {
             let Some(size) = taken else {
                 break;
             };
-            self.cursor.place.line += 1;
-            self.cursor.place.byte += as_u64(size);
-            self.cursor.line_start = self.cursor.place.byte;
+            self.cursor.position.line += 1;
+            self.cursor.position.byte += as_u64(size);
+            self.cursor.line_start = self.cursor.position.byte;
             at += size;
         }
         at
@@ -60,7 +60,7 @@ impl Parser {
         if !is_fine {
             return None;
         }
-        sink.letters(letters, self.cursor.place);
+        sink.letters(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
         self.note_length(size);
         Some(size + 1)

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use seqloom_core::error::Fault;
 
-use super::{Parser, Place, Sink};
+use super::{Parser, Position, Sink};
 use crate::options::{Comments, Options, Whitespace};
 
 /// Keeps what is found as it comes.
@@ -17,7 +17,7 @@ impl Sink for Found {
             .push((String::from_utf8_lossy(header).into(), String::new()));
     }
 
-    fn letters(&mut self, letters: &[u8], _: Place) {
+    fn letters(&mut self, letters: &[u8], _: Position) {
         let (_, sequence) = self.records.last_mut().unwrap();
         sequence.push_str(std::str::from_utf8(letters).unwrap());
     }
@@ -111,7 +111,7 @@ fn text_before_the_first_header_is_an_error() {
 }
 
 #[test]
-fn a_blank_within_letters_is_an_error_with_its_place() {
+fn a_blank_within_letters_is_an_error_with_its_position() {
     assert_eq!(
         fault(b">a\nAC\n>b\nAC GT\n"),
         (
@@ -248,7 +248,7 @@ fn blanks_among_letters_are_left_out_where_the_options_say_so() {
 }
 
 #[test]
-fn a_record_above_the_limit_is_an_error_with_its_place() {
+fn a_record_above_the_limit_is_an_error_with_its_position() {
     let options = Options {
         max_record: Some(4),
         ..Options::default()

@@ -14,7 +14,7 @@ use seqloom_macros::vectorized;
 use super::Parser;
 use crate::bytes::{Class, is_one_line};
 use crate::cursor::{MAX_HEADER, has_id};
-use crate::sink::{Place, Sink};
+use crate::sink::{Position, Sink};
 use seqloom_core::number::as_u64;
 
 /// A record of four lines.
@@ -36,7 +36,7 @@ impl Parser {
     #[inline(always)]
     fn take_whole(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
         let (mut at, mut count) = (0, 0);
-        let Place { line, byte } = self.cursor.place;
+        let Position { line, byte } = self.cursor.position;
         let quality = Class::Quality(self.lowest);
         while !sink.is_full() {
             let Some(found) = four_lines(&text[at..], quality, self.usual) else {
@@ -45,11 +45,11 @@ impl Parser {
             if as_u64(found.letters.len()) > self.max_record {
                 break;
             }
-            let place = Place {
+            let position = Position {
                 line: line + 4 * count + 1,
                 byte: byte + as_u64(at + found.start),
             };
-            sink.record(found.header, (found.letters, place), found.qualities);
+            sink.record(found.header, (found.letters, position), found.qualities);
             if sink.is_exhausted() {
                 sink.cancel();
                 break;
@@ -63,9 +63,9 @@ impl Parser {
     }
 
     fn pass(&mut self, size: usize, count: u64) {
-        self.cursor.place.line += 4 * count;
-        self.cursor.place.byte += as_u64(size);
-        self.cursor.line_start = self.cursor.place.byte;
+        self.cursor.position.line += 4 * count;
+        self.cursor.position.byte += as_u64(size);
+        self.cursor.line_start = self.cursor.position.byte;
         self.cursor.begun += count;
         self.ended += count;
     }

@@ -5,37 +5,37 @@ use seqloom_core::error::{Fault, Kind};
 use super::{Parser, Within};
 use crate::bytes::name;
 use crate::cursor::Misfit;
-use crate::sink::Place;
+use crate::sink::Position;
 
 impl Parser {
     pub(super) fn misfit(&self, misfit: Misfit) -> Fault {
         match (misfit, self.within) {
-            (Misfit::Byte(place, byte), Within::Between) => self.stray(place, byte),
-            (Misfit::Byte(place, byte), Within::Quality) => {
+            (Misfit::Byte(position, byte), Within::Between) => self.stray(position, byte),
+            (Misfit::Byte(position, byte), Within::Quality) => {
                 let lowest = char::from(self.lowest);
                 let message = format!(
                     "expected a quality from '{lowest}' to '~', found {}",
                     name(byte)
                 );
-                self.cursor.fault(Kind::Quality, place, message)
+                self.cursor.fault(Kind::Quality, position, message)
             }
-            (Misfit::Byte(place, byte), _) => {
+            (Misfit::Byte(position, byte), _) => {
                 let message = format!("expected a letter, found {}", name(byte));
-                self.cursor.fault(Kind::Letter, place, message)
+                self.cursor.fault(Kind::Letter, position, message)
             }
-            (Misfit::Excess(place), Within::Quality) => {
+            (Misfit::Excess(position), Within::Quality) => {
                 let message = format!(
                     "expected {} qualities, as many as letters, found more",
                     self.cursor.length
                 );
-                self.cursor.fault(Kind::Length, place, message)
+                self.cursor.fault(Kind::Length, position, message)
             }
-            (Misfit::Excess(place), _) => self.cursor.too_long(place, self.max_record),
+            (Misfit::Excess(position), _) => self.cursor.too_long(position, self.max_record),
         }
     }
 
     /// Something else than '@' between two records.
-    pub(super) fn stray(&self, place: Place, byte: u8) -> Fault {
+    pub(super) fn stray(&self, position: Position, byte: u8) -> Fault {
         let behind = match self.ended {
             0 => "",
             _ => " behind the qualities of the record before",
@@ -44,20 +44,21 @@ impl Parser {
         Fault {
             record: Some(self.cursor.begun),
             id: None,
-            ..self.cursor.fault(Kind::Header, place, message)
+            ..self.cursor.fault(Kind::Header, position, message)
         }
     }
 
     pub(super) fn no_letters(&self) -> Fault {
         let message = "expected a line of letters (it may be empty), found '+'";
-        self.cursor.fault(Kind::Letter, self.cursor.place, message)
+        self.cursor
+            .fault(Kind::Letter, self.cursor.position, message)
     }
 
-    pub(super) fn lone_carriage(&self, place: Place) -> Fault {
+    pub(super) fn lone_carriage(&self, position: Position) -> Fault {
         if self.empty.1 > 0 && !self.is_between() {
             return self.empty_line();
         }
-        self.misfit(Misfit::Byte(place, b'\r'))
+        self.misfit(Misfit::Byte(position, b'\r'))
     }
 
     pub(super) fn empty_line(&self) -> Fault {
@@ -71,7 +72,7 @@ impl Parser {
 
     pub(super) fn no_plus(&self) -> Fault {
         let message = "expected letters or '+', found '@': the record before it is not complete";
-        self.cursor.fault(Kind::Cut, self.cursor.place, message)
+        self.cursor.fault(Kind::Cut, self.cursor.position, message)
     }
 
     pub(super) fn cut(&self) -> Fault {
@@ -85,6 +86,6 @@ impl Parser {
             ),
             _ => format!("the text ends inside a record: expected '+' behind {letters} letters"),
         };
-        self.cursor.fault(Kind::Cut, self.cursor.place, message)
+        self.cursor.fault(Kind::Cut, self.cursor.position, message)
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use seqloom_core::error::{Fault, Kind};
 
-use super::{Parser, Place};
+use super::{Parser, Position};
 use crate::options::{Options, QualityEncoding};
 use crate::sink::Sink;
 
@@ -20,7 +20,7 @@ impl Sink for Found {
         self.records.push((header, String::new(), String::new()));
     }
 
-    fn letters(&mut self, letters: &[u8], _: Place) {
+    fn letters(&mut self, letters: &[u8], _: Position) {
         let record = self.records.last_mut().unwrap();
         record.1.push_str(std::str::from_utf8(letters).unwrap());
     }
@@ -185,7 +185,7 @@ fn qualities_are_what_was_declared() {
 }
 
 #[test]
-fn a_record_above_the_limit_is_an_error_with_its_place() {
+fn a_record_above_the_limit_is_an_error_with_its_position() {
     let options = Options {
         max_record: Some(4),
         ..Options::default()

@@ -11,7 +11,7 @@ use seqloom_core::error::{Fault, Kind, Result};
 
 use super::{Reader, translate};
 use crate::options::{Format, OnError};
-use crate::sink::Place;
+use crate::sink::Position;
 use seqloom_core::number::as_u64;
 
 impl Reader {
@@ -40,7 +40,7 @@ impl Reader {
     /// Counts a fault and finds where to go on. `from` is where the piece of
     /// text begins that waits.
     pub(super) fn recover(&mut self, fault: Fault, from: u64) -> Result<()> {
-        let used = size(self.parser.place().byte - from);
+        let used = size(self.parser.position().byte - from);
         let goes_back = self.parser.format() == Format::Fastq && !self.parser.is_between();
         let is_new = !(goes_back && self.is_echo(&fault));
         if goes_back {
@@ -93,8 +93,8 @@ impl Reader {
         let skipped = size(start.byte.saturating_sub(from));
         if let Some(end) = memchr(b'\n', &text[skipped..]) {
             self.pieces.consume(skipped + end + 1);
-            let place = behind(start, start.byte.max(from), end);
-            self.parser.seek_from(place);
+            let position = behind(start, start.byte.max(from), end);
+            self.parser.seek_from(position);
         } else {
             self.pieces.consume(used);
             self.parser.seek();
@@ -103,9 +103,9 @@ impl Reader {
     }
 }
 
-/// The place behind a line end that stands `end` bytes behind `byte`.
-fn behind(start: Place, byte: u64, end: usize) -> Place {
-    Place {
+/// The position behind a line end that stands `end` bytes behind `byte`.
+fn behind(start: Position, byte: u64, end: usize) -> Position {
+    Position {
         line: start.line + 1,
         byte: byte + as_u64(end) + 1,
     }

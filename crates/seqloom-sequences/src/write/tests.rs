@@ -108,13 +108,13 @@ fn no_text_is_still_a_file_of_its_kind() {
 }
 
 #[test]
-fn each_place_of_a_block_is_where_text_goes_on() {
+fn each_position_of_a_block_is_where_text_goes_on() {
     let text = text(300_000);
     let (file, written) = pack(&text, options(Compression::Bgzip, 3), 1000);
     assert_eq!(written.blocks.len(), text.len().div_ceil(0xFF00) - 1);
-    for (at, place) in written.blocks {
+    for (at, position) in written.blocks {
         let rest = &file[usize::try_from(at).unwrap()..];
-        assert!(unpacked(rest).1 == text[usize::try_from(place).unwrap()..]);
+        assert!(unpacked(rest).1 == text[usize::try_from(position).unwrap()..]);
     }
 }
 

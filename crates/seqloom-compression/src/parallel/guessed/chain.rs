@@ -23,7 +23,7 @@ pub(super) enum Joint {
     Lost,
 }
 
-/// The joint before one part, that of the next in its place once it is known.
+/// The joint before one part, that of the next in its position once it is known.
 pub(super) struct Chain {
     state: Mutex<(u64, Joint)>,
     changed: Condvar,

@@ -62,14 +62,14 @@ impl GuessedPart {
         let guess = self.guess(inflater)?;
         let joint = self.file.chain.wait(self.number);
         let (bit, window) = match joint {
-            Joint::Before(bit, window) if self.place(bit) < self.size() * 8 => (bit, window),
+            Joint::Before(bit, window) if self.position(bit) < self.size() * 8 => (bit, window),
             Joint::Lost => return Err(unusual()),
             other => {
                 self.file.chain.tell(self.number, other);
                 return Ok(None);
             }
         };
-        let bit = self.place(bit);
+        let bit = self.position(bit);
         let stopped = match guess {
             Some((start, stopped)) if start == bit => stopped,
             _ => {
@@ -142,7 +142,7 @@ impl GuessedPart {
     }
 
     /// A bit of the file as one of the part.
-    fn place(&self, bit: u64) -> usize {
+    fn position(&self, bit: u64) -> usize {
         usize::try_from(bit.saturating_sub(self.start() * 8)).unwrap_or(usize::MAX)
     }
 

@@ -114,7 +114,7 @@ proptest! {
     fn a_changed_or_cut_file_is_found_and_named_as_from_the_beginning(
         borders in prop::collection::vec(0..2_500_000_usize, 0..4),
         level in 1..10_u8,
-        place in 0..600_000_usize,
+        position in 0..600_000_usize,
         bit in 0..16_u32,
         tail in prop::sample::select(vec![&b""[..], b"garbage", &[0; 9], &[0x1F, 0x8B]]),
         threads in 1..6_usize,
@@ -126,10 +126,10 @@ proptest! {
             [] => pack(&text, level),
             borders => members(&text, borders),
         };
-        let place = place % packed.len();
+        let position = position % packed.len();
         match bit {
-            0..8 => packed[place] ^= 1 << bit,
-            8..12 => packed.truncate(place),
+            0..8 => packed[position] ^= 1 << bit,
+            8..12 => packed.truncate(position),
             _ => {}
         }
         packed.extend_from_slice(tail);

@@ -1,4 +1,4 @@
-//! The text from places that were put aside is the text from the beginning.
+//! The text from positions that were put aside is the text from the beginning.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use super::super::text_again;
 use super::samples::{Packed, drain, from_the_beginning, large_file, read_by_threads, threads_of};
 use crate::disk::Disk;
-use crate::places::{misfile, places_of};
+use crate::positions::{misfile, positions_of};
 
 fn again(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
     text_again(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
 }
 
 #[test]
-fn a_file_that_was_read_gives_its_text_from_its_places() {
+fn a_file_that_was_read_gives_its_text_from_its_positions() {
     for borders in [
         &[][..],
         &[5, 5, 7_000_000, 7_000_000, 7_000_100, 16_000_000],
@@ -30,7 +30,7 @@ fn a_file_that_was_read_gives_its_text_from_its_places() {
 }
 
 #[test]
-fn a_file_that_was_written_since_has_no_places() {
+fn a_file_that_was_written_since_has_no_positions() {
     let (_, mut packed) = large_file(&[]);
     let file = Packed::new(&packed);
     drop(read_by_threads(&file.0));
@@ -40,7 +40,7 @@ fn a_file_that_was_written_since_has_no_places() {
 }
 
 #[test]
-fn a_file_that_was_wrong_has_no_places() {
+fn a_file_that_was_wrong_has_no_positions() {
     let (_, mut packed) = large_file(&[]);
     packed.truncate(packed.len() - 200);
     let file = Packed::new(&packed);
@@ -54,7 +54,7 @@ proptest! {
     #[test]
     fn a_changed_byte_is_found_and_named_as_from_the_beginning(
         border in 0..16_000_000_usize,
-        place in 0..8_000_000_usize,
+        position in 0..8_000_000_usize,
         bit in 0..8_u32,
         threads in 2..6_usize,
     ) {
@@ -62,8 +62,8 @@ proptest! {
         let file = Packed::new(&packed);
         drop(read_by_threads(&file.0));
         let before = Disk::open(&file.0).unwrap().identity().unwrap();
-        prop_assert!(places_of(&before).is_some());
-        packed[place] ^= 1 << bit;
+        prop_assert!(positions_of(&before).is_some());
+        packed[position] ^= 1 << bit;
         file.change(&packed);
         let after = Disk::open(&file.0).unwrap().identity().unwrap();
         misfile(&before, &after);

@@ -41,12 +41,12 @@ impl Drop for Packed {
 pub(super) fn fasta(letters: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let mut text = b">a\n".to_vec();
-    for place in 1..=letters {
+    for position in 1..=letters {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         text.push(b"ACGT"[usize::try_from(state >> 62).unwrap()]);
-        if place % 70 == 0 {
+        if position % 70 == 0 {
             text.push(b'\n');
         }
     }

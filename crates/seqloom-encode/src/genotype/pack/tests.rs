@@ -4,11 +4,11 @@ use super::*;
 
 /// One value after another, as the format says.
 fn slowly(matrix: &Matrix<'_, f64>, count_a1: bool) -> Vec<u8> {
-    let stride = matrix.places().div_ceil(4);
+    let stride = matrix.positions().div_ceil(4);
     let mut out = vec![0; matrix.lines() * stride];
     for line in 0..matrix.lines() {
-        for place in 0..matrix.places() {
-            let value = matrix.values[matrix.at(line, place)];
+        for position in 0..matrix.positions() {
+            let value = matrix.values[matrix.at(line, position)];
             let copies = if count_a1 { 2.0 - value } else { value };
             let code = match copies {
                 0.0 => 0,
@@ -16,14 +16,14 @@ fn slowly(matrix: &Matrix<'_, f64>, count_a1: bool) -> Vec<u8> {
                 2.0 => 3,
                 _ => 1,
             };
-            out[line * stride + place / 4] |= code << (place % 4 * 2);
+            out[line * stride + position / 4] |= code << (position % 4 * 2);
         }
     }
     out
 }
 
 fn packed<T: Genotype + Display>(matrix: Matrix<'_, T>, count_a1: bool) -> Result<Vec<u8>> {
-    let mut out = vec![0xff; matrix.lines() * matrix.places().div_ceil(4)];
+    let mut out = vec![0xff; matrix.lines() * matrix.positions().div_ceil(4)];
     pack(matrix, count_a1, &mut out)?;
     Ok(out)
 }

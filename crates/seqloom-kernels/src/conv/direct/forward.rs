@@ -24,7 +24,7 @@ pub(super) struct Filter<'a, T> {
 #[derive(Clone, Copy)]
 pub(super) struct Product {
     pub(super) input: Rows,
-    /// Windows of a sample, and places of an output channel: height and width.
+    /// Windows of a sample, and positions of an output channel: height and width.
     pub(super) size: [usize; 2],
 }
 
@@ -79,8 +79,8 @@ fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
         .chunks_exact_mut(rows * (filter.taps + 1))
         .enumerate()
     {
-        for (row, place) in (number * rows..).zip(0..rows) {
-            let column = block[place..].iter_mut().step_by(rows);
+        for (row, position) in (number * rows..).zip(0..rows) {
+            let column = block[position..].iter_mut().step_by(rows);
             if row >= filter.rows {
                 column.for_each(|value| *value = T::ZERO);
                 continue;
@@ -112,13 +112,13 @@ impl<T: Float> Job<'_, T> {
         parallel::chunks(out, rows * size[0] * size[1], threads, |number, out| {
             let sample = &x[number * sample_size..][..sample_size];
             T::with_scratch(input.scratch(self.tile), |scratch| {
-                for place in places(size, self.tile) {
-                    input.fill(sample, place, self.tile, scratch);
+                for position in positions(size, self.tile) {
+                    input.fill(sample, position, self.tile, scratch);
                     fill_tile(Tile {
                         job: self,
                         offsets: &offsets,
                         scratch,
-                        place,
+                        position,
                         out: &mut *out,
                     });
                 }
@@ -127,8 +127,11 @@ impl<T: Float> Job<'_, T> {
     }
 }
 
-/// Where tiles of so many places start, row by row.
-pub(super) fn places([height, width]: [usize; 2], tile: usize) -> impl Iterator<Item = [usize; 2]> {
+/// Where tiles of so many positions start, row by row.
+pub(super) fn positions(
+    [height, width]: [usize; 2],
+    tile: usize,
+) -> impl Iterator<Item = [usize; 2]> {
     let row = move |line| {
         (0..width)
             .step_by(tile.max(1))
@@ -137,12 +140,12 @@ pub(super) fn places([height, width]: [usize; 2], tile: usize) -> impl Iterator<
     (0..height).flat_map(row)
 }
 
-/// Windows of a row, in scratch, from the one at `place`; and the sample's output channels.
+/// Windows of a row, in scratch, from the one at `position`; and the sample's output channels.
 struct Tile<'a, T> {
     job: Job<'a, T>,
     offsets: &'a [usize],
     scratch: &'a [T],
-    place: [usize; 2],
+    position: [usize; 2],
     out: &'a mut [T],
 }
 
@@ -160,15 +163,15 @@ impl<T: Float> Tile<'_, T> {
     fn blocks<S: Simd, const R: usize>(self, simd: S) {
         let lanes = Lanes::<S, T>::COUNT;
         let [height, width] = self.job.product.size;
-        let [line, first] = self.place;
-        let (places, plane) = ((width - first).min(self.job.tile), height * width);
+        let [line, first] = self.position;
+        let (positions, plane) = ((width - first).min(self.job.tile), height * width);
         let blocks = self.job.packed.chunks_exact(self.job.block);
         for (block, out) in blocks.zip(self.out.chunks_mut(R * plane)) {
             let (block, _) = block.as_chunks::<R>();
-            for place in (0..places).step_by(2 * lanes) {
-                let input = &self.scratch[place..];
-                let left = places - place;
-                let out = &mut out[line * width + first + place..];
+            for position in (0..positions).step_by(2 * lanes) {
+                let input = &self.scratch[position..];
+                let left = positions - position;
+                let out = &mut out[line * width + first + position..];
                 if left > lanes {
                     let sums = sums::<S, T, R, 2>(simd, block, self.offsets, input);
                     store(sums, left, plane, out);
@@ -214,11 +217,11 @@ fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
     sums
 }
 
-/// Stores the sums of the first `places` windows into channels that stand `plane` apart.
+/// Stores the sums of the first `positions` windows into channels that stand `plane` apart.
 #[inline(always)]
 fn store<S: Simd, T: Float, const R: usize, const V: usize>(
     sums: [[Lanes<S, T>; V]; R],
-    places: usize,
+    positions: usize,
     plane: usize,
     out: &mut [T],
 ) {
@@ -227,8 +230,8 @@ fn store<S: Simd, T: Float, const R: usize, const V: usize>(
         let Some(row) = out.get_mut(number * plane..) else {
             return;
         };
-        let row = if places < row.len() {
-            &mut row[..places]
+        let row = if positions < row.len() {
+            &mut row[..positions]
         } else {
             row
         };

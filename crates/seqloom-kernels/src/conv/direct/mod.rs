@@ -3,7 +3,7 @@
 //!
 //! All three are matrix products in which one matrix, the input's windows side by side,
 //! is never built: what a row of the output sees is copied once into rows with zeros
-//! around them ([`rows`]), where a tap is an offset, and a window's number stands at place
+//! around them ([`rows`]), where a tap is an offset, and a window's number stands at position
 //! plus offset.
 
 mod forward;
@@ -30,7 +30,7 @@ pub(super) fn suits(shape: &Shape, products: usize) -> bool {
 const FEW: usize = 160;
 /// The same of an image, whose windows take longer to pack.
 const FEW_OF_TWO_AXES: usize = 640;
-/// Places of an image's row that fill some registers.
+/// Positions of an image's row that fill some registers.
 const WIDE: usize = 16;
 
 impl Shape {
@@ -48,7 +48,7 @@ impl Shape {
     }
 
     /// The output's gradient as the input's gradient reads it: with the stride's gaps
-    /// between its places, and the taps in reverse.
+    /// between its positions, and the taps in reverse.
     fn rows_of_gradient(&self) -> Rows {
         let start = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);

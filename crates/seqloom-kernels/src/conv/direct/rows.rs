@@ -7,9 +7,9 @@ use crate::Float;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     pub(super) channels: usize,
-    /// Places of a channel.
+    /// Positions of a channel.
     pub(super) size: [usize; 2],
-    /// An axis is read as if its places were this far apart, with zeros between them.
+    /// An axis is read as if its positions were this far apart, with zeros between them.
     pub(super) spread: [usize; 2],
     /// Where the first window starts; negative inside the padding.
     pub(super) start: [isize; 2],
@@ -43,24 +43,24 @@ impl Rows {
         let (phases, length, dilation) =
             (self.phases(), self.phase_length(width), self.dilation[1]);
         (0..self.count() * kernel).map(move |tap| {
-            let (row, place) = (tap / kernel, tap % kernel * dilation);
-            (row * phases + place % stride) * length + place / stride
+            let (row, position) = (tap / kernel, tap % kernel * dilation);
+            (row * phases + position % stride) * length + position / stride
         })
     }
 
-    /// Copies what `width` windows from the one at `place` see.
+    /// Copies what `width` windows from the one at `position` see.
     pub(super) fn fill<T: Float>(
         &self,
         sample: &[T],
-        place: [usize; 2],
+        position: [usize; 2],
         width: usize,
         out: &mut [T],
     ) {
         let length = self.phase_length(width);
         for (number, out) in out.chunks_exact_mut(length).enumerate() {
             let (row, phase) = (number / self.phases(), number % self.phases());
-            let row = self.row(sample, place[0], row).unwrap_or_default();
-            let start = self.start[1] + signed(place[1] * self.stride[1] + phase);
+            let row = self.row(sample, position[0], row).unwrap_or_default();
+            let start = self.start[1] + signed(position[1] * self.stride[1] + phase);
             match (self.stride[1], self.spread[1]) {
                 (1, 1) => copy(row, start, out),
                 (stride, 1) => gather(row, start, stride, out),
@@ -72,9 +72,10 @@ impl Rows {
     /// The row of this number that a row of the output sees; none where there are zeros.
     fn row<'a, T>(&self, sample: &'a [T], line: usize, number: usize) -> Option<&'a [T]> {
         let (channel, tap) = (number / self.kernel[0], number % self.kernel[0]);
-        let place = self.start[0] + signed(line * self.stride[0] + tap * self.dilation[0]);
-        let place = usize::try_from(place).ok()?;
-        let line = Some(place / self.spread[0]).filter(|line| line * self.spread[0] == place)?;
+        let position = self.start[0] + signed(line * self.stride[0] + tap * self.dilation[0]);
+        let position = usize::try_from(position).ok()?;
+        let line =
+            Some(position / self.spread[0]).filter(|line| line * self.spread[0] == position)?;
         let [height, width] = self.size;
         (line < height).then(|| &sample[(channel * height + line) * width..][..width])
     }
@@ -106,9 +107,9 @@ fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
 
 fn gather<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
     for (number, out) in out.iter_mut().enumerate() {
-        let place = usize::try_from(start + signed(number * stride)).ok();
-        *out = place
-            .and_then(|place| row.get(place))
+        let position = usize::try_from(start + signed(number * stride)).ok();
+        *out = position
+            .and_then(|position| row.get(position))
             .copied()
             .unwrap_or(T::ZERO);
     }
@@ -117,8 +118,8 @@ fn gather<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
 fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
     out.fill(T::ZERO);
     for (number, &value) in row.iter().enumerate() {
-        let place = usize::try_from(signed(number * spread) - start).ok();
-        if let Some(out) = place.and_then(|place| out.get_mut(place)) {
+        let position = usize::try_from(signed(number * spread) - start).ok();
+        if let Some(out) = position.and_then(|position| out.get_mut(position)) {
             *out = value;
         }
     }

@@ -3,7 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{Shape, forward::places, rows::Rows};
+use super::{Shape, forward::positions, rows::Rows};
 use crate::machine::dispatch;
 use crate::{
     Float,
@@ -61,9 +61,9 @@ struct Sizes {
     columns: usize,
     /// Taps of all channels.
     taps: usize,
-    /// Places of an output channel.
+    /// Positions of an output channel.
     size: [usize; 2],
-    /// Places of a row that are worked on at a time.
+    /// Positions of a row that are worked on at a time.
     tile: usize,
 }
 
@@ -98,14 +98,14 @@ impl Sizes {
         offsets
     }
 
-    /// Transposes the gradient's places from `first` on: (outputs, all places) to (places,
+    /// Transposes the gradient's positions from `first` on: (outputs, all positions) to (positions,
     /// columns).
     fn turn<T: Float>(&self, grad: &[T], first: usize, turned: &mut [T]) {
         let plane = self.size[0] * self.size[1];
         for (number, rows) in grad.chunks(plane * GROUP).enumerate() {
             let column = number * GROUP;
-            for (place, out) in (first..).zip(turned.chunks_exact_mut(self.columns)) {
-                let values = rows[place..].iter().step_by(plane);
+            for (position, out) in (first..).zip(turned.chunks_exact_mut(self.columns)) {
+                let values = rows[position..].iter().step_by(plane);
                 out[column..]
                     .iter_mut()
                     .zip(values)
@@ -161,7 +161,7 @@ impl<T: Float> Job<'_, T> {
         let size = outputs * height * width;
         let grad = &self.grad[sample * size..][..size];
         let (rows, turned) = scratch.split_at_mut(input.scratch(tile));
-        for [line, first] in places([height, width], tile) {
+        for [line, first] in positions([height, width], tile) {
             input.fill(x, [line, first], tile, rows);
             let turned = &mut turned[..tile.min(width - first) * columns];
             self.sizes.turn(grad, line * width + first, turned);
@@ -205,7 +205,7 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
     }
 }
 
-/// The products of six taps with two registers of outputs, summed over the places.
+/// The products of six taps with two registers of outputs, summed over the positions.
 #[inline(always)]
 fn products<S: Simd, T: Float>(
     simd: S,
@@ -213,14 +213,14 @@ fn products<S: Simd, T: Float>(
     turned: &[T],
     columns: usize,
 ) -> [[Lanes<S, T>; WIDE]; TAPS] {
-    let places = turned.len().div_ceil(columns);
-    let inputs = inputs.map(|input| &input[..places]);
+    let positions = turned.len().div_ceil(columns);
+    let inputs = inputs.map(|input| &input[..positions]);
     let mut sums = [[Lanes::splat(simd, T::ZERO); WIDE]; TAPS];
-    for (place, grads) in turned.chunks(columns).enumerate() {
+    for (position, grads) in turned.chunks(columns).enumerate() {
         let (grads, _) = T::split::<S>(&grads[..WIDE * Lanes::<S, T>::COUNT]);
         let grads = [Lanes::new(simd, grads[0]), Lanes::new(simd, grads[1])];
         for (sums, input) in sums.iter_mut().zip(inputs) {
-            let x = Lanes::splat(simd, input[place]);
+            let x = Lanes::splat(simd, input[position]);
             for (sum, grad) in sums.iter_mut().zip(grads) {
                 *sum = x.mul_add(grad, *sum);
             }

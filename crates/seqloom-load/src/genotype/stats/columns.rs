@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::count::{Mask, count, count_places};
+use seqloom_encode::genotype::count::{Mask, count, count_positions};
 use seqloom_plink::Bed;
 
 use super::{BLOCK, CODES, LINES, Survey};
@@ -24,13 +24,13 @@ impl Survey {
     ) -> Result<()> {
         let row = CODES * self.masks.len();
         let width = rows.len().div_ceil(4 * row * threads());
-        let places = 4 * width.clamp(NARROWEST, WIDEST);
+        let positions = 4 * width.clamp(NARROWEST, WIDEST);
         chunks(
             rows,
-            places * row,
+            positions * row,
             || (),
             |(), number, rows| {
-                let first = self.next + number * places;
+                let first = self.next + number * positions;
                 self.count_column(bed, first..first + rows.len() / row, rows, missing)
             },
         )
@@ -67,7 +67,7 @@ impl Survey {
             let ours: Vec<&[u8]> = ours.map(|(_, piece)| *piece).collect();
             let size = u32::try_from(ours.len()).unwrap_or(u32::MAX);
             let mut here = vec![[0; 3]; column.bytes.len() * 4];
-            count_places(&ours, &mut here);
+            count_positions(&ours, &mut here);
             let here = here.iter().skip(column.skipped);
             for (row, others) in rows.chunks_mut(CODES * self.masks.len()).zip(here) {
                 let row = row.iter_mut().skip(CODES * group).take(CODES);
@@ -83,7 +83,7 @@ impl Survey {
 /// Some consecutive variants, and the bytes of a line that hold them.
 struct Column {
     bytes: Range<usize>,
-    /// Places of the first byte that belong to variants before.
+    /// Positions of the first byte that belong to variants before.
     skipped: usize,
     mask: Mask,
 }
@@ -91,10 +91,10 @@ struct Column {
 impl Column {
     fn new(variants: Range<usize>) -> Self {
         let bytes = variants.start / 4..variants.end.div_ceil(4);
-        let places = 4 * bytes.start..4 * bytes.end;
+        let positions = 4 * bytes.start..4 * bytes.end;
         Self {
-            skipped: variants.start - places.start,
-            mask: Mask::new(places.map(|place| variants.contains(&place))),
+            skipped: variants.start - positions.start,
+            mask: Mask::new(positions.map(|position| variants.contains(&position))),
             bytes,
         }
     }

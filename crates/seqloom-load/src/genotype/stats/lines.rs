@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::count::{count, count_places};
+use seqloom_encode::genotype::count::{count, count_positions};
 use seqloom_plink::Bed;
 
 use super::{BLOCK, CODES, LINES, Survey, by_code};
@@ -49,7 +49,7 @@ impl Survey {
             }
         }
         let mut here = vec![[0]; self.layout.individuals];
-        count_places(&lines, &mut here);
+        count_positions(&lines, &mut here);
         let mut missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
         for (total, [more]) in missing.iter_mut().zip(here) {
             *total += more;

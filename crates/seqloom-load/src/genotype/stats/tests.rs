@@ -16,7 +16,7 @@ fn write(name: &str, layout: &Layout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
         (state >> 60) as u8 % 4
     };
     let lines: Vec<Vec<u8>> = (0..layout.lines())
-        .map(|_| (0..layout.places()).map(|_| code()).collect())
+        .map(|_| (0..layout.positions()).map(|_| code()).collect())
         .collect();
     let pack = |four: &[u8]| four.iter().rev().fold(0, |byte, code| byte << 2 | code);
     let mode = u8::from(layout.major == Major::Variant);
@@ -96,21 +96,21 @@ fn a_file_cut_meanwhile_is_an_error_of_whatever_thread_meets_it() {
 }
 
 #[test]
-fn last_places_that_may_be_padding_are_noted_where_lines_are_many() {
+fn last_positions_that_may_be_padding_are_noted_where_lines_are_many() {
     for major in [Major::Variant, Major::Individual] {
         let layout = Layout {
             major,
             individuals: 2,
             variants: 100,
         };
-        let (lines, places) = if major == Major::Variant {
+        let (lines, positions) = if major == Major::Variant {
             (100, 2)
         } else {
             (2, 100)
         };
         let path = write("tail.bed", &layout, 5).0;
         let mut bytes = fs::read(&path).unwrap();
-        let stride = usize::div_ceil(places, 4);
+        let stride = usize::div_ceil(positions, 4);
         (1..=lines).for_each(|line| bytes[2 + line * stride] &= 0b11);
         fs::write(&path, bytes).unwrap();
         let bed = Bed::open(&path, true).unwrap();

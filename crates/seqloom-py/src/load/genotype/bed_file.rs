@@ -162,13 +162,13 @@ fn negative() -> Error {
 }
 
 /// Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
-/// places)` with `along`, else `(places, lines)`, in C order.
+/// positions)` with `along`, else `(positions, lines)`, in C order.
 #[native]
-#[pyo3(signature = (lines, places, out, *, along, count_a1, threads))]
+#[pyo3(signature = (lines, positions, out, *, along, count_a1, threads))]
 pub(crate) fn decode_lines(
     py: Python<'_>,
     lines: PyReadonlyArray2<'_, u8>,
-    places: PyReadonlyArray1<'_, i64>,
+    positions: PyReadonlyArray1<'_, i64>,
     out: &Bound<'_, PyUntypedArray>,
     along: bool,
     count_a1: bool,
@@ -179,8 +179,8 @@ pub(crate) fn decode_lines(
         lines: lines.as_slice()?,
         stride,
     };
-    let places = picks(py, Some(places), 0)?;
-    let work = (held, places, along);
+    let positions = picks(py, Some(positions), 0)?;
+    let work = (held, positions, along);
     if let Ok(out) = out.cast::<PyArray2<i8>>() {
         held_into(py, work, out, (count_a1, threads))
     } else if let Ok(out) = out.cast::<PyArray2<f32>>() {
@@ -192,13 +192,13 @@ pub(crate) fn decode_lines(
 
 fn held_into<T: Genotype + Element>(
     py: Python<'_>,
-    (held, places, along): (Held<'_>, Picks, bool),
+    (held, positions, along): (Held<'_>, Picks, bool),
     out: &Bound<'_, PyArray2<T>>,
     (count_a1, threads): (bool, usize),
 ) -> PyResult<()> {
     let mut out = out.try_readwrite()?;
     let out = out.as_slice_mut()?;
     let threads = worth(threads, size_of_val(out));
-    let decode = || -> Result<()> { decode_held(held, places, T::table(count_a1), along, out) };
+    let decode = || -> Result<()> { decode_held(held, positions, T::table(count_a1), along, out) };
     pool::run(py, threads, decode)
 }

@@ -186,7 +186,7 @@ impl GenotypeCodes {
         Ok(Self { codes })
     }
 
-    /// Numbers of some lines: `tables` has the value of each code, `(codes, places)`, or with
+    /// Numbers of some lines: `tables` has the value of each code, `(codes, positions)`, or with
     /// `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
     #[pyo3(signature = (lines, tables, out, *, by_line, threads))]
     fn decode(
@@ -225,8 +225,8 @@ impl GenotypeCodes {
         pool::run(py, threads, || self.codes.gather(&lines, out))
     }
 
-    /// How often each place is missing, heterozygous and homozygous A2 over some lines; or
-    /// with `by_line` each line over its places.
+    /// How often each position is missing, heterozygous and homozygous A2 over some lines; or
+    /// with `by_line` each line over its positions.
     #[pyo3(signature = (lines, *, by_line, threads))]
     fn count<'py>(
         &self,

@@ -26,7 +26,7 @@ def random_bits(
 ) -> NDArray[np.uint32]:
     """Words of 32 random bits."""
     made = make_out(out, drawn.to_shape(shape), np.uint32)
-    _native.place_bits(*words_of(key), made.reshape(-1), b.threads)
+    _native.position_bits(*words_of(key), made.reshape(-1), b.threads)
     return write_to(made, out)
 
 

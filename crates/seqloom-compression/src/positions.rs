@@ -1,9 +1,9 @@
-//! Places of gzip files that were read, where unpacking can go on.
+//! Positions of gzip files that were read, where unpacking can go on.
 //!
 //! Whoever unpacks a file on one thread puts its decoder aside now and then, as
 //! it stands, with the 32 KiB of text before. When all was read, and was right,
 //! the process keeps them: the next epoch, or one that is resumed, unpacks from
-//! all of these places at once (`index::whole`). They are forgotten with the
+//! all of these positions at once (`index::whole`). They are forgotten with the
 //! process, and of no use to a file that was written since.
 
 use std::sync::{Arc, Mutex};
@@ -21,20 +21,20 @@ use seqloom_core::number::as_u64;
 /// threads and their buffers cost 1 to 6 ms: FASTQ gained from 1.5 MB on, proteins,
 /// which are packed least and unpacked slowest, lost at 4.0 MB and gained at 8.1 MB.
 pub const SMALLEST: u64 = 8 << 20;
-/// How far apart places are in the text at first; twice as far whenever there are
+/// How far apart positions are in the text at first; twice as far whenever there are
 /// too many of them.
 const SPACING: u64 = 1 << 20;
-/// How many places of a file are kept, and of all files; each takes some 50 KB.
+/// How many positions of a file are kept, and of all files; each takes some 50 KB.
 const MOST: usize = 128;
 const MOST_OF_ALL: usize = 1024;
 /// How far back text is copied from.
 const HISTORY: usize = 32 << 10;
 
-/// The places of the files that were read last, the newest behind.
-static KEPT: Mutex<Vec<Arc<Places>>> = Mutex::new(Vec::new());
+/// The positions of the files that were read last, the newest behind.
+static KEPT: Mutex<Vec<Arc<Positions>>> = Mutex::new(Vec::new());
 
-/// A place where unpacking can go on.
-pub(crate) struct Place {
+/// A position where unpacking can go on.
+pub(crate) struct Position {
     /// How much of the file was used.
     pub(crate) packed: u64,
     /// How much text there was.
@@ -44,52 +44,59 @@ pub(crate) struct Place {
     pub(crate) history: Vec<u8>,
 }
 
-/// All places of a file that was read to its end.
-pub(crate) struct Places {
+/// All positions of a file that was read to its end.
+pub(crate) struct Positions {
     identity: Identity,
-    pub(crate) list: Vec<Place>,
+    pub(crate) list: Vec<Position>,
     /// How much text there is.
     pub(crate) text: u64,
 }
 
-/// The places of a file that was read before and is as it was.
-pub(crate) fn places_of(identity: &Identity) -> Option<Arc<Places>> {
+/// The positions of a file that was read before and is as it was.
+pub(crate) fn positions_of(identity: &Identity) -> Option<Arc<Positions>> {
     // A process that was forked while another thread held the lock must not wait for it.
     let kept = KEPT.try_lock().ok()?;
-    let found = kept.iter().find(|places| places.identity == *identity);
+    let found = kept
+        .iter()
+        .find(|positions| positions.identity == *identity);
     found.cloned()
 }
 
-fn keep(places: Places) {
+fn keep(positions: Positions) {
     let Ok(mut kept) = KEPT.try_lock() else {
         return;
     };
-    kept.retain(|other| !other.identity.is_same_file(&places.identity));
-    kept.push(Arc::new(places));
-    while kept.iter().map(|places| places.list.len()).sum::<usize>() > MOST_OF_ALL {
+    kept.retain(|other| !other.identity.is_same_file(&positions.identity));
+    kept.push(Arc::new(positions));
+    while kept
+        .iter()
+        .map(|positions| positions.list.len())
+        .sum::<usize>()
+        > MOST_OF_ALL
+    {
         kept.remove(0);
     }
 }
 
-/// Files the places of one file under the identity of another, as if they were its own.
+/// Files the positions of one file under the identity of another, as if they were its own.
 #[cfg(test)]
 pub(crate) fn misfile(old: &Identity, new: &Identity) {
     let mut kept = KEPT.lock().unwrap();
-    let place = kept.iter().position(|places| places.identity == *old);
-    let mut places = Arc::into_inner(kept.remove(place.unwrap())).unwrap();
-    places.identity = new.clone();
-    kept.push(Arc::new(places));
+    let position = kept.iter().position(|positions| positions.identity == *old);
+    let mut positions = Arc::into_inner(kept.remove(position.unwrap())).unwrap();
+    positions.identity = new.clone();
+    kept.push(Arc::new(positions));
 }
 
-/// Puts places aside while a file is read.
+/// Puts positions aside while a file is read.
 pub(super) struct Recorder {
-    places: Places,
+    positions: Positions,
     spacing: u64,
 }
 
 impl Recorder {
     /// A recorder, where it is of use: the file is large, can be read at any
-    /// place, and is read by several threads.
+    /// position, and is read by several threads.
     pub(super) fn of(input: &Input, options: &Options) -> Option<Self> {
         let identity = input.identity()?;
         let is_of_use = options.threads > 1 && identity.size >= SMALLEST;
@@ -97,7 +104,7 @@ impl Recorder {
     }
 
     fn new(identity: Identity) -> Self {
-        let beginning = Place {
+        let beginning = Position {
             packed: 0,
             text: 0,
             decoder: Box::new(Decoder::new(Format::Gzip)),
@@ -106,7 +113,7 @@ impl Recorder {
         let list = vec![beginning];
         let text = 0;
         Self {
-            places: Places {
+            positions: Positions {
                 identity,
                 list,
                 text,
@@ -117,22 +124,26 @@ impl Recorder {
 
     /// Counts text.
     pub(super) fn advance(&mut self, count: usize) {
-        self.places.text += as_u64(count);
+        self.positions.text += as_u64(count);
     }
 
-    /// Puts a place aside, inside a member, unless the last one is near.
+    /// Puts a position aside, inside a member, unless the last one is near.
     pub(super) fn note(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
-        let last = self.places.list.last().map_or(0, |place| place.text);
-        if self.places.text < last + self.spacing || history.len() < HISTORY {
+        let last = self
+            .positions
+            .list
+            .last()
+            .map_or(0, |position| position.text);
+        if self.positions.text < last + self.spacing || history.len() < HISTORY {
             return;
         }
-        self.places.list.push(Place {
+        self.positions.list.push(Position {
             packed,
-            text: self.places.text,
+            text: self.positions.text,
             decoder: Box::new(decoder.clone()),
             history: history.to_vec(),
         });
-        if self.places.list.len() > MOST {
+        if self.positions.list.len() > MOST {
             self.thin_out();
         }
     }
@@ -141,15 +152,15 @@ impl Recorder {
         self.spacing *= 2;
         let mut last = None;
         let spacing = self.spacing;
-        self.places.list.retain(|place| {
-            let is_far = last.is_none_or(|last| place.text >= last + spacing);
-            last = if is_far { Some(place.text) } else { last };
+        self.positions.list.retain(|position| {
+            let is_far = last.is_none_or(|last| position.text >= last + spacing);
+            last = if is_far { Some(position.text) } else { last };
             is_far
         });
     }
 
-    /// Keeps the places: the file was read to its end, and was right.
+    /// Keeps the positions: the file was read to its end, and was right.
     pub(super) fn keep(self) {
-        keep(self.places);
+        keep(self.positions);
     }
 }

@@ -1,4 +1,4 @@
-//! Place by place: a copy of each letter's row.
+//! Position by position: a copy of each letter's row.
 
 use super::OneHot;
 use crate::Word;
@@ -6,14 +6,14 @@ use crate::Word;
 impl<T: Word + PartialEq> OneHot<T> {
     /// Writes a row from the table of rows.
     #[inline(always)]
-    pub(super) fn fill_places(&self, letters: &[u8], row: &mut [T]) {
+    pub(super) fn fill_positions(&self, letters: &[u8], row: &mut [T]) {
         match self.width() {
             4 => self.copy_rows::<4>(letters, row),
             20 => self.copy_rows::<20>(letters, row),
             width => {
                 let (used, rest) = row.split_at_mut(letters.len() * width);
-                for (place, letter) in used.chunks_exact_mut(width).zip(letters) {
-                    place.copy_from_slice(self.row(*letter));
+                for (position, letter) in used.chunks_exact_mut(width).zip(letters) {
+                    position.copy_from_slice(self.row(*letter));
                 }
                 rest.fill(T::cut(0));
             }
@@ -24,13 +24,13 @@ impl<T: Word + PartialEq> OneHot<T> {
     #[inline(always)]
     fn copy_rows<const WIDTH: usize>(&self, letters: &[u8], row: &mut [T]) {
         let (rows, _) = self.rows.as_chunks::<WIDTH>();
-        let (places, _) = row.as_chunks_mut::<WIDTH>();
-        let (used, rest) = places.split_at_mut(letters.len());
+        let (positions, _) = row.as_chunks_mut::<WIDTH>();
+        let (used, rest) = positions.split_at_mut(letters.len());
         let Some(rows) = rows.first_chunk::<256>() else {
             return;
         };
-        for (place, letter) in used.iter_mut().zip(letters) {
-            *place = rows[usize::from(*letter)];
+        for (position, letter) in used.iter_mut().zip(letters) {
+            *position = rows[usize::from(*letter)];
         }
         rest.fill([T::cut(0); WIDTH]);
     }
