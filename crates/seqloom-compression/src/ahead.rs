@@ -101,22 +101,22 @@ fn unpack(
         if step.then != Then::Full {
             ring.recycle(chunk);
             if !piece.is_empty() && ring.is_starved() {
-                turn(ring, unpacker, piece);
+                continue_in(ring, unpacker, piece);
             }
             return Ok(step.then);
         }
-        if !turn(ring, unpacker, piece) {
+        if !continue_in(ring, unpacker, piece) {
             return Ok(Then::Done);
         }
     }
 }
 
 /// Hands a piece over and goes on in another; says whether anybody wants more.
-fn turn(ring: &Ring, unpacker: &mut dyn Unpack, piece: &mut Piece) -> bool {
+fn continue_in(ring: &Ring, unpacker: &mut dyn Unpack, piece: &mut Piece) -> bool {
     let Some(mut fresh) = ring.piece() else {
         return false;
     };
-    unpacker.turn(piece, &mut fresh);
+    unpacker.continue_in(piece, &mut fresh);
     ring.deliver(mem::replace(piece, fresh));
     true
 }

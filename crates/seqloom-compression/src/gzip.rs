@@ -105,7 +105,7 @@ impl Codec for Gzip {
             .map_err(|error| self.salvage(packed, piece, error))
     }
 
-    fn turn(&mut self, full: &Piece, fresh: &mut Piece) {
+    fn continue_in(&mut self, full: &Piece, fresh: &mut Piece) {
         let member = &full.bytes[self.base..self.base + self.filled];
         let kept = member.len().saturating_sub(HISTORY);
         fresh.bytes[kept..member.len()].copy_from_slice(&member[kept..]);

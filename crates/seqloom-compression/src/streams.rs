@@ -32,7 +32,7 @@ pub(super) trait Codec: Send + Sync {
     fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken>;
 
     /// Goes on in another piece: takes along what later text is copied from.
-    fn turn(&mut self, _: &Piece, fresh: &mut Piece) {
+    fn continue_in(&mut self, _: &Piece, fresh: &mut Piece) {
         fresh.clear();
     }
 
@@ -80,7 +80,7 @@ pub(super) trait Unpack: Send + Sync {
     fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut Piece) -> Result<Step, Fault>;
 
     /// Goes on in another piece.
-    fn turn(&mut self, full: &Piece, fresh: &mut Piece);
+    fn continue_in(&mut self, full: &Piece, fresh: &mut Piece);
 }
 
 /// A file of streams.
@@ -232,8 +232,8 @@ impl<C: Codec> Unpack for Streams<C> {
         Ok(Step { used, then })
     }
 
-    fn turn(&mut self, full: &Piece, fresh: &mut Piece) {
-        self.codec.turn(full, fresh);
+    fn continue_in(&mut self, full: &Piece, fresh: &mut Piece) {
+        self.codec.continue_in(full, fresh);
     }
 }
 

@@ -50,7 +50,7 @@ impl Unpacked {
     /// Unpacks a little more.
     fn advance(&mut self) -> Result<(), Trouble> {
         if self.then == Then::Full {
-            self.turn()?;
+            self.continue_in()?;
         }
         match &mut self.worker {
             Worker::Here(unpacker) => {
@@ -70,7 +70,7 @@ impl Unpacked {
     }
 
     /// Goes on in another piece, from now on ahead if that is allowed.
-    fn turn(&mut self) -> io::Result<()> {
+    fn continue_in(&mut self) -> io::Result<()> {
         self.then = Then::Hungry;
         let Worker::Here(unpacker) = &mut self.worker else {
             return Ok(());
@@ -79,7 +79,7 @@ impl Unpacked {
         if fresh.room().is_empty() {
             fresh = Piece::new()?;
         }
-        unpacker.turn(&self.piece, &mut fresh);
+        unpacker.continue_in(&self.piece, &mut fresh);
         self.spare = mem::replace(&mut self.piece, fresh);
         if mem::take(&mut self.may_start) {
             self.start();

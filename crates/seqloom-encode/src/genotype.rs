@@ -14,7 +14,7 @@
 //! together; [`mod@choose`] decodes some positions in any order; [`mod@column`] decodes one position
 //! of many lines. [`mod@count`] and [`mod@hardy`] say
 //! how often each genotype occurs, and whether that is a surprise. [`mod@each`] decodes lines by
-//! a table for each position; [`mod@transpose`] turns lines into positions; [`mod@repack`] picks codes
+//! a table for each position; [`mod@transpose`] transposes lines and positions; [`mod@repack`] picks codes
 //! of a line in any order.
 
 pub mod choose;

@@ -66,7 +66,7 @@ impl Words {
         starts.div_ceil(self.stride)
     }
 
-    /// Gives the number of each word in turn; nothing for a word that is not all members.
+    /// Gives the number of each word, one after another; nothing for a word that is not all members.
     #[inline(always)]
     fn each(&self, (letters, is_plain): (&[u8], bool), mut give: impl FnMut(Option<u64>)) {
         if let Some(four) = self.four.filter(|_| is_plain) {
@@ -82,7 +82,7 @@ impl Words {
             let gone = position
                 .checked_sub(self.k)
                 .map_or(0, |first| letters[first]);
-            rolling.turn(
+            rolling.push(
                 self,
                 self.digits[usize::from(*letter)],
                 self.digits[usize::from(gone)],
@@ -107,7 +107,7 @@ struct Rolling {
 impl Rolling {
     /// Takes a digit in, and the one before the word out.
     #[inline(always)]
-    fn turn(&mut self, words: &Words, digit: u8, gone: u8) {
+    fn push(&mut self, words: &Words, digit: u8, gone: u8) {
         let is_member = digit != NONE;
         let digit = if is_member { u64::from(digit) } else { 0 };
         let gone = if gone == NONE { 0 } else { u64::from(gone) };

@@ -33,7 +33,7 @@ impl<'a, T: Float> Matrix<'a, T> {
     }
 
     /// Rows and columns change positions.
-    pub(crate) fn turned(self) -> Self {
+    pub(crate) fn transposed(self) -> Self {
         Self {
             data: self.data,
             rows: self.columns,
@@ -42,12 +42,12 @@ impl<'a, T: Float> Matrix<'a, T> {
         }
     }
 
-    /// A row of a matrix that is not turned.
+    /// A row of a matrix that is not transposed.
     pub(crate) fn row(&self, row: usize) -> &'a [T] {
         &self.data[row * self.steps.0..][..self.columns]
     }
 
-    /// Some rows of a matrix that is not turned.
+    /// Some rows of a matrix that is not transposed.
     pub(crate) fn rows(self, range: Range<usize>) -> Self {
         let (rows, step) = (range.len(), self.steps.0);
         let start = (range.start * step).min(self.data.len());

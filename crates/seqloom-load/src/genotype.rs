@@ -5,10 +5,10 @@
 //! source   lines of a file, or lines that are in memory
 //! gather   the positions that are wanted, moved together
 //! along    a line of the file becomes a line of the result
-//! across   a line of the file becomes a column: many lines are turned together
+//! across   a line of the file becomes a column: many lines are transposed together
 //! read     which of the two, and what is checked
 //! stats    how often each genotype occurs
-//! lay      lines laid down anew, in memory or in a file (sink), turned where need be (turn)
+//! lay      lines laid down anew, in memory or in a file (sink), transposed where needed (transpose)
 //! codes    such lines: their numbers, by a table for each position, and their counts
 //! content  what names the content of a file
 //! ```
@@ -20,7 +20,7 @@ pub mod read;
 pub mod sink;
 pub mod source;
 pub mod stats;
-pub mod turn;
+pub mod transpose;
 pub mod watch;
 
 mod across;

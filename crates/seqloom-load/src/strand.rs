@@ -3,7 +3,12 @@
 use seqloom_core::{Error, Result};
 
 /// Reverses the rows whose mark is not 0 in place, and replaces each letter by `other[letter]`.
-pub fn turn(data: &mut [u8], offsets: &[i64], marked: &[u8], other: &[u8; 256]) -> Result<()> {
+pub fn reverse_complement(
+    data: &mut [u8],
+    offsets: &[i64],
+    marked: &[u8],
+    other: &[u8; 256],
+) -> Result<()> {
     for (bounds, _) in offsets
         .windows(2)
         .zip(marked)
@@ -31,7 +36,7 @@ mod tests {
             other[usize::from(*letter)] = *partner;
         }
         let mut data = b"AACGGTTT".to_vec();
-        turn(&mut data, &[0, 3, 5, 8], &[1, 0, 1], &other).unwrap();
+        reverse_complement(&mut data, &[0, 3, 5, 8], &[1, 0, 1], &other).unwrap();
         assert_eq!(data, b"GTTGGAAA");
     }
 
@@ -39,7 +44,7 @@ mod tests {
     fn offsets_that_leave_the_letters_are_an_error() {
         let other = [0; 256];
         for offsets in [[0, 9], [-1, 2], [2, 1]] {
-            assert!(turn(&mut [0; 4], &offsets, &[1], &other).is_err());
+            assert!(reverse_complement(&mut [0; 4], &offsets, &[1], &other).is_err());
         }
     }
 }

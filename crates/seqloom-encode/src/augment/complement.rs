@@ -30,7 +30,7 @@ const PAIRS: [(u8, u8); 18] = [
 
 const EXPECTED: &str = "a base or a code of RYSWKMBDHVN, or a gap";
 
-/// Turns a sequence to the other strand, sometimes or always.
+/// Reverse-complements a sequence, with a probability.
 #[derive(Clone, Debug)]
 pub struct ReverseComplement {
     chance: Chance,

@@ -80,7 +80,7 @@ fn fill(row: &mut Row, letter: u8, right: usize, left: usize) {
     row.put(letter, UNREAD, right);
     row.copy(left, length - right);
     row.put(letter, UNREAD, left);
-    row.turn();
+    row.finish();
 }
 
 fn roll(row: &mut Row, right: usize, left: usize) {

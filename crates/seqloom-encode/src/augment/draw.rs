@@ -43,7 +43,7 @@ fn tail(index: u64) -> u32 {
 /// Blocks side by side: all first words, all second words.
 type Words = [[u32; LANES]; 2];
 
-/// Turns counters into their words.
+/// Makes words of counters.
 #[vectorized]
 fn blocks(key: Key, counts: Words) -> Words {
     words(key, counts)

@@ -161,7 +161,7 @@ impl Mutate {
             }
         });
         row.copy(done, random.len());
-        row.turn();
+        row.finish();
     }
 
     fn event(&self, number: u32) -> Option<Event> {

@@ -61,8 +61,8 @@ impl Row {
         }
     }
 
-    /// Becomes the next sequence.
-    pub(super) fn turn(&mut self) {
+    /// Replaces the sequence by the next one, which has been written.
+    pub(super) fn finish(&mut self) {
         mem::swap(&mut self.letters, &mut self.next.letters);
         mem::swap(&mut self.qualities, &mut self.next.qualities);
     }
@@ -73,6 +73,6 @@ impl Row {
         for &position in order {
             self.copy(position, position + 1);
         }
-        self.turn();
+        self.finish();
     }
 }

@@ -12,9 +12,9 @@ fn mutate(rates: [f64; 3]) -> Augmentation {
     Augmentation::Mutate(Mutate::new(rates.map(chance), letters).unwrap())
 }
 
-fn turn(probability: f64) -> Augmentation {
-    let turn = ReverseComplement::new(chance(probability), "dna").unwrap();
-    Augmentation::ReverseComplement(turn)
+fn complement(probability: f64) -> Augmentation {
+    let complement = ReverseComplement::new(chance(probability), "dna").unwrap();
+    Augmentation::ReverseComplement(complement)
 }
 
 fn shuffle(k: usize) -> Augmentation {
@@ -38,7 +38,7 @@ fn counted(letters: &[u8], k: usize) -> Vec<&[u8]> {
 
 fn all() -> Augmentation {
     Augmentation::Compose(vec![
-        turn(0.5),
+        complement(0.5),
         mutate([0.1, 0.05, 0.05]),
         Augmentation::Shift(Shift::new(3, Some(b'N')).unwrap()),
         Augmentation::Mask(Mask::new(chance(0.1), b'N')),
@@ -49,7 +49,7 @@ fn all() -> Augmentation {
 
 #[test]
 fn codes_are_complemented_and_keep_their_case() {
-    let (letters, _) = applied(&turn(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
+    let (letters, _) = applied(&complement(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
     assert_eq!(letters, b"acgt.-NBDHVKMWSRYAACGT");
 }
 
@@ -58,7 +58,9 @@ fn a_letter_that_faces_nothing_is_an_error_whether_turned_or_not() {
     for probability in [0.0, 1.0] {
         let mut row = Row::default();
         row.load(3, b"ACEG", None);
-        let error = turn(probability).apply(&mut row, Key([0, 0])).unwrap_err();
+        let error = complement(probability)
+            .apply(&mut row, Key([0, 0]))
+            .unwrap_err();
         assert!(error.to_string().starts_with("sequence 3, position 2"));
     }
 }
@@ -139,8 +141,8 @@ proptest! {
 
     #[test]
     fn turning_twice_gives_the_sequence_back(letters in dna(), key: [u32; 2]) {
-        let (once, _) = applied(&turn(1.0), &letters, Key(key));
-        prop_assert_eq!(applied(&turn(1.0), &once, Key(key)).0, letters);
+        let (once, _) = applied(&complement(1.0), &letters, Key(key));
+        prop_assert_eq!(applied(&complement(1.0), &once, Key(key)).0, letters);
     }
 
     #[test]

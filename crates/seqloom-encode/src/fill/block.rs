@@ -6,7 +6,7 @@ use seqloom_macros::vectorized;
 
 use crate::letters::{Counts, Judge, Letters};
 
-/// Turns the letters of one sequence into the numbers of one row.
+/// Writes the letters of one sequence as the numbers of one row.
 pub trait Kernel<T: Send>: Send + Sync {
     /// The least numbers of a row for so many letters.
     fn size(&self, letters: usize) -> usize;

@@ -1,8 +1,8 @@
 //! Some positions of lines, in any order, straight to numbers.
 //!
 //! First the byte of each position is moved to where the position is wanted, then its code is masked
-//! out, many positions at once. Where a good part of a line is wanted, sixteen lines are turned:
-//! one load then moves a position of all sixteen, and the outcome is turned back.
+//! out, many positions at once. Where a good part of a line is wanted, sixteen lines are transposed:
+//! one load then moves a position of all sixteen, and the outcome is transposed back.
 
 use super::column;
 use super::square::{self, Square, WIDTH};
@@ -14,13 +14,13 @@ use super::{Genotype, Table};
 /// cache.
 const PIECE: usize = 512;
 
-/// Turned lines of more bytes would leave the second-level cache.
+/// Transposed lines of more bytes would leave the second-level cache.
 const LONGEST: usize = 1 << 14;
 
-/// Lines are turned where they have at most so many bytes for each position that is wanted.
+/// Lines are transposed where they have at most so many bytes for each position that is wanted.
 const SPARSEST: usize = 5;
 
-/// Fewer lines are not worth turning.
+/// Fewer lines are not worth transposing.
 const FEWEST: usize = 6;
 
 /// The positions of a line that are wanted, in the order in which they are.
@@ -42,7 +42,7 @@ impl Chosen {
     }
 
     /// Decodes these positions of lines, of which so many bytes count: of each into a row.
-    /// `turned` is memory that is used again.
+    /// `transposed` is memory that is used again.
     ///
     /// # Panics
     ///
@@ -53,11 +53,11 @@ impl Chosen {
         lines: (&[&[u8]], usize),
         table: &Table<T>,
         rows: &mut [&mut [T]],
-        turned: &mut Vec<[u8; WIDTH]>,
+        transposed: &mut Vec<[u8; WIDTH]>,
     ) {
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = seqloom_core::simd::avx2() {
-            let work = (rows, turned);
+            let work = (rows, transposed);
             return simd.vectorize(
                 #[inline(always)]
                 || {
@@ -71,23 +71,23 @@ impl Chosen {
                 },
             );
         }
-        self.decode_by(square::flip, lines, table, (rows, turned));
+        self.decode_by(square::flip, lines, table, (rows, transposed));
     }
 
-    /// Decodes with a way to turn a square.
+    /// Decodes with a function that transposes a square.
     #[inline(always)]
     fn decode_by<T: Genotype>(
         &self,
         flip: impl Fn(Square) -> Square,
         (lines, width): (&[&[u8]], usize),
         table: &Table<T>,
-        (rows, turned): (&mut [&mut [T]], &mut Vec<[u8; WIDTH]>),
+        (rows, transposed): (&mut [&mut [T]], &mut Vec<[u8; WIDTH]>),
     ) {
         let is_dense = width <= LONGEST.min(SPARSEST * self.masks.len());
         for (lines, rows) in lines.chunks(WIDTH).zip(rows.chunks_mut(WIDTH)) {
             if is_dense && lines.len() >= FEWEST {
-                turn(&flip, lines, width, turned);
-                self.together(&flip, turned, table, rows);
+                transpose(&flip, lines, width, transposed);
+                self.together(&flip, transposed, table, rows);
             } else {
                 let lines = lines.iter().zip(rows);
                 lines.for_each(|(line, row)| self.alone(&line[..width], table, row));
@@ -111,12 +111,12 @@ impl Chosen {
         }
     }
 
-    /// Decodes the positions of at most sixteen lines, which are turned.
+    /// Decodes the positions of at most sixteen lines, which are transposed.
     #[inline(always)]
     fn together<T: Genotype>(
         &self,
         flip: &impl Fn(Square) -> Square,
-        turned: &[[u8; WIDTH]],
+        transposed: &[[u8; WIDTH]],
         table: &Table<T>,
         rows: &mut [&mut [T]],
     ) {
@@ -126,7 +126,7 @@ impl Chosen {
             for (group, bytes) in bytes.as_chunks::<WIDTH>().0.iter().enumerate() {
                 let mut square = [[0; WIDTH]; WIDTH];
                 for (row, at) in square.iter_mut().zip(bytes) {
-                    *row = turned[*at];
+                    *row = transposed[*at];
                 }
                 let square = flip(square);
                 for (found, line) in block.iter_mut().zip(square) {
@@ -141,16 +141,16 @@ impl Chosen {
     }
 }
 
-/// Turns at most sixteen lines: byte `b` of line `l` comes to stand at `turned[b][l]`.
+/// Transposes at most sixteen lines: byte `b` of line `l` comes to stand at `transposed[b][l]`.
 #[inline(always)]
-fn turn(
+fn transpose(
     flip: &impl Fn(Square) -> Square,
     lines: &[&[u8]],
     width: usize,
-    turned: &mut Vec<[u8; WIDTH]>,
+    transposed: &mut Vec<[u8; WIDTH]>,
 ) {
-    turned.resize(width.next_multiple_of(WIDTH), [0; WIDTH]);
-    for (number, out) in turned.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+    transposed.resize(width.next_multiple_of(WIDTH), [0; WIDTH]);
+    for (number, out) in transposed.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
         let start = number * WIDTH;
         let bytes = start..width.min(start + WIDTH);
         let mut square = [[0; WIDTH]; WIDTH];

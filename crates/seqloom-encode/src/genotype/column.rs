@@ -1,4 +1,4 @@
-//! One position of many lines: the lines' bytes are turned first.
+//! One position of many lines: the lines' bytes are transposed first.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::value::code;
 use super::x86;
 use super::{Genotype, Table};
 
-/// Turns the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
+/// Transposes the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
 /// stand at `out[b * lines + l]`.
 ///
 /// # Panics
 ///
 /// If the length of `out` is no multiple of a line's bytes, or they lie behind the lines' ends.
-pub fn turn(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
+pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = seqloom_core::simd::avx2() {
         return simd.vectorize(
@@ -34,7 +34,7 @@ pub fn turn(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     turn_by(flip, lines, (stride, first), out);
 }
 
-/// Turns with a way to turn a square.
+/// Transposes with a function that transposes a square.
 #[inline(always)]
 fn turn_by(
     flip: impl Fn(Square) -> Square,
@@ -51,7 +51,7 @@ fn turn_by(
     }
 }
 
-/// Turns at most sixteen bytes of each line.
+/// Transposes at most sixteen bytes of each line.
 #[inline(always)]
 fn turn_group(
     flip: &impl Fn(Square) -> Square,
@@ -119,7 +119,7 @@ mod tests {
                 .collect();
             for (first, width) in [(0, 16), (5, 16), (16, 5), (3, 1), (2, 17)] {
                 let mut out = vec![0; width * count];
-                turn(&lines, stride, first, &mut out);
+                transpose(&lines, stride, first, &mut out);
                 for (at, byte) in out.iter().enumerate() {
                     assert_eq!(*byte, lines[at % count * stride + first + at / count]);
                 }
@@ -135,9 +135,9 @@ mod tests {
         };
         let byte = |at: usize| (at * 7919).to_le_bytes()[1];
         let square = std::array::from_fn(|row| std::array::from_fn(|at| byte(row * WIDTH + at)));
-        let turned = simd.vectorize(|| x86::flip(simd, square));
-        assert_eq!(turned, flip(square));
-        assert_eq!(turned[3][5], square[5][3]);
+        let transposed = simd.vectorize(|| x86::flip(simd, square));
+        assert_eq!(transposed, flip(square));
+        assert_eq!(transposed[3][5], square[5][3]);
     }
 
     #[test]

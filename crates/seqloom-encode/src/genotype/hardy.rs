@@ -198,8 +198,8 @@ mod tests {
         #[test]
         fn the_alleles_may_change_positions(hom_a1: u16, het: u16, hom_a2: u16) {
             let [one, two, three] = [hom_a1, het, hom_a2].map(u32::from);
-            let (found, turned) = (exact_p(one, two, three, false), exact_p(three, two, one, false));
-            prop_assert!((found - turned).abs() <= 1e-9 * found);
+            let (found, exchanged) = (exact_p(one, two, three, false), exact_p(three, two, one, false));
+            prop_assert!((found - exchanged).abs() <= 1e-9 * found);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A value becomes a code by comparisons alone, for many values at once; then the codes of
 //! four positions are joined to a byte. Where a line's positions lie end to end, they are four
 //! neighbours. Where lines lie side by side, they come from four rows, and the bytes of a
-//! tile are turned on their way out.
+//! tile are transposed on their way out.
 
 use std::fmt::Display;
 

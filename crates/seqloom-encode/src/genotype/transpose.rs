@@ -1,7 +1,7 @@
-//! A matrix of two-bit codes, turned: its lines become its positions.
+//! A matrix of two-bit codes, transposed: its lines become its positions.
 //!
-//! It is turned tile by tile: 256 lines of 256 positions come into the first-level cache, eight
-//! times 32 of the lines are turned in registers, and whole lines of the cache go out. Of 32
+//! It is transposed tile by tile: 256 lines of 256 positions come into the first-level cache, eight
+//! times 32 of the lines are transposed in registers, and whole lines of the cache go out. Of 32
 //! lines, each a 64-bit word of 32 codes, those that differ in one bit of their number
 //! exchange halves, then quarters and so on down to single codes: after five such steps word
 //! `p` holds position `p` of all 32 lines. The words of eight neighbouring columns go through
@@ -14,10 +14,10 @@ use seqloom_macros::vectorized;
 /// Lines and positions of a tile.
 const SIDE: usize = 256;
 
-/// Positions that a thread turns: enough of each line that it is worth the way to its memory.
+/// Positions that a thread transposes: enough of each line that it is worth the way to its memory.
 const BAND: usize = 16 * SIDE;
 
-/// Codes of a word, and lines that are turned together.
+/// Codes of a word, and lines that are transposed together.
 const WORD: usize = 32;
 
 /// Words of a tile's line: 64 bytes, a line of the cache.
@@ -26,7 +26,7 @@ const WORDS: usize = SIDE / WORD;
 /// The codes of one line of a tile.
 type Line = [u64; WORDS];
 
-/// Turns lines of `stride` bytes into lines of `width` bytes, one for each of the first
+/// Transposes lines of `stride` bytes into lines of `width` bytes, one for each of the first
 /// positions: as many as `to` has. What is left of a line after the last code is 0.
 ///
 /// Inside a rayon pool the work is shared among its threads.
@@ -75,14 +75,14 @@ struct Band<'a> {
 
 #[vectorized]
 fn turn_band(band: Band<'_>) {
-    let (mut tile, mut turned) = ([Line::default(); SIDE], [Line::default(); SIDE]);
+    let (mut tile, mut transposed) = ([Line::default(); SIDE], [Line::default(); SIDE]);
     for (number, lines) in band.from.chunks(SIDE * band.stride).enumerate() {
         let start = number * SIDE / 4;
         for (column, out) in band.to.chunks_mut(SIDE * band.width).enumerate() {
             let first = band.first + column * SIDE / 4;
             fetch(lines, band.stride, first, &mut tile);
-            turn_tile(&mut tile, &mut turned);
-            for (line, codes) in out.chunks_mut(band.width).zip(&turned) {
+            transpose_tile(&mut tile, &mut transposed);
+            for (line, codes) in out.chunks_mut(band.width).zip(&transposed) {
                 store(codes, &mut line[start..]);
             }
         }
@@ -93,12 +93,12 @@ fn turn_band(band: Band<'_>) {
     }
 }
 
-/// Turns a tile, 32 lines at a time.
+/// Transposes a tile, 32 lines at a time.
 #[inline(always)]
-fn turn_tile(tile: &mut [Line; SIDE], turned: &mut [Line; SIDE]) {
+fn transpose_tile(tile: &mut [Line; SIDE], transposed: &mut [Line; SIDE]) {
     for (group, lines) in tile.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
-        turn(lines);
-        spread(lines, group, turned);
+        transpose_word(lines);
+        spread(lines, group, transposed);
     }
 }
 
@@ -119,9 +119,9 @@ fn fetch(lines: &[u8], stride: usize, first: usize, tile: &mut [Line; SIDE]) {
     }
 }
 
-/// Turns 32 lines, eight squares of 32 codes side by side.
+/// Transposes 32 lines, eight squares of 32 codes side by side.
 #[inline(always)]
-fn turn(lines: &mut [Line; WORD]) {
+fn transpose_word(lines: &mut [Line; WORD]) {
     exchange::<16>(lines, 0x0000_0000_ffff_ffff);
     exchange::<8>(lines, 0x0000_ffff_0000_ffff);
     exchange::<4>(lines, 0x00ff_00ff_00ff_00ff);
@@ -143,10 +143,10 @@ fn exchange<const APART: usize>(lines: &mut [Line; WORD], mask: u64) {
     }
 }
 
-/// Lays each word where its line of the turned tile wants it.
+/// Lays each word where its line of the transposed tile wants it.
 #[inline(always)]
-fn spread(lines: &[Line; WORD], group: usize, turned: &mut [Line; SIDE]) {
-    for (column, positions) in turned.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
+fn spread(lines: &[Line; WORD], group: usize, transposed: &mut [Line; SIDE]) {
+    for (column, positions) in transposed.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
         for (line, position) in lines.iter().zip(positions) {
             position[group] = line[column];
         }

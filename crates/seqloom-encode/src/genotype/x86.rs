@@ -179,8 +179,8 @@ fn double_columns(
     4 * words.len().min(outs.len())
 }
 
-/// Turns a square: eight registers hold two rows each, eight lines apart. Three perfect
-/// shuffles turn the eight rows of either half; then the halves are joined.
+/// Transposes a square: eight registers hold two rows each, eight lines apart. Three perfect
+/// shuffles transpose the eight rows of either half; then the halves are joined.
 #[inline(always)]
 pub(super) fn flip(simd: V3, square: Square) -> Square {
     let (avx, avx2) = (simd.avx, simd.avx2);

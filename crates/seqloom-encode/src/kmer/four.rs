@@ -87,12 +87,12 @@ impl Four {
     }
 }
 
-/// Appends a digit to each number, turned by `turn`: 3 makes its complement.
+/// Appends a digit to each number, XORed with `mask`: 3 makes its complement.
 #[inline(always)]
-fn push(numbers: &mut [u32; CHUNK], digits: Option<&[u8; CHUNK]>, turn: u8) {
+fn push(numbers: &mut [u32; CHUNK], digits: Option<&[u8; CHUNK]>, mask: u8) {
     let Some(digits) = digits else { return };
     for (number, digit) in numbers.iter_mut().zip(digits) {
-        *number = *number << 2 | u32::from(*digit ^ turn);
+        *number = *number << 2 | u32::from(*digit ^ mask);
     }
 }
 

@@ -28,7 +28,7 @@ fn number(word: &[u8]) -> Option<u64> {
         .try_fold(0, |number, letter| Some(number * 4 + digit(letter)? as u64))
 }
 
-fn turned(word: &[u8]) -> Vec<u8> {
+fn reverse_complement(word: &[u8]) -> Vec<u8> {
     let other = |letter: &u8| match letter {
         b'A' => b'T',
         b'C' => b'G',
@@ -87,7 +87,7 @@ proptest! {
         let kernel = Kmers { words, first: 0, unknown: u64::MAX, frame: Frame { head: None, tail: None, pad: 0 } };
         let slow: Vec<u64> = sequence.windows(k).step_by(stride).map(|word| match number(word) {
             None => u64::MAX,
-            Some(forward) if is_canonical => forward.min(number(&turned(word)).unwrap()),
+            Some(forward) if is_canonical => forward.min(number(&reverse_complement(word)).unwrap()),
             Some(forward) => forward,
         }).collect();
         prop_assert_eq!(count, slow.len());

@@ -66,15 +66,15 @@ fn block<T: Float>(
     let (k, v) = (head.keys.rows(keys.clone()), head.values.rows(keys.clone()));
     let grad = result.grad.rows(queries.clone());
     let (one, scale) = (T::ONE, head.rule.scale);
-    MatrixMut::new(weights, count, width, width).product(Into::Placed, scale, q, k.turned());
-    MatrixMut::new(slopes, count, width, width).product(Into::Placed, one, grad, v.turned());
+    MatrixMut::new(weights, count, width, width).product(Into::Placed, scale, q, k.transposed());
+    MatrixMut::new(slopes, count, width, width).product(Into::Placed, one, grad, v.transposed());
     turn_scores(
         head,
         result,
         (queries.start, &keys),
         [&mut *weights, &mut *slopes],
     );
-    let weights = Matrix::new(weights, count, width, width).turned();
+    let weights = Matrix::new(weights, count, width, width).transposed();
     let slopes = Matrix::new(slopes, count, width, width);
     let mut values = grads.values.rows(keys.clone());
     values.product(Into::Added, one, weights, grad);
@@ -86,7 +86,7 @@ fn block<T: Float>(
     let mut by_queries = grads.queries.rows(queries);
     by_queries.product(into, scale, slopes, k);
     let mut by_keys = grads.keys.rows(keys);
-    by_keys.product(Into::Added, scale, slopes.turned(), q);
+    by_keys.product(Into::Added, scale, slopes.transposed(), q);
 }
 
 /// Turns scores into weights, and gradients by weights into gradients by scores, of some

@@ -64,12 +64,12 @@ impl<T: Float> Block<'_, '_, T> {
     fn add(mut self, queries: Matrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
         let (count, width) = (queries.rows_count(), keys.len());
-        let turned = head.keys.rows(keys.clone()).turned();
+        let transposed = head.keys.rows(keys.clone()).transposed();
         MatrixMut::new(self.scores, count, width, width).product(
             Into::Placed,
             head.rule.scale,
             queries,
-            turned,
+            transposed,
         );
         weigh_all(&mut self);
         let weights = Matrix::new(self.scores, count, width, width);

@@ -13,7 +13,7 @@ pub fn weight_grad<T: Float>(
     out_bias: Option<&mut [T]>,
     threads: usize,
 ) {
-    // Of many outputs the turned gradient would not stay in a first-level cache.
+    // Of many outputs the transposed gradient would not stay in a first-level cache.
     if direct::suits(shape, shape.taps().max(shape.outputs)) {
         return direct::weight_grad(shape, (x, grad), out, out_bias, threads);
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::image::{Image, Run, Tap};
 use crate::Float;
-use crate::product::{Lines, copy_some, turn};
+use crate::product::{Lines, copy_some, transpose};
 
 /// A line for each window, from the one numbered `first`; its taps are the depth.
 pub(super) struct ByWindow<'a, T> {
@@ -108,7 +108,7 @@ impl<T: Float> Image<'_, T> {
     fn turn_all(&self, run: Run, taps: &[Tap], width: usize, out: &mut [T]) {
         if let Some(from) = self.one_by_one(run, taps) {
             let plane = self.size[0] * self.size[1];
-            return turn(&self.values[from..], plane, taps.len(), width, out);
+            return transpose(&self.values[from..], plane, taps.len(), width, out);
         }
         let mut line = 0;
         for taps in taps.chunk_by(|tap, next| self.are_neighbours(*tap, *next)) {
@@ -118,7 +118,7 @@ impl<T: Float> Image<'_, T> {
                 Some(from) => self.turn_rows(from, taps.len(), width, out),
                 None => {
                     for (line, &tap) in taps.iter().enumerate() {
-                        self.turn(run, tap, width, &mut out[line..]);
+                        self.transpose(run, tap, width, &mut out[line..]);
                     }
                 }
             }
@@ -163,7 +163,7 @@ impl<T: Float> Image<'_, T> {
     }
 
     /// Copies what a run of windows sees at one tap to positions that are `width` apart.
-    fn turn(&self, run: Run, tap: Tap, width: usize, out: &mut [T]) {
+    fn transpose(&self, run: Run, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
         if let Some(seen) = self.seen(run, tap) {
             let before = outs.by_ref().take(seen.before);

@@ -2,7 +2,7 @@
 //!
 //! Lines whose numbers are neighbours need no packing: a tile takes one number of each of
 //! some lines at a time. That pays where the other factor has few lines, and its packed
-//! numbers are few: a layer of few outputs or, turned, a small batch with large weights.
+//! numbers are few: a layer of few outputs or, transposed, a small batch with large weights.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::kernel::{add_products, store};
-use super::turn::turn;
+use super::transpose::transpose;
 use super::{Goal, Lines};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::dispatch;
@@ -51,22 +51,24 @@ const FEW: usize = 48;
 /// Right lines that are few enough for left ones to be read in place.
 const NARROW: usize = 64;
 
-/// A depth that is worth turning each tile at its end.
+/// A depth that is worth transposing each tile at its end.
 const LONG: usize = 192;
 
 /// A multiple of the rows of all tiles.
 const STRIPE: usize = 48;
 
-/// A factor that is packed, and one whose lines are read: `TURNED` where the latter is the
+/// A factor that is packed, and one whose lines are read: `TRANSPOSED` where the latter is the
 /// right one.
-struct Product<'a, A, B, T, const TURNED: bool> {
+struct Product<'a, A, B, T, const TRANSPOSED: bool> {
     packed: &'a A,
     read: &'a B,
     panels: Panels,
     of: PhantomData<T>,
 }
 
-impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, B, T, TURNED> {
+impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
+    Product<'a, A, B, T, TRANSPOSED>
+{
     fn new(packed: &'a A, read: &'a B) -> Self {
         Self {
             packed,
@@ -80,7 +82,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, 
         let lines = self.panels.count * self.panels.width;
         T::with_scratch(lines * self.read.depth(), |packed| {
             self.pack(packed, threads);
-            let pieces = pieces::<_, TURNED>(out, threads);
+            let pieces = pieces::<_, TRANSPOSED>(out, threads);
             parallel::each(pieces, threads, |piece| {
                 self.fill_piece(piece, packed, goal);
             });
@@ -95,9 +97,9 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, 
         goal: Goal<'_, T>,
     ) {
         let lines = self.panels.count * self.panels.width;
-        let first = if TURNED { column } else { row };
+        let first = if TRANSPOSED { column } else { row };
         for depth in self.blocks() {
-            add_block(Block::<_, T, TURNED> {
+            add_block(Block::<_, T, TRANSPOSED> {
                 panels: self.panels,
                 packed: &packed[depth.start * lines..depth.end * lines],
                 read: self.read,
@@ -123,7 +125,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, 
     }
 
     /// The parts of the depth: as long as such a part of all panels stays near.
-    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TURNED> {
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
         let longest = NEAR / (self.panels.count * self.panels.width).max(1);
         let longest = longest.clamp(SHORTEST, LONGEST);
         let depth = self.read.depth();
@@ -135,7 +137,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TURNED: bool> Product<'a, A, 
 }
 
 /// Cuts an output along the lines that are read.
-fn pieces<'a, T: Float, const TURNED: bool>(
+fn pieces<'a, T: Float, const TRANSPOSED: bool>(
     out: &'a mut MatrixMut<'_, T>,
     threads: usize,
 ) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
@@ -144,7 +146,7 @@ fn pieces<'a, T: Float, const TURNED: bool>(
         0 | 1 => count,
         _ => count.div_ceil(4 * threads).next_multiple_of(STRIPE),
     };
-    if TURNED {
+    if TRANSPOSED {
         out.lend().cut(rows, some(columns))
     } else {
         out.lend().cut(some(rows), columns)
@@ -181,11 +183,11 @@ impl Panels {
 }
 
 /// Packed panels along a part of the depth, and the lines that are read.
-struct Block<'a, 'b, B, T, const TURNED: bool> {
+struct Block<'a, 'b, B, T, const TRANSPOSED: bool> {
     panels: Panels,
     packed: &'a [T],
     read: &'a B,
-    /// The line that belongs to the output's first row or, turned, column.
+    /// The line that belongs to the output's first row or, transposed, column.
     first: usize,
     depth: Range<usize>,
     goal: Goal<'a, T>,
@@ -193,9 +195,9 @@ struct Block<'a, 'b, B, T, const TURNED: bool> {
 }
 
 #[vectorized]
-fn add_block<S: Simd, T: Float, B: Lines<T>, const TURNED: bool>(
+fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
     simd: S,
-    block: Block<'_, '_, B, T, TURNED>,
+    block: Block<'_, '_, B, T, TRANSPOSED>,
 ) {
     let registers = block.panels.width / Lanes::<S, T>::COUNT;
     match (machine::has_many_registers::<S>(), registers) {
@@ -207,10 +209,10 @@ fn add_block<S: Simd, T: Float, B: Lines<T>, const TURNED: bool>(
     }
 }
 
-/// Numbers of the largest tile, whose rows are turned eight at a time.
+/// Numbers of the largest tile, whose rows are transposed eight at a time.
 const TILE: usize = 8 * 4 * 16;
 
-impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> {
+impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> Block<'a, '_, B, T, TRANSPOSED> {
     #[inline(always)]
     fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let mut numbers = [[T::ZERO; TILE]; 2];
@@ -223,7 +225,7 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
                 let position = (line, number * self.panels.width);
                 self.expect::<R>(position);
                 let sums = sum::<S, T, R, V>(simd, lines, panel);
-                if TURNED {
+                if TRANSPOSED {
                     self.put_turned::<S, R, V>(simd, position, &sums, &mut numbers);
                 } else {
                     self.put::<S, R, V>(position, &sums);
@@ -235,7 +237,7 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
     /// How many lines are read.
     #[inline(always)]
     fn count(&self) -> usize {
-        if TURNED {
+        if TRANSPOSED {
             self.out.columns_count()
         } else {
             self.out.rows_count()
@@ -257,14 +259,14 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
     /// Calls for the positions of a tile.
     #[inline(always)]
     fn expect<const R: usize>(&mut self, (line, packed): (usize, usize)) {
-        let (row, column, rows) = if TURNED {
+        let (row, column, rows) = if TRANSPOSED {
             (packed, line, self.panels.width)
         } else {
             (line, packed, R)
         };
         for row in row..self.out.rows_count().min(row + rows) {
             let position = self.out.row(row)[column..].as_ptr();
-            let lines = if TURNED { 1 } else { 4 };
+            let lines = if TRANSPOSED { 1 } else { 4 };
             (0..lines).for_each(|line| machine::prefetch(position.wrapping_byte_add(64 * line)));
         }
     }
@@ -281,21 +283,27 @@ impl<'a, T: Float, B: Lines<T>, const TURNED: bool> Block<'a, '_, B, T, TURNED> 
         }
     }
 
-    /// Puts a tile into the output, turned.
+    /// Puts a tile into the output, transposed.
     #[inline(always)]
     fn put_turned<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (line, packed): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
-        [numbers, turned]: &mut [[T; TILE]; 2],
+        [numbers, transposed]: &mut [[T; TILE]; 2],
     ) {
         let (width, lines) = (self.panels.width, R.next_multiple_of(8));
         store(sums, numbers);
-        turn(numbers, width, lines, lines, &mut turned[..width * lines]);
+        transpose(
+            numbers,
+            width,
+            lines,
+            lines,
+            &mut transposed[..width * lines],
+        );
         let count = R.min(self.out.columns_count() - line);
         let rows = packed..self.out.rows_count();
-        for (row, sums) in rows.zip(turned[..width * lines].chunks_exact(lines)) {
+        for (row, sums) in rows.zip(transposed[..width * lines].chunks_exact(lines)) {
             let out = &mut self.out.row(row)[..line + count];
             self.goal.put(simd, line, sums, out);
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Lines, turn::turn};
+use super::{Lines, transpose::transpose};
 use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
@@ -43,7 +43,7 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
         if self.line_step == 1 {
             self.copy(values, count, width, out);
         } else if self.depth_step == 1 {
-            turn(values, self.line_step, count, width, out);
+            transpose(values, self.line_step, count, width, out);
         } else {
             self.gather(values, count, width, out);
         }

@@ -22,7 +22,7 @@ mod rows;
 mod strided;
 #[cfg(test)]
 pub(crate) mod tests;
-mod turn;
+mod transpose;
 
 pub(crate) use factor::{Factor, pack_right, tiles};
 pub(crate) use fill::fill;
@@ -34,4 +34,4 @@ pub use matrix::Matrix;
 pub(crate) use matrix::copy_some;
 pub(crate) use panels::{Panels, blocks};
 pub(crate) use strided::Into;
-pub(crate) use turn::turn;
+pub(crate) use transpose::transpose;

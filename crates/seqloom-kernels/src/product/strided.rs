@@ -30,7 +30,7 @@ impl<T: Float> MatrixMut<'_, T> {
             adds: matches!(into, Into::Added),
             bias: None,
         };
-        fill(&lines(a), &lines(b.turned()), self.lend(), goal, 1);
+        fill(&lines(a), &lines(b.transposed()), self.lend(), goal, 1);
     }
 }
 

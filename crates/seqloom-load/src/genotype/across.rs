@@ -1,6 +1,6 @@
 //! A line of the file becomes a column of the result.
 //!
-//! A block of lines is fetched; then each thread takes some rows of the result, turns the
+//! A block of lines is fetched; then each thread takes some rows of the result, transposes the
 //! bytes of their positions, and writes a long part of each row.
 
 use std::ops::Range;
@@ -13,10 +13,10 @@ use super::picks::{Picks, Request};
 use super::shares::{self, Bytes, Row};
 use super::source::Source;
 
-/// So many bytes of a file are turned together, and at least so many lines.
+/// So many bytes of a file are transposed together, and at least so many lines.
 const BLOCK: usize = 1 << 22;
 const LINES: usize = 64;
-/// So many lines are turned in the first-level cache.
+/// So many lines are transposed in the first-level cache.
 const PIECE: usize = 1024;
 /// So many bytes of a file are fetched by a thread at once.
 const SHARE: usize = 1 << 18;
@@ -145,10 +145,10 @@ struct Block<'a> {
 impl Block<'_> {
     /// Writes a part of every row.
     fn write<T: Genotype>(&self, table: &Table<T>, rows: &mut [Row<'_, T>]) -> Result<()> {
-        shares::chunks(rows, STRIP, Vec::new, |turned, _, rows| {
+        shares::chunks(rows, STRIP, Vec::new, |transposed, _, rows| {
             for start in (0..self.part.len()).step_by(PIECE) {
                 let piece = start..self.part.len().min(start + PIECE);
-                self.strip(table, rows, piece, turned);
+                self.strip(table, rows, piece, transposed);
             }
             Ok(())
         })
@@ -160,19 +160,19 @@ impl Block<'_> {
         table: &Table<T>,
         rows: &mut [Row<'_, T>],
         piece: Range<usize>,
-        turned: &mut Vec<u8>,
+        transposed: &mut Vec<u8>,
     ) {
         let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
             return;
         };
         let bytes = first / 4..last / 4 + 1;
         let count = piece.len();
-        turned.resize(bytes.len() * count, 0);
+        transposed.resize(bytes.len() * count, 0);
         let lines = &self.lines[piece.start * self.stride..piece.end * self.stride];
-        column::turn(lines, self.stride, bytes.start, turned);
+        column::transpose(lines, self.stride, bytes.start, transposed);
         let (first, last) = (self.part.start + piece.start, self.part.start + piece.end);
         for (position, row) in rows {
-            let column = &turned[(*position / 4 - bytes.start) * count..][..count];
+            let column = &transposed[(*position / 4 - bytes.start) * count..][..count];
             column::decode(column, *position, table, &mut row[first..last]);
         }
     }

@@ -83,7 +83,7 @@ fn some<T: Genotype>(
 struct Scratch<T> {
     numbers: Vec<T>,
     codes: Vec<u8>,
-    turned: Vec<[u8; column::WIDTH]>,
+    transposed: Vec<[u8; column::WIDTH]>,
 }
 
 impl<T> Default for Scratch<T> {
@@ -91,7 +91,7 @@ impl<T> Default for Scratch<T> {
         Self {
             numbers: Vec::new(),
             codes: Vec::new(),
-            turned: Vec::new(),
+            transposed: Vec::new(),
         }
     }
 }
@@ -116,7 +116,7 @@ fn decode<'a, T: Genotype>(
         Positions::Chosen(chosen) => {
             let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
             let lines = (&lines[..], gather.width());
-            chosen.decode(lines, &request.table, &mut rows, &mut scratch.turned);
+            chosen.decode(lines, &request.table, &mut rows, &mut scratch.transposed);
         }
     }
 }

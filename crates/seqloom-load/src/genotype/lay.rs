@@ -7,7 +7,7 @@ use seqloom_plink::{Bed, Layout, Major, tail};
 use super::shares::{self, Bytes};
 use super::sink::Sink;
 use super::source::{Checked, Source};
-use super::turn::Turn;
+use super::transpose::Transpose;
 use super::watch::Watch;
 
 /// About so many bytes are laid down together.
@@ -51,13 +51,13 @@ impl Plan<'_> {
         if self.layout.major == self.major {
             self.straight(sink)?;
         } else {
-            self.turned().run(sink)?;
+            self.transposed().run(sink)?;
         }
         self.bed.measure(&self.layout)
     }
 
-    fn turned(&self) -> Turn<'_> {
-        Turn {
+    fn transposed(&self) -> Transpose<'_> {
+        Transpose {
             bed: self.bed,
             layout: self.layout,
             lines: self.variants,

@@ -44,8 +44,8 @@ impl Augmenter {
     /// The other strand.
     #[staticmethod]
     fn reverse_complement(py: Python<'_>, p: f64, alphabet: &str) -> PyResult<Self> {
-        let turn = Chance::new("p", p).and_then(|p| ReverseComplement::new(p, alphabet));
-        Self::new(py, turn.map(Augmentation::ReverseComplement))
+        let complement = Chance::new("p", p).and_then(|p| ReverseComplement::new(p, alphabet));
+        Self::new(py, complement.map(Augmentation::ReverseComplement))
     }
 
     /// Substitutions, deletions and insertions.

@@ -109,8 +109,8 @@ impl<'py> Floats<'py> {
         self.array.is_fortran_contiguous().then_some(true)
     }
 
-    /// The numbers of an array of this shape, which may be turned in memory.
-    pub(super) fn turned<T: Element>(
+    /// The numbers of an array of this shape, which may be transposed in memory.
+    pub(super) fn transposed<T: Element>(
         &self,
         name: &str,
         shape: &[usize],

@@ -10,7 +10,7 @@ use super::floats::{Floats, by_dtype};
 use super::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
-/// which may be given turned: (b, k, m) and (b, n, k).
+/// which may be given transposed: (b, k, m) and (b, n, k).
 #[native]
 pub(crate) fn products(
     py: Python<'_>,
@@ -70,9 +70,9 @@ fn multiply<T: Float + Element>(
         left.is_turned() == Some(true),
         right.is_turned() != Some(true),
     );
-    let left = left.turned::<T>("left", &[rows, depth])?;
-    let right = right.turned::<T>("right", &[depth, columns])?;
-    let bias = bias.map(|bias| bias.turned::<T>("bias", &[columns]));
+    let left = left.transposed::<T>("left", &[rows, depth])?;
+    let right = right.transposed::<T>("right", &[depth, columns])?;
+    let bias = bias.map(|bias| bias.transposed::<T>("bias", &[columns]));
     let bias = bias.transpose()?;
     let bias = bias.as_ref().map(|bias| bias.as_slice()).transpose();
     let (Ok(left), Ok(right), Ok(bias)) = (left.as_slice(), right.as_slice(), bias) else {
@@ -86,7 +86,7 @@ fn multiply<T: Float + Element>(
     pool::run(py, threads, work).map(|()| true)
 }
 
-/// Lines that are rows of memory or, turned, its columns.
+/// Lines that are rows of memory or, transposed, its columns.
 fn matrix<T>(values: &[T], [lines, depth]: [usize; 2], is_turned: bool) -> Matrix<'_, T> {
     let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
     Matrix {

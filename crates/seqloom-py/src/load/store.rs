@@ -58,7 +58,7 @@ pub(crate) fn header_ids<'py>(
         .collect()
 }
 
-/// Turns marked rows to the other strand, in place; `other` has a letter for
+/// Reverse-complements marked rows in place; `other` has a letter for
 /// each byte.
 #[native]
 pub(crate) fn turn_rows<'py>(
@@ -70,7 +70,9 @@ pub(crate) fn turn_rows<'py>(
 ) -> PyResult<()> {
     let (data, offsets) = (data.as_slice_mut()?, offsets.as_slice()?);
     let marked = marked.as_slice()?;
-    pool::run(py, 1, || strand::turn(data, offsets, marked, &other))
+    pool::run(py, 1, || {
+        strand::reverse_complement(data, offsets, marked, &other)
+    })
 }
 
 /// A column that grows, batch by batch.

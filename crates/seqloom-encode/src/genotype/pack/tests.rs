@@ -40,10 +40,10 @@ fn matrix<T>(values: &[T], shape: (usize, usize), orders: (bool, bool)) -> Matri
 proptest! {
     #[test]
     fn every_type_and_order_is_packed_as_the_format_says(
-        rows in 0_usize..600, columns in 0_usize..12, turned: bool,
+        rows in 0_usize..600, columns in 0_usize..12, transposed: bool,
         orders: (bool, bool), count_a1: bool, seed in 0_usize..1 << 20,
     ) {
-        let shape = if turned { (columns, rows) } else { (rows, columns) };
+        let shape = if transposed { (columns, rows) } else { (rows, columns) };
         let drawn: Vec<usize> = (0..rows * columns).map(|at| (at ^ seed) % 61 % 4).collect();
         let doubles: Vec<f64> = drawn.iter().map(|&at| [0.0, 1.0, 2.0, f64::NAN][at]).collect();
         let singles: Vec<f32> = drawn.iter().map(|&at| [0.0, 1.0, 2.0, f32::NAN][at]).collect();

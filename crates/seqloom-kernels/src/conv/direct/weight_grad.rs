@@ -100,11 +100,11 @@ impl Sizes {
 
     /// Transposes the gradient's positions from `first` on: (outputs, all positions) to (positions,
     /// columns).
-    fn turn<T: Float>(&self, grad: &[T], first: usize, turned: &mut [T]) {
+    fn transpose<T: Float>(&self, grad: &[T], first: usize, transposed: &mut [T]) {
         let plane = self.size[0] * self.size[1];
         for (number, rows) in grad.chunks(plane * GROUP).enumerate() {
             let column = number * GROUP;
-            for (position, out) in (first..).zip(turned.chunks_exact_mut(self.columns)) {
+            for (position, out) in (first..).zip(transposed.chunks_exact_mut(self.columns)) {
                 let values = rows[position..].iter().step_by(plane);
                 out[column..]
                     .iter_mut()
@@ -112,7 +112,7 @@ impl Sizes {
                     .for_each(|(out, &value)| *out = value);
             }
         }
-        for out in turned.chunks_exact_mut(self.columns) {
+        for out in transposed.chunks_exact_mut(self.columns) {
             out[self.outputs..].fill(T::ZERO);
         }
     }
@@ -160,15 +160,15 @@ impl<T: Float> Job<'_, T> {
         let x = &self.x[sample * input.sample()..][..input.sample()];
         let size = outputs * height * width;
         let grad = &self.grad[sample * size..][..size];
-        let (rows, turned) = scratch.split_at_mut(input.scratch(tile));
+        let (rows, transposed) = scratch.split_at_mut(input.scratch(tile));
         for [line, first] in positions([height, width], tile) {
             input.fill(x, [line, first], tile, rows);
-            let turned = &mut turned[..tile.min(width - first) * columns];
-            self.sizes.turn(grad, line * width + first, turned);
+            let transposed = &mut transposed[..tile.min(width - first) * columns];
+            self.sizes.transpose(grad, line * width + first, transposed);
             add_tile(Tile {
                 job: self,
                 rows,
-                turned,
+                transposed,
                 sums: &mut *sums,
             });
         }
@@ -182,7 +182,7 @@ const GROUP: usize = 16;
 struct Tile<'a, T> {
     job: &'a Job<'a, T>,
     rows: &'a [T],
-    turned: &'a [T],
+    transposed: &'a [T],
     sums: &'a mut [T],
 }
 
@@ -195,11 +195,11 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
     for (offsets, sums) in offsets.iter().zip(taps.chunks_exact_mut(TAPS * columns)) {
         for column in (0..columns).step_by(WIDE * Lanes::<S, T>::COUNT) {
             let inputs = offsets.map(|offset| &tile.rows[offset..]);
-            let found = products(simd, inputs, &tile.turned[column..], columns);
+            let found = products(simd, inputs, &tile.transposed[column..], columns);
             add(simd, found, columns, &mut sums[column..]);
         }
     }
-    for row in tile.turned.chunks_exact(columns) {
+    for row in tile.transposed.chunks_exact(columns) {
         let pairs = bias.iter_mut().zip(row);
         pairs.for_each(|(bias, &value)| *bias += value);
     }
@@ -210,13 +210,13 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
 fn products<S: Simd, T: Float>(
     simd: S,
     inputs: [&[T]; TAPS],
-    turned: &[T],
+    transposed: &[T],
     columns: usize,
 ) -> [[Lanes<S, T>; WIDE]; TAPS] {
-    let positions = turned.len().div_ceil(columns);
+    let positions = transposed.len().div_ceil(columns);
     let inputs = inputs.map(|input| &input[..positions]);
     let mut sums = [[Lanes::splat(simd, T::ZERO); WIDE]; TAPS];
-    for (position, grads) in turned.chunks(columns).enumerate() {
+    for (position, grads) in transposed.chunks(columns).enumerate() {
         let (grads, _) = T::split::<S>(&grads[..WIDE * Lanes::<S, T>::COUNT]);
         let grads = [Lanes::new(simd, grads[0]), Lanes::new(simd, grads[1])];
         for (sums, input) in sums.iter_mut().zip(inputs) {

@@ -26,11 +26,11 @@ fn write(name: &str, layout: &Layout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
-    let turned = (0..layout.variants).map(|at| lines.iter().map(|line| line[at]).collect());
+    let transposed = (0..layout.variants).map(|at| lines.iter().map(|line| line[at]).collect());
     let codes = if mode == 1 {
         lines.clone()
     } else {
-        turned.collect()
+        transposed.collect()
     };
     (path, codes)
 }

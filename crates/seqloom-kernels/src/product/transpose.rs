@@ -4,14 +4,20 @@ use crate::Float;
 
 /// Lays `count` lines, one every `step`, side by side: their numbers of one position of the
 /// depth in a row of `width`, for as many positions as `out` has rows.
-pub(crate) fn turn<T: Float>(values: &[T], step: usize, count: usize, width: usize, out: &mut [T]) {
+pub(crate) fn transpose<T: Float>(
+    values: &[T],
+    step: usize,
+    count: usize,
+    width: usize,
+    out: &mut [T],
+) {
     let depth = out.len() / width.max(1);
     assert!(count <= width, "lines of a panel");
     assert!(
         count == 0 || depth == 0 || values.len() >= (count - 1) * step + depth,
         "numbers of all lines"
     );
-    let done = wide::turn(values, step, count, width, out);
+    let done = wide::transpose(values, step, count, width, out);
     for line in done..count {
         let values = &values[line * step..][..depth];
         let out = out[line..].iter_mut().step_by(width);
@@ -34,7 +40,7 @@ mod wide {
     use crate::{Float, machine};
 
     /// Transposes the lines of which there are enough for registers; gives how many.
-    pub(super) fn turn<T: Float>(
+    pub(super) fn transpose<T: Float>(
         values: &[T],
         step: usize,
         count: usize,
@@ -230,7 +236,7 @@ mod wide {
 #[cfg(not(target_arch = "x86_64"))]
 mod wide {
     /// Transposes nothing: this machine has no instructions for it here.
-    pub(super) fn turn<T>(_: &[T], _: usize, _: usize, _: usize, _: &mut [T]) -> usize {
+    pub(super) fn transpose<T>(_: &[T], _: usize, _: usize, _: usize, _: &mut [T]) -> usize {
         0
     }
 }

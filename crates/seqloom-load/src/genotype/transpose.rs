@@ -1,7 +1,7 @@
 //! A `.bed` laid down by individual where it stands by variant, or the other way, in bounded
 //! memory.
 //!
-//! The matrix is cut into tiles. Of each line the bytes of a tile are read, the tile is turned
+//! The matrix is cut into tiles. Of each line the bytes of a tile are read, the tile is transposed
 //! in memory, and of each new line its bytes are written. A tile has at least 16,384 lines, so
 //! that each write has a page of 4 KiB, and as many positions as fit beside them; where lines are
 //! short, whole lines are read end to end. So every byte is read once and written once,
@@ -27,9 +27,9 @@ const COLUMNS: usize = 64;
 /// Lines that a thread reads at once.
 const READ: usize = 256;
 
-/// A file to be turned.
+/// A file to transpose.
 #[derive(Clone, Copy, Debug)]
-pub struct Turn<'a> {
+pub struct Transpose<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// Where its lines stand.
@@ -42,8 +42,8 @@ pub struct Turn<'a> {
     pub watch: &'a Watch,
 }
 
-impl Turn<'_> {
-    /// Gives the turned lines to a sink, in tiles.
+impl Transpose<'_> {
+    /// Gives the transposed lines to a sink, in tiles.
     pub fn run(&self, sink: &mut impl Sink) -> Result<()> {
         let (lines, columns) = self.tile();
         let stride = self.layout.stride();
@@ -52,7 +52,7 @@ impl Turn<'_> {
             let bytes = start..stride.min(start + columns);
             for first in (0..self.count()).step_by(lines.max(1)) {
                 let last = self.count().min(first + lines);
-                self.turn(first..last, &bytes, &mut tiles, sink)?;
+                self.transpose_tile(first..last, &bytes, &mut tiles, sink)?;
             }
         }
         Ok(())
@@ -65,19 +65,19 @@ impl Turn<'_> {
 
     /// The lines of a tile, and the bytes of each.
     fn tile(&self) -> (usize, usize) {
-        // One half of the room is for the tile, the other for the turned one.
+        // One half of the room is for the tile, the other for the transposed one.
         let (half, stride) = (self.room / 2, self.layout.stride().max(1));
         let lines = (half / stride / LINES * LINES).max(LINES).min(self.count());
         let columns = half / lines.max(1) / COLUMNS * COLUMNS;
         (lines, columns.max(COLUMNS).min(stride))
     }
 
-    /// Turns one tile.
-    fn turn(
+    /// Transposes one tile.
+    fn transpose_tile(
         &self,
         lines: Range<usize>,
         bytes: &Range<usize>,
-        (tile, turned): &mut (Vec<u8>, Vec<u8>),
+        (tile, transposed): &mut (Vec<u8>, Vec<u8>),
         sink: &mut impl Sink,
     ) -> Result<()> {
         let (height, width) = (bytes.len(), lines.len().div_ceil(4));
@@ -88,9 +88,9 @@ impl Turn<'_> {
         };
         shares::chunks(tile, READ * height, || (), read)?;
         let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
-        resize(turned, positions * width)?;
-        transpose(tile, height, turned, width);
-        sink.put(4 * bytes.start, lines.start / 4, turned, width)
+        resize(transposed, positions * width)?;
+        transpose(tile, height, transposed, width);
+        sink.put(4 * bytes.start, lines.start / 4, transposed, width)
     }
 
     /// Reads some bytes of wanted lines; those that follow each other in the file at once.
