@@ -7,6 +7,7 @@ pub mod error;
 pub mod interrupt;
 pub mod key;
 pub mod number;
+pub mod pool;
 pub mod ragged;
 pub mod shelf;
 pub mod simd;

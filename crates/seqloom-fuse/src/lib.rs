@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] is a list of operations on numbered values. [`run`] cuts the arrays into
 //! blocks that fit into the first-level cache, and does the whole list for one block before
-//! it turns to the next: what lies between two operations never reaches the memory. Inputs
+//! it begins the next: what lies between two operations never reaches the memory. Inputs
 //! are broadcast as they are read; outputs are stored, or folded along some axes (a sum, a
 //! greatest value) as they arise.
 //!
@@ -25,6 +25,7 @@ mod number;
 mod op;
 mod program;
 mod run;
+pub mod shape;
 mod sweep;
 
 pub use array::{Numbers, NumbersMut};

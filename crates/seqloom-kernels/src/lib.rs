@@ -27,6 +27,7 @@ mod matrix;
 pub mod max_pool1d;
 pub mod norm;
 mod parallel;
+pub mod pool;
 pub mod product;
 pub mod random;
 mod scratch;

@@ -11,6 +11,17 @@ pub enum Major {
     Individual,
 }
 
+impl Major {
+    /// The layout whose lines are samples, or variants.
+    pub const fn of(by_sample: bool) -> Self {
+        if by_sample {
+            Self::Individual
+        } else {
+            Self::Variant
+        }
+    }
+}
+
 /// The bytes before the first line.
 pub const HEADER: usize = 3;
 

@@ -81,9 +81,7 @@ mod _native {
     #[pymodule_export]
     use super::kernels::adamw::adamw;
     #[pymodule_export]
-    use super::kernels::attention::{
-        attention, attention_grad, attention_varlen, attention_varlen_grad,
-    };
+    use super::kernels::attention::{attention, attention_grad};
     #[pymodule_export]
     use super::kernels::batch_norm::{batch_norm, batch_norm_grad, scale_shift};
     #[pymodule_export]

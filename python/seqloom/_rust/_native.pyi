@@ -33,8 +33,6 @@ __all__ = [
     "add_rows",
     "attention",
     "attention_grad",
-    "attention_varlen",
-    "attention_varlen_grad",
     "batch_norm",
     "batch_norm_grad",
     "bernoulli",
@@ -686,27 +684,17 @@ def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nu
     Fills `out` (rows, d) with the sums of the rows of grad (n, d) whose numbers are ids (n,).
     """
 
-def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
-    The mask is stretched over (n, h, l, s).
+    The mask is stretched over (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
+    that begin and end there; they take neither a mask nor dropout.
     """
 
-def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
+def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
     Fills the gradients of `attention` by its queries, keys and values: three arrays, or
     one (n, 3 h, l, d) that holds their heads side by side.
-    """
-
-def attention_varlen(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bounds: typing.Sequence[builtins.int], scale: builtins.float, causal: builtins.bool, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
-    r"""
-    Fills the answers (1, h, total, e) and the logarithms of the sums (h, total) of
-    sequences that lie end to end and begin and end at `bounds`.
-    """
-
-def attention_varlen_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bounds: typing.Sequence[builtins.int], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
-    r"""
-    Fills the gradients of `attention_varlen` by its queries, keys and values.
     """
 
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -926,7 +914,7 @@ def product(factors: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.ND
 def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], right: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
-    which may be given turned: (b, k, m) and (b, n, k).
+    which may be given transposed: (b, k, m) and (b, n, k).
     """
 
 def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
@@ -1013,7 +1001,7 @@ def truncated_normal(key0: builtins.int, key1: builtins.int, low: builtins.float
 
 def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], marked: numpy.typing.NDArray[numpy.uint8], other: typing.Sequence[builtins.int]) -> None:
     r"""
-    Turns marked rows to the other strand, in place; `other` has a letter for
+    Reverse-complements marked rows in place; `other` has a letter for
     each byte.
     """
 

@@ -42,7 +42,7 @@ _LEFT_OUT = {
     "unlabelled": "{} left out, without a label",
     "missing_labels": "{} left out, their label is missing",
     "missing_covariates": "{} without a covariate, filled in by its mean",
-    "flipped": "variants with exchanged alleles, turned round",
+    "flipped": "variants with exchanged alleles, flipped",
 }
 
 

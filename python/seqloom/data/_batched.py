@@ -31,7 +31,7 @@ class SequenceBatches(NumberedItems):
 
     Args:
         paths: The files they come from.
-        encoder: Turns letters into numbers.
+        encoder: Encodes letters as numbers.
         augment: Changes letters before, as epoch and ordinal say.
         seed: Seed of the augmentation.
 

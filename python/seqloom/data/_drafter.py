@@ -57,7 +57,7 @@ class Drafter:
     is found out once.
     """
 
-    encoder: SequenceEncoder  # turns letters into numbers
+    encoder: SequenceEncoder  # encodes letters as numbers
     store: _native.RecordStore  # ids and letters
     extents: Extents  # how many positions the encoder makes of each record of the store
     about: Callable[[Rows], Batch]  # further columns; they share no memory with the rows

@@ -18,7 +18,7 @@ class SequenceItems(SequenceBatches):
 
     Args:
         paths: The files they come from.
-        encoder: Turns letters into numbers.
+        encoder: Encodes letters as numbers.
         augment: Changes letters before, as epoch and ordinal say.
         seed: Seed of the augmentation.
 

@@ -67,7 +67,7 @@ class SequenceDataset(SequenceItems):
     Args:
         paths: A file, a pattern (``"part-*.fa.gz"``), several of them, or sequences from
             memory.
-        encoder: Turns letters into numbers; ``sl.encode.OneHot``, for example.
+        encoder: Encodes letters as numbers; ``sl.encode.OneHot``, for example.
         augment: Changes letters before they are encoded, by a key of seed, epoch and
             ordinal; ``sl.augment.ReverseComplement``, for example.
         labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict

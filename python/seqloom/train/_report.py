@@ -42,7 +42,7 @@ _NOTES = {
     "unlabelled": "{count} {noun} have no label and were left out.",
     "missing_labels": "The label of {count} {noun} is missing; they were left out.",
     "missing_covariates": "{count} {noun} lack a covariate; its mean stands for it.",
-    "flipped": "{count} variants have their alleles exchanged and were turned round.",
+    "flipped": "{count} variants have exchanged alleles and were flipped.",
 }
 _CONSTANT = "Variants that do not vary among the training {noun} count nothing: {count}."
 

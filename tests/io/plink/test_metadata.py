@@ -116,7 +116,7 @@ def test_what_is_no_whole_number_is_an_error_that_says_where(text):
 
 @pytest.mark.parametrize("text", [b"2147483648", b"-2147483649", b"1e10"])
 def test_a_position_beyond_32_bits_is_an_overflow(text):
-    with pytest.raises(OverflowError, match=r"line 1.*bp_position.*32 bits"):
+    with pytest.raises(OverflowError, match=r"line 1.*bp_position.*32-bit integer"):
         read_columns(b"1 s 0 " + text + b" A G\n", "bim", ["bp_position"])
 
 

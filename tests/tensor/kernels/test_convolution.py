@@ -167,5 +167,5 @@ def test_a_wrong_output_shape_names_what_was_expected():
 def test_a_filter_longer_than_the_row_is_an_error():
     x, weight = np.zeros((2, 3, 1, 4)), np.zeros((4, 3, 1, 5))
     steps, out = ((1, 1), (0, 0), (1, 1)), np.zeros((2, 4, 1, 0))
-    with pytest.raises(ValueError, match="filter within the padded places"):
+    with pytest.raises(ValueError, match="filter within the padded positions"):
         _native.conv2d(x, weight, None, out, steps, 1, 1)

@@ -87,7 +87,7 @@ impl Four {
     }
 }
 
-/// Appends a digit to each number, XORed with `mask`: 3 makes its complement.
+/// Appends a digit to each number, combined by exclusive or with `mask`: 3 makes its complement.
 #[inline(always)]
 fn push(numbers: &mut [u32; CHUNK], digits: Option<&[u8; CHUNK]>, mask: u8) {
     let Some(digits) = digits else { return };

@@ -4,11 +4,13 @@ use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
+use seqloom_core::Result;
+use seqloom_fuse::shape::{broadcast, broadcast_strides, plain_strides};
 use seqloom_fuse::{Description, Fold, Op, Operand, Output, Program, Source, Target, run};
 use seqloom_macros::native;
 
 use super::arrays::{Reading, Writing, start};
-use crate::{error, kernels::pool};
+use crate::{error, pool};
 
 /// An elementwise program, checked once and run often.
 ///
@@ -72,7 +74,8 @@ impl ElementwiseProgram {
     ) -> PyResult<()> {
         let rooms = arrays(outputs)?;
         let given = self.given(inputs, &rooms)?;
-        let shape = self.shape(&given, &rooms)?;
+        let shape = self.shape(&given, &rooms);
+        let shape = shape.map_err(|failure| error::raised(py, &failure))?;
         let operands: Vec<Operand<'_>> = given.iter().map(|one| one.operand(&shape)).collect();
         let mut writings = rooms
             .iter()
@@ -95,7 +98,7 @@ impl ElementwiseProgram {
             work()
         } else {
             let mut outcome = Ok(());
-            pool::run(py, threads, || outcome = work())?;
+            pool::run_kernel(py, threads, || outcome = work())?;
             outcome
         };
         outcome.map_err(|failure| error::raised(py, &failure))
@@ -130,7 +133,7 @@ impl ElementwiseProgram {
         };
         let shape = array.shape().to_vec();
         let over = |(room, output): (&Bound<'py, PyUntypedArray>, &Output)| {
-            output.fold.is_none() && is_same_position(array, room)
+            output.fold.is_none() && is_same_memory(array, room)
         };
         let outputs = self.program.outputs();
         match rooms.iter().zip(outputs).position(over) {
@@ -144,7 +147,7 @@ impl ElementwiseProgram {
         &self,
         given: &[Given<'_>],
         rooms: &[Bound<'_, PyUntypedArray>],
-    ) -> PyResult<Vec<usize>> {
+    ) -> Result<Vec<usize>> {
         let mut shape = Vec::new();
         for one in given {
             if let Given::Array(_, own) | Given::Output(_, own) = one {
@@ -200,53 +203,10 @@ fn arrays<'py>(given: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntyped
 }
 
 /// Whether two arrays are the same numbers in the same order.
-fn is_same_position(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
+fn is_same_memory(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
     start(one).is_some_and(|here| Some(here) == start(other))
         && one.shape() == other.shape()
         && one.is_c_contiguous()
         && other.is_c_contiguous()
         && one.dtype().is_equiv_to(&other.dtype())
-}
-
-/// Widens `shape` so that `own` broadcasts to it.
-fn broadcast(shape: &mut Vec<usize>, own: &[usize]) -> PyResult<()> {
-    while shape.len() < own.len() {
-        shape.insert(0, 1);
-    }
-    let ahead = shape.len() - own.len();
-    for (size, &mine) in shape[ahead..].iter_mut().zip(own) {
-        match (*size, mine) {
-            (1, _) => *size = mine,
-            (_, 1) => {}
-            (size, mine) if size == mine => {}
-            (size, mine) => {
-                let message = format!("shapes do not broadcast: {size} and {mine}");
-                return Err(PyValueError::new_err(message));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The strides of an array as it is broadcast to `shape`.
-fn broadcast_strides(shape: &[usize], own: &[usize], strides: &[usize]) -> Vec<usize> {
-    let mut steps = vec![0; shape.len()];
-    let ahead = shape.len() - own.len();
-    for ((step, &size), &stride) in steps[ahead..].iter_mut().zip(own).zip(strides) {
-        *step = if size == 1 { 0 } else { stride };
-    }
-    steps
-}
-
-/// The strides of an array of `shape` in order, without the axes that are folded.
-fn plain_strides(shape: &[usize], folded: &[usize]) -> Vec<usize> {
-    let mut strides = vec![0; shape.len()];
-    let mut step = 1;
-    for axis in (0..shape.len()).rev() {
-        if !folded.contains(&axis) {
-            strides[axis] = step;
-            step *= shape[axis];
-        }
-    }
-    strides
 }

@@ -5,7 +5,7 @@ use seqloom_kernels::activation;
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// A function of one array; `pace` is how many numbers take a nanosecond.
 macro_rules! unary {
@@ -22,7 +22,7 @@ macro_rules! unary {
             by_dtype!(x, T => {
                 let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
                 let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-                pool::run(py, threads, || activation::$name(x, out, threads))
+                pool::run_kernel(py, threads, || activation::$name(x, out, threads))
             })
         }
     };
@@ -46,7 +46,7 @@ macro_rules! binary {
                 let (grad, other) = (grad.read::<T>("grad", shape)?, $other.read::<T>(stringify!($other), shape)?);
                 let mut out = out.write::<T>("out", shape)?;
                 let (grad, other, out) = (grad.as_slice()?, other.as_slice()?, out.as_slice_mut()?);
-                pool::run(py, threads, || activation::$name(grad, other, out, threads))
+                pool::run_kernel(py, threads, || activation::$name(grad, other, out, threads))
             })
         }
     };

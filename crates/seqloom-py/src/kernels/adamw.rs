@@ -8,7 +8,7 @@ use seqloom_kernels::adamw::{self as kernel, Step, Tensor};
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
 #[native]
@@ -50,7 +50,7 @@ pub(crate) fn adamw(
             let arrays = [param, &first[index], &second[index], &grads[index]];
             let mut slot = Slot::<T>::borrow(arrays)?;
             let tensor = slot.tensor(decays[index])?;
-            pool::run(py, threads, || kernel::adamw(step, tensor, threads))?;
+            pool::run_kernel(py, threads, || kernel::adamw(step, tensor, threads))?;
         });
     }
     Ok(())

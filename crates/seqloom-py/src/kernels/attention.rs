@@ -12,11 +12,13 @@ use seqloom_kernels::dropout::Dropout;
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
+use super::strided;
 use super::truths::Truths;
-use super::{pool, strided};
+use crate::pool;
 
 /// Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
-/// The mask is stretched over (n, h, l, s).
+/// The mask is stretched over (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
+/// that begin and end there; they take neither a mask nor dropout.
 #[native]
 pub(crate) fn attention(
     py: Python<'_>,
@@ -24,6 +26,7 @@ pub(crate) fn attention(
     k: Floats<'_>,
     v: Floats<'_>,
     mask: Option<AnyMask<'_>>,
+    bounds: Option<Vec<usize>>,
     scale: f64,
     causal: bool,
     dropout: Option<(u32, u32, f64)>,
@@ -33,14 +36,17 @@ pub(crate) fn attention(
 ) -> PyResult<()> {
     by_dtype!(q, T => {
         let arrays = Arrays::<T>::new([&q, &k, &v], mask.as_ref())?;
-        let rule = rule::<T>(scale, causal, dropout);
-        let inputs = arrays.inputs(rule)?;
-        let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", &q.shape()[..3])?);
+        let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
+        let sums = sums(&q, bounds.as_deref(), &inputs)?;
+        let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", sums)?);
         let out = strided::heads_mut(&mut out, "out")?;
         agree("out", out.shape(), answers(&inputs))?;
         let lse = lse.as_slice_mut()?;
         let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
-        pool::run(py, threads, || kernel::forward(&inputs, out, lse, threads))
+        pool::run_kernel(py, threads, || match &bounds {
+            None => kernel::forward(&inputs, out, lse, threads),
+            Some(bounds) => varlen::forward(&inputs, bounds, out, lse, threads),
+        })
     })
 }
 
@@ -54,6 +60,7 @@ pub(crate) fn attention_grad(
     k: Floats<'_>,
     v: Floats<'_>,
     mask: Option<AnyMask<'_>>,
+    bounds: Option<Vec<usize>>,
     out: Floats<'_>,
     lse: Floats<'_>,
     scale: f64,
@@ -67,71 +74,16 @@ pub(crate) fn attention_grad(
     by_dtype!(q, T => {
         let arrays = Arrays::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
-        let results = Results::<T>::new(&grad, &out, &lse, &q.shape()[..3])?;
+        let sums = sums(&q, bounds.as_deref(), &inputs)?;
+        let results = Results::<T>::new(&grad, &out, &lse, sums)?;
         let given = results.answers(answers(&inputs))?;
         let mut outs = Outs::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
         let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
-        pool::run(py, threads, || kernel::backward(&inputs, &given, grads, threads))
-    })
-}
-
-/// Fills the answers (1, h, total, e) and the logarithms of the sums (h, total) of
-/// sequences that lie end to end and begin and end at `bounds`.
-#[native]
-pub(crate) fn attention_varlen(
-    py: Python<'_>,
-    q: Floats<'_>,
-    k: Floats<'_>,
-    v: Floats<'_>,
-    bounds: Vec<usize>,
-    scale: f64,
-    causal: bool,
-    out: Floats<'_>,
-    lse: Floats<'_>,
-    threads: usize,
-) -> PyResult<()> {
-    by_dtype!(q, T => {
-        let arrays = Arrays::<T>::new([&q, &k, &v], None)?;
-        let inputs = arrays.inputs(rule::<T>(scale, causal, None))?;
-        rise(&bounds, &inputs)?;
-        let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", &q.shape()[1..3])?);
-        let out = strided::heads_mut(&mut out, "out")?;
-        agree("out", out.shape(), answers(&inputs))?;
-        let lse = lse.as_slice_mut()?;
-        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
-        pool::run(py, threads, || varlen::forward(&inputs, &bounds, out, lse, threads))
-    })
-}
-
-/// Fills the gradients of `attention_varlen` by its queries, keys and values.
-#[native]
-pub(crate) fn attention_varlen_grad(
-    py: Python<'_>,
-    grad: Floats<'_>,
-    q: Floats<'_>,
-    k: Floats<'_>,
-    v: Floats<'_>,
-    bounds: Vec<usize>,
-    out: Floats<'_>,
-    lse: Floats<'_>,
-    scale: f64,
-    causal: bool,
-    out_q: Floats<'_>,
-    out_k: Floats<'_>,
-    out_v: Floats<'_>,
-    threads: usize,
-) -> PyResult<()> {
-    by_dtype!(q, T => {
-        let arrays = Arrays::<T>::new([&q, &k, &v], None)?;
-        let inputs = arrays.inputs(rule::<T>(scale, causal, None))?;
-        rise(&bounds, &inputs)?;
-        let results = Results::<T>::new(&grad, &out, &lse, &q.shape()[1..3])?;
-        let given = results.answers(answers(&inputs))?;
-        let mut outs = Outs::<T>::new(&out_q, Some((&out_k, &out_v)))?;
-        let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
-        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
-        pool::run(py, threads, || varlen::backward(&inputs, &bounds, &given, grads, threads))
+        pool::run_kernel(py, threads, || match &bounds {
+            None => kernel::backward(&inputs, &given, grads, threads),
+            Some(bounds) => varlen::backward(&inputs, bounds, &given, grads, threads),
+        })
     })
 }
 
@@ -297,15 +249,22 @@ fn cost<T: Float>(inputs: &Inputs<'_, T>) -> usize {
     n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
 }
 
-/// Refuses bounds that do not rise from 0 to the number of positions.
-fn rise<T: Float>(bounds: &[usize], inputs: &Inputs<'_, T>) -> PyResult<()> {
-    let ends = (bounds.first(), bounds.last()) == (Some(&0), Some(&inputs.queries.shape()[2]));
-    if ends && bounds.is_sorted() && inputs.keys.shape()[2] == inputs.queries.shape()[2] {
-        return Ok(());
+/// The shape of the logarithms; refuses bounds that do not rise from 0 to the positions.
+fn sums<'a, T: Float>(
+    q: &'a Floats<'_>,
+    bounds: Option<&[usize]>,
+    inputs: &Inputs<'_, T>,
+) -> PyResult<&'a [usize]> {
+    let Some(bounds) = bounds else {
+        return Ok(&q.shape()[..3]);
+    };
+    let total = inputs.queries.shape()[2];
+    let ends = (bounds.first(), bounds.last()) == (Some(&0), Some(&total));
+    if ends && bounds.is_sorted() && inputs.keys.shape()[2] == total {
+        return Ok(&q.shape()[1..3]);
     }
     Err(PyValueError::new_err(format!(
-        "cu_seqlens: expected numbers that rise from 0 to the {} positions, got {bounds:?}",
-        inputs.queries.shape()[2]
+        "cu_seqlens: expected numbers that rise from 0 to the {total} positions, got {bounds:?}"
     )))
 }
 

@@ -5,7 +5,7 @@ use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Positions};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
 /// fills, over the positions where `mask` (n, l) is above zero; the others become zero.
@@ -36,7 +36,7 @@ pub(crate) fn batch_norm(
         let affine = Affine { weight: weight.as_slice()?, bias: bias.as_slice()?, epsilon: eps };
         let outs = [out.as_slice_mut()?, mean.as_slice_mut()?, variance.as_slice_mut()?];
         let x = x.as_slice()?;
-        pool::run(py, threads, || kernel::normalise(positions, x, affine, outs, threads))
+        pool::run_kernel(py, threads, || kernel::normalise(positions, x, affine, outs, threads))
     })
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn batch_norm_grad(
         let normal = Normal { weight, mean, variance, epsilon: eps };
         let outs = [out_x.as_slice_mut()?, out_weight.as_slice_mut()?, out_bias.as_slice_mut()?];
         let pair = (x.as_slice()?, grad.as_slice()?);
-        pool::run(py, threads, || kernel::gradients(positions, pair, normal, outs, threads))
+        pool::run_kernel(py, threads, || kernel::gradients(positions, pair, normal, outs, threads))
     })
 }
 
@@ -103,6 +103,6 @@ pub(crate) fn scale_shift(
         let mut out = out.write::<T>("out", &[batch, channels, length])?;
         let lines = (scale.as_slice()?, shift.as_slice()?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-        pool::run(py, threads, || kernel::scale_shift(positions, x, lines, out, threads))
+        pool::run_kernel(py, threads, || kernel::scale_shift(positions, x, lines, out, threads))
     })
 }

@@ -6,7 +6,7 @@ use seqloom_kernels::conv::{self as kernel, Shape};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Fills `out` (n, o, ...) with x (n, c, h, w) convolved by `weight` (o, c / groups, kh, kw),
 /// plus `bias` (o); sizes are pairs (height, width).
@@ -30,7 +30,7 @@ pub(crate) fn conv2d(
         let mut out = out.write::<T>("out", &out_shape)?;
         let (x, weight, out) = (x.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
         let bias = floats::slice_if(bias.as_ref())?;
-        pool::run(py, threads, || kernel::forward(&shape, (x, weight), bias, out, threads))
+        pool::run_kernel(py, threads, || kernel::forward(&shape, (x, weight), bias, out, threads))
     })
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn conv2d_input_grad(
         let weight = weight.read::<T>("weight", weight.shape())?;
         let mut out = out.write::<T>("out", out.shape())?;
         let (grad, weight, out) = (grad.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
-        pool::run(py, threads, || kernel::input_grad(&shape, grad, weight, out, threads))
+        pool::run_kernel(py, threads, || kernel::input_grad(&shape, grad, weight, out, threads))
     })
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn conv2d_weight_grad(
         let mut bias = out_bias.map(|bias| bias.write::<T>("out_bias", &[shape.outputs])).transpose()?;
         let (x, grad, out) = (x.as_slice()?, grad.as_slice()?, out.as_slice_mut()?);
         let bias = bias.as_mut().map(|bias| bias.as_slice_mut()).transpose()?;
-        pool::run(py, threads, || kernel::weight_grad(&shape, (x, grad), out, bias, threads))
+        pool::run_kernel(py, threads, || kernel::weight_grad(&shape, (x, grad), out, bias, threads))
     })
 }
 

@@ -7,7 +7,7 @@ use seqloom_kernels::dropout::Dropout;
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
 #[native]
@@ -29,6 +29,6 @@ pub(crate) fn dropout(
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
         let rule = Dropout::new(Key([key0, key1]), rate);
-        pool::run(py, threads, || seqloom_kernels::dropout::dropout(rule, x, out, threads))
+        pool::run_kernel(py, threads, || seqloom_kernels::dropout::dropout(rule, x, out, threads))
     })
 }

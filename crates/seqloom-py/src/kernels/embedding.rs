@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Fills `out` (rows, d) with the sums of the rows of grad (n, d) whose numbers are ids (n,).
 #[native]
@@ -29,6 +29,6 @@ pub(crate) fn add_rows(
     by_dtype!(grad, T => {
         let (grad, mut out) = (grad.read::<T>("grad", &[count, width])?, out.write::<T>("out", &[rows, width])?);
         let (grad, out) = (grad.as_slice()?, out.as_slice_mut()?);
-        pool::run(py, threads, || seqloom_kernels::embedding::add_rows(grad, ids, width, out, threads))
+        pool::run_kernel(py, threads, || seqloom_kernels::embedding::add_rows(grad, ids, width, out, threads))
     })
 }

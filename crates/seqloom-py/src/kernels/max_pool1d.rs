@@ -7,7 +7,7 @@ use seqloom_kernels::max_pool1d::{self as kernel, Window};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Fills the greatest number under every window of x (n, c, l) and its position in its row.
 #[native]
@@ -34,7 +34,7 @@ pub(crate) fn max_pool1d(
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", &shape)?);
         let (x, out, indices) = (x.as_slice()?, out.as_slice_mut()?, indices.as_slice_mut()?);
-        pool::run(py, threads, || kernel::max_pool1d(&window, x, out, indices, threads))
+        pool::run_kernel(py, threads, || kernel::max_pool1d(&window, x, out, indices, threads))
     })
 }
 
@@ -72,6 +72,6 @@ pub(crate) fn max_pool1d_grad(
         let mut out = out.write::<T>("out", &[batch, channels, length])?;
         let (grad, indices, out) = (grad.as_slice()?, indices.as_slice()?, out.as_slice_mut()?);
         let lengths = (length, width);
-        pool::run(py, threads, || kernel::max_pool1d_grad(lengths, grad, indices, out, threads))
+        pool::run_kernel(py, threads, || kernel::max_pool1d_grad(lengths, grad, indices, out, threads))
     })
 }

@@ -10,7 +10,6 @@ pub(crate) mod embedding;
 mod floats;
 pub(crate) mod max_pool1d;
 pub(crate) mod norm;
-pub(crate) mod pool;
 pub(crate) mod product;
 pub(crate) mod random;
 pub(crate) mod softmax;

@@ -6,7 +6,7 @@ use seqloom_kernels::norm::{Given, Rule};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Fills the normalised rows of x (n, k), their means and the inverses of their deviations
 /// (n,). Without a bias the means are left in: RMS norm.
@@ -32,7 +32,7 @@ pub(crate) fn normalise_rows(
         let mut inverse = out_inverse.write::<T>("out_inverse", &[rows])?;
         let rule = Rule { weight: weight.as_slice()?, bias: floats::slice_if(bias.as_ref())?, epsilon: eps };
         let (x, outs) = (x.as_slice()?, [out.as_slice_mut()?, mean.as_slice_mut()?, inverse.as_slice_mut()?]);
-        pool::run(py, threads, || seqloom_kernels::norm::normalise(rule, x, outs, threads))
+        pool::run_kernel(py, threads, || seqloom_kernels::norm::normalise(rule, x, outs, threads))
     })
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn normalise_rows_grad(
         };
         let weight = weight.as_slice()?;
         let outs = [out.as_slice_mut()?, by_weight.as_slice_mut()?, by_bias.as_slice_mut()?];
-        pool::run(py, threads, || seqloom_kernels::norm::normalise_grad(weight, given, outs, threads))
+        pool::run_kernel(py, threads, || seqloom_kernels::norm::normalise_grad(weight, given, outs, threads))
     })
 }
 

@@ -7,7 +7,7 @@ use seqloom_kernels::product::{self as kernel, Matrix};
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
 /// which may be given transposed: (b, k, m) and (b, n, k).
@@ -39,7 +39,7 @@ pub(crate) fn products(
         let left = matrix(left.as_slice()?, [rows, depth], left_turned);
         let right = matrix(right.as_slice()?, [columns, depth], !right_turned);
         let out = out.as_slice_mut()?;
-        pool::run(py, threads, || kernel::products(left, right, None, out, threads))
+        pool::run_kernel(py, threads, || kernel::products(left, right, None, out, threads))
     })
 }
 
@@ -83,7 +83,7 @@ fn multiply<T: Float + Element>(
     let mut out = out.write::<T>("out", &[rows, columns])?;
     let out = out.as_slice_mut()?;
     let work = || kernel::products(left, right, bias, out, threads);
-    pool::run(py, threads, work).map(|()| true)
+    pool::run_kernel(py, threads, work).map(|()| true)
 }
 
 /// Lines that are rows of memory or, transposed, its columns.

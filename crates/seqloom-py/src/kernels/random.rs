@@ -7,8 +7,8 @@ use seqloom_kernels::random::{self, Truncation};
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
-use super::pool;
 use super::truths::Truths;
+use crate::pool;
 
 /// Fills `out` with words of 32 random bits, each by its position.
 #[native]
@@ -21,7 +21,7 @@ pub(crate) fn position_bits(
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
     let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
-    pool::run(py, threads, || {
+    pool::run_kernel(py, threads, || {
         random::bits(Key([key0, key1]), out, threads);
     })
 }
@@ -39,7 +39,7 @@ pub(crate) fn uniform(
     by_dtype!(out, T => {
         let mut out = out.write::<T>("out", out.shape())?;
         let out = out.as_slice_mut()?;
-        pool::run(py, threads, || random::uniform(Key([key0, key1]), out, threads))
+        pool::run_kernel(py, threads, || random::uniform(Key([key0, key1]), out, threads))
     })
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn truncated_normal(
         let out = out.as_slice_mut()?;
         let of = <T as seqloom_kernels::Float>::of;
         let truncation = Truncation { range: [of(low), of(high)], limits: [of(least), of(most)] };
-        pool::run(py, threads, || random::truncated_normal(Key([key0, key1]), truncation, out, threads))
+        pool::run_kernel(py, threads, || random::truncated_normal(Key([key0, key1]), truncation, out, threads))
     })
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn bernoulli(
     let mut out = out.write("out")?;
     let out = out.as_slice_mut()?;
     let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
-    pool::run(py, threads, || {
+    pool::run_kernel(py, threads, || {
         random::bernoulli(Key([key0, key1]), probability, out, threads);
     })
 }
@@ -98,7 +98,7 @@ pub(crate) fn randint(
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
     let threads = seqloom_kernels::worth_waking(threads, 5 * out.len());
-    pool::run(py, threads, || {
+    pool::run_kernel(py, threads, || {
         random::randint(Key([key0, key1]), low, high, out, threads);
     })
 }
@@ -114,7 +114,7 @@ pub(crate) fn shuffled(
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
     let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
-    pool::run(py, threads, || {
+    pool::run_kernel(py, threads, || {
         random::permutation(Key([key0, key1]), out, threads);
     })
 }

@@ -7,7 +7,7 @@ use seqloom_kernels::cross_entropy::Problem;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::pool;
+use crate::pool;
 
 macro_rules! by_row {
     ($name:ident, $doc:literal) => {
@@ -25,7 +25,7 @@ macro_rules! by_row {
                 let x = x.read::<T>("x", &[rows, width])?;
                 let mut out = out.write::<T>("out", &[rows, width])?;
                 let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-                pool::run(py, threads, || seqloom_kernels::softmax::$name(x, width, out, threads))
+                pool::run_kernel(py, threads, || seqloom_kernels::softmax::$name(x, width, out, threads))
             })
         }
     };
@@ -57,7 +57,7 @@ macro_rules! by_row_pair {
                 let (grad, output) = (grad.read::<T>("grad", &[rows, width])?, output.read::<T>("output", &[rows, width])?);
                 let mut out = out.write::<T>("out", &[rows, width])?;
                 let (grad, output, out) = (grad.as_slice()?, output.as_slice()?, out.as_slice_mut()?);
-                pool::run(py, threads, || seqloom_kernels::softmax::$name(grad, output, width, out, threads))
+                pool::run_kernel(py, threads, || seqloom_kernels::softmax::$name(grad, output, width, out, threads))
             })
         }
     };
@@ -85,7 +85,7 @@ pub(crate) fn logsumexp(
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", &[rows, width])?, out.write::<T>("out", &[rows])?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-        pool::run(py, threads, || seqloom_kernels::softmax::logsumexp(x, width, out, threads))
+        pool::run_kernel(py, threads, || seqloom_kernels::softmax::logsumexp(x, width, out, threads))
     })
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn cross_entropy(
         let weights = floats::slice_if(weights.as_ref())?;
         let problem = Problem { logits: logits.as_slice()?, labels, weights, classes };
         let (loss, grad) = (loss.as_slice_mut()?, grad.as_slice_mut()?);
-        pool::run(py, threads, || seqloom_kernels::cross_entropy::cross_entropy(problem, loss, grad, threads))
+        pool::run_kernel(py, threads, || seqloom_kernels::cross_entropy::cross_entropy(problem, loss, grad, threads))
     })
 }
 

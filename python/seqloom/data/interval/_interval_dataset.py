@@ -18,7 +18,12 @@ from seqloom.data._state import check_integer
 from seqloom.data.interval._genome import Genome
 from seqloom.data.interval._intervals import FARTHEST, SIGNS, read_intervals
 from seqloom.data.interval._spans import check_edges, shifts, spans_of
-from seqloom.data.interval._strand import alphabet_of, check_strands, pad, turn
+from seqloom.data.interval._strand import (
+    alphabet_of,
+    check_strands,
+    pad,
+    reverse_complement,
+)
 from seqloom.data.label._cells import MISSING
 from seqloom.data.label._interval_labels import check_label_options, label_intervals
 from seqloom.data.label._labels import USUAL, Labels
@@ -52,7 +57,7 @@ class IntervalDataset(SequenceItems):
         intervals: A BED3, BED6 or narrowPeak file or several, a table with a header
             (``chrom``, ``start``, ``stop`` and, if it likes, ``strand`` and ``summit``), a
             dict of such columns, or a data frame.
-        encoder: Turns letters into numbers.
+        encoder: Encodes letters as numbers.
         augment: Changes letters before they are encoded.
         width: Letters in each part, about the summit (narrowPeak) or else the middle; None
             takes intervals as they are.
@@ -295,7 +300,7 @@ class IntervalDataset(SequenceItems):
     def _fetch(
         self, rows: NDArray[np.int64], epoch: int, num_threads: int
     ) -> tuple[list[str], Letters]:
-        """Reads parts, padded and turned as they must be."""
+        """Reads parts, padded, and reverse-complemented on the minus strand."""
         wanted = self._spans_at(rows, epoch)
         real = wanted.clip(self._genome.lengths)
         letters = self._genome.fetch(
@@ -304,7 +309,9 @@ class IntervalDataset(SequenceItems):
         before, after = real.starts - wanted.starts, wanted.stops - real.stops
         letters = pad(letters, before, after, alphabet=self._alphabet)
         if self.strand:
-            turn(letters, self._intervals.strands[self._kept[rows]] < 0, self._alphabet)
+            reverse_complement(
+                letters, self._intervals.strands[self._kept[rows]] < 0, self._alphabet
+            )
         return self._ids(rows), (letters, None)
 
     def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:

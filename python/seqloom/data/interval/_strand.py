@@ -31,8 +31,10 @@ _AMINO_ACIDS = np.frombuffer(b"EFIJLOPQZefijlopqz", np.uint8)
 _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
-def turn(letters: Ragged, is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
-    """Turns rows, in place, into what stands on the other strand, from its beginning.
+def reverse_complement(
+    letters: Ragged, is_minus: NDArray[np.bool_], alphabet: str | None
+) -> None:
+    """Reverse-complements the rows on the minus strand, in place.
 
     What faces A depends on the alphabet; where that is not known, U is an error.
     """

@@ -51,7 +51,7 @@ class SequenceStream(Resumable):
 
     Args:
         paths: A file, a pattern, or several of them.
-        encoder: Turns letters into numbers.
+        encoder: Encodes letters as numbers.
         augment: Changes letters before they are encoded.
         labels: Tables, a dict from id to label, or a function of the record that gives a
             number, an array, or a class's name; or a ``Labels``, which holds these and the

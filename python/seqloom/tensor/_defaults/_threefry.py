@@ -28,7 +28,7 @@ def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, 
 
 
 def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
-    """The bits of each word turned to the left."""
+    """The bits of each word, rotated to the left."""
     upper = b.bitwise_left_shift(x, positions)
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 

@@ -136,8 +136,8 @@ def _over_square_of_radius(b: ArrayFunctions, grad: Array, part: Any, other: Any
 
 
 def _sign_put_on(b: ArrayFunctions, grad: Array, x: Any, _y: Any, out: Any) -> Array:
-    turned = b.multiply(b.sign(x), b.sign(out))
-    return b.multiply(grad, turned)
+    signs = b.multiply(b.sign(x), b.sign(out))
+    return b.multiply(grad, signs)
 
 
 def _nothing(b: ArrayFunctions, grad: Array, _x: Any, _y: Any, _out: Any) -> Array:

@@ -144,7 +144,7 @@ impl GenotypeLayer {
         Ok(Plan {
             bed,
             layout: bed.layout(self.shape.0, self.shape.1)?,
-            major: major(self.by_sample),
+            major: Major::of(self.by_sample),
             variants: self.variants.as_deref(),
             room,
             watch,
@@ -177,7 +177,7 @@ impl GenotypeCodes {
         let codes = pool::run(py, 1, || {
             let bed = Bed::open(&path, true)?;
             let layout = bed.layout(shape.0, shape.1)?;
-            if layout.major != major(by_sample) {
+            if layout.major != Major::of(by_sample) {
                 let found = format!("lines are those of another layout ({})", layout.major);
                 return Err(bed.fault(Fault::whole(found)));
             }
@@ -281,14 +281,6 @@ impl GenotypeCodes {
 /// Small results are not worth the waking of threads.
 fn worth(threads: usize, numbers: usize) -> usize {
     if numbers < BRIEF { 1 } else { threads }
-}
-
-const fn major(by_sample: bool) -> Major {
-    if by_sample {
-        Major::Individual
-    } else {
-        Major::Variant
-    }
 }
 
 /// Checks positions on an axis.

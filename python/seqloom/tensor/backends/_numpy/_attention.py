@@ -48,7 +48,7 @@ def attention(
     made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
     lse = _sums(q.shape[:3], q.dtype, out and out[1])
     rule = _scale(q, scale), causal, _dropping(key, dropout)
-    _native.attention(q, k, v, mask, *rule, made, lse, b.threads)
+    _native.attention(q, k, v, mask, None, *rule, made, lse, b.threads)
     return (made, lse) if out is None else (write_to(made, out[0]), write_to(lse, out[1]))
 
 
@@ -73,7 +73,7 @@ def attention_grad(
     grad, q, k, v, output = (_with_unit_stride(each) for each in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = _scale(q, scale), causal, _dropping(key, dropout)
-    given = grad, q, k, v, mask, output, to_contiguous(lse), *rule
+    given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
     if out is None and parts_of_one(q, k, v):
         return _compute_joined_grad(b, given, q)
     made = _three(q, k, v, out)
@@ -113,8 +113,8 @@ def attention_varlen(
     q, k, v = (_with_unit_stride(_by_head(each)) for each in (q, k, v))
     made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
     lse = _sums(q.shape[1:3], q.dtype, out and out[1])
-    rule = bounds, _scale(q, scale), causal
-    _native.attention_varlen(q, k, v, *rule, _by_head(made), lse, b.threads)
+    rule = _scale(q, scale), causal, None
+    _native.attention(q, k, v, None, bounds, *rule, _by_head(made), lse, b.threads)
     return (made, lse) if out is None else (write_to(made, out[0]), write_to(lse, out[1]))
 
 
@@ -143,10 +143,10 @@ def attention_varlen_grad(
     )
     arrays: Any = [_with_unit_stride(_by_head(each)) for each in (grad, q, k, v)]
     result = _with_unit_stride(_by_head(output)), to_contiguous(lse)
-    rule = _scale(q, scale), causal
+    rule = _scale(q, scale), causal, None
     into: Any = [_by_head(each) for each in made]
-    kernel: Any = _native.attention_varlen_grad
-    kernel(*arrays, bounds, *result, *rule, *into, b.threads)
+    kernel: Any = _native.attention_grad
+    kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
     return made if out is None else _each_placed(made, out)
 
 

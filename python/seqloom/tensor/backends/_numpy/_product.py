@@ -145,12 +145,12 @@ def _as_matrices(b: _Numbers, x: Floats, y: Floats) -> Floats:
 
 
 def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
-    """The matrices in one row, and whether each stands turned in memory."""
+    """The matrices in one row, and whether each is transposed in memory."""
     count = math.prod(batch)
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])
-    turned = x.mT
-    if turned.flags.c_contiguous and turned.flags.aligned:
-        return turned, True
+    transposed = x.mT
+    if transposed.flags.c_contiguous and transposed.flags.aligned:
+        return transposed, True
     return _regular(x), False
 
 

@@ -152,7 +152,7 @@ def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 
 
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """A key that torch takes, and the axes to turn round: it has no steps backwards."""
+    """A key that torch takes, and the axes to flip: it has no negative steps."""
     parts = list(cast("Sequence[Any]", key)) if isinstance(key, tuple) else [key]
     parts = _numbers_to_arrays([_array(part) for part in parts])
     back = [_goes_back(part) for part in parts]
@@ -191,11 +191,11 @@ def _forwards(
     found: list[Any] = []
     flipped: list[int] = []
     axis = position = 0
-    for part, turned in zip(parts, back, strict=True):
-        positions = range(shape[axis])[part][::-1] if turned else range(0)
+    for part, is_flipped in zip(parts, back, strict=True):
+        positions = range(shape[axis])[part][::-1] if is_flipped else range(0)
         forward = slice(positions.start, positions.stop, positions.step)
-        found.append(forward if turned else part)
-        flipped += [position] if turned else []
+        found.append(forward if is_flipped else part)
+        flipped += [position] if is_flipped else []
         axis += part is not None
         position += not isinstance(part, int)
     return tuple(found), tuple(flipped)

@@ -1,4 +1,4 @@
-//! The threads that kernels work on.
+//! The pool of the thread that calls kernels.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 thread_local! {
@@ -25,18 +24,8 @@ struct JoinedPool {
     watch: Arc<Watch>,
 }
 
-/// Calls `work` without the interpreter on `threads` threads, this one among them.
-pub(crate) fn run(py: Python<'_>, threads: usize, work: impl FnOnce() + Send) -> PyResult<()> {
-    let is_joined = threads > 1 && joins(threads);
-    let wanted = if is_joined { 1 } else { threads };
-    crate::pool::run(py, wanted, || {
-        act(is_joined, work);
-        Ok(())
-    })
-}
-
 /// Whether this thread is one of a pool of so many; its first call decides of how many.
-fn joins(threads: usize) -> bool {
+pub fn joins(threads: usize) -> bool {
     JOINED.with(|joined| {
         let joined = joined.get_or_init(|| join(threads));
         joined
@@ -57,7 +46,8 @@ fn join(threads: usize) -> Option<JoinedPool> {
     })
 }
 
-fn act(is_joined: bool, work: impl FnOnce() + Send) {
+/// Does work in the pool that this thread has joined, or without one.
+pub fn act(is_joined: bool, work: impl FnOnce() + Send) {
     JOINED.with(|joined| match joined.get() {
         Some(Some(pool)) if is_joined => {
             pool.pool.install(work);
