@@ -67,7 +67,7 @@ def convert(
             the file of the second reads.
         out: The files to write, of which neither appears unless both are whole. For
             standard output: --out=-
-        interleaved: One file holds both reads of each pair, one after the other: IN, OUT, or both.
+        interleaved: One file holds both reads of each pair: IN, OUT, or both.
         format: What OUT is written in; otherwise by its name.
         compression: What OUT is packed in; otherwise by its name (.gz, .bgz).
         keep: Which records are kept.
