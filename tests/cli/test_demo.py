@@ -68,7 +68,7 @@ def test_the_report_holds_the_comparison():
         "Primate splice junctions",
         "published",
         "Worst mistakes",
-        "also stand in",
+        "are also in",
     ):
         assert words in page
 

@@ -21,7 +21,7 @@ PUBLISHED = 0.959
 RESULTS = "demo.json"
 LEAD = (
     "A small convolutional network reads 60 letters of DNA and says whether a donor (EI), "
-    "an acceptor (IE) or neither (N) stands in the middle. It had {}."
+    "an acceptor (IE) or neither (N) is in the middle. It had {}."
 )
 
 
@@ -55,7 +55,7 @@ class Outcome:
     def note(self) -> str:
         """Says how many windows stand in both parts of the official split."""
         return (
-            f"{self.shared:,} of the {self.tests:,} test windows also stand in the "
+            f"{self.shared:,} of the {self.tests:,} test windows are also in the "
             "official training part."
         )
 

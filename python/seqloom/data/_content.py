@@ -22,5 +22,5 @@ def content_digest(parts: Iterable[Columns]) -> bytes:
         for number, rows in enumerate(columns):
             hashes[2 * number].update(rows.lengths.tobytes())
             hashes[2 * number + 1].update(rows.data.data)
-    whole = b"".join(each.digest() for each in hashes)
+    whole = b"".join(digest.digest() for digest in hashes)
     return hashlib.blake2b(whole, digest_size=16).digest()

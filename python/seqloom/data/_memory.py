@@ -157,7 +157,7 @@ def _is_of_letters(data: NDArray[Any]) -> bool:
     if data.dtype.kind == "U":
         return data.dtype == np.dtype("U1")
     return data.size > 0 and all(
-        isinstance(each, str) and len(each) <= 1 for each in data.ravel().tolist()
+        isinstance(value, str) and len(value) <= 1 for value in data.ravel().tolist()
     )
 
 
@@ -282,7 +282,7 @@ def _make_records(
     listed = list(pairs)
     if not listed:
         raise FormatError(f"{name}: expected sequences, found none", path=name)
-    ids = _ids(name, [each for each, _ in listed], options)
+    ids = _ids(name, [value for value, _ in listed], options)
     rows = [letters for _, letters in listed]
     sequences = letters_of_rows(name, ids, rows, whitespace=options.whitespace)
     headers = Ragged.from_list([each.encode("utf-8", "surrogatepass") for each in ids])

@@ -43,6 +43,6 @@ class Pool:
         self._tokens -= int(lengths[positions].sum())
         chosen = set(positions)
         self._waiting = [
-            each for position, each in enumerate(self._waiting) if position not in chosen
+            item for position, item in enumerate(self._waiting) if position not in chosen
         ]
         return taken

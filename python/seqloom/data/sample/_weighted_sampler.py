@@ -79,7 +79,9 @@ def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
     except ValueError:
         found = np.array(None)
     if found.dtype.kind == "O" and found.ndim:
-        found = np.array([each if isinstance(each, Real) else "" for each in found.flat])
+        found = np.array(
+            [weight if isinstance(weight, Real) else "" for weight in found.flat]
+        )
     if found.dtype.kind not in "biuf":
         raise ArgumentError(f'weights must be numbers or "balanced", got {quote(weights)}')
     return found.astype(np.float64)

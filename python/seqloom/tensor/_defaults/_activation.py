@@ -91,7 +91,7 @@ def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1
 
 def _as_row(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
     """A function over an axis, of single numbers: each is a row of its own."""
-    rows = [b.reshape(each, (1,)) for each in arrays]
+    rows = [b.reshape(array, (1,)) for array in arrays]
     return b.reshape(function(*rows, axis=axis), ())
 
 

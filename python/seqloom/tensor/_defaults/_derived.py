@@ -110,4 +110,4 @@ def _within(axes: Any, count: int) -> list[int]:
     """An axis, or several, as numbers from 0 up."""
     if not isinstance(axes, tuple):
         return [axes % count]
-    return [each % count for each in cast("tuple[int, ...]", axes)]
+    return [axis % count for axis in cast("tuple[int, ...]", axes)]

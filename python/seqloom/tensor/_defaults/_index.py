@@ -35,7 +35,7 @@ def is_basic(part: Any) -> bool:
 def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
     """The key with one part for each axis: an ellipsis written out, the end filled."""
     given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
-    parts = [each for part in given for each in _positions(b, part)]
+    parts = [array for part in given for array in _positions(b, part)]
     taken = sum(1 for part in parts if part is not None and part is not ...)
     rest: list[Any] = [slice(None)] * (len(shape) - taken)
     for position, part in enumerate(parts):
@@ -55,7 +55,7 @@ def _positions(b: Functions, part: Any) -> Sequence[Any]:
 def _stand_together(parts: list[Any]) -> bool:
     """Whether the arrays and integers of a key are neighbours, without a slice between."""
     positions = [
-        at for at, each in enumerate(parts) if isinstance(each, int) or not is_basic(each)
+        at for at, part in enumerate(parts) if isinstance(part, int) or not is_basic(part)
     ]
     return positions == list(range(positions[0], positions[0] + len(positions)))
 

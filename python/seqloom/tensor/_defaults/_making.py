@@ -57,8 +57,8 @@ def linspace(
 
 def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
     """Arrays repeated to their common shape."""
-    shape = np.broadcast_shapes(*(tuple(each.shape) for each in arrays))
-    return tuple(b.broadcast_to(each, shape) for each in arrays)
+    shape = np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
+    return tuple(b.broadcast_to(array, shape) for array in arrays)
 
 
 def meshgrid(
@@ -71,11 +71,11 @@ def meshgrid(
     if indexing == "xy" and len(arrays) > 1:
         positions[:2] = [1, 0]
     shape = [0] * len(arrays)
-    for each, position in zip(arrays, positions, strict=True):
-        shape[position] = math.prod(each.shape)
+    for array, position in zip(arrays, positions, strict=True):
+        shape[position] = math.prod(array.shape)
     return tuple(
-        b.broadcast_to(_to_axis(b, each, position, len(shape)), tuple(shape))
-        for each, position in zip(arrays, positions, strict=True)
+        b.broadcast_to(_to_axis(b, array, position, len(shape)), tuple(shape))
+        for array, position in zip(arrays, positions, strict=True)
     )
 
 

@@ -84,7 +84,7 @@ def _diagonal(b: Functions, term: Term) -> Term:
     x, labels = term
     for label in labels:
         while labels.count(label) > 1:
-            first, second = (i for i, each in enumerate(labels) if each == label)
+            first, second = (i for i, letter in enumerate(labels) if letter == label)
             size = x.shape[first]
             mask = b.reshape(
                 b.eye(size, dtype=b.dtype(x)),

@@ -60,7 +60,7 @@ def uniform(
     name, shape = np.dtype(dtype).name, drawn.to_shape(shape)
     width, kept = _BITS[name]
     if width > _WORD:
-        high, low = (b.astype(each, "uint64") for each in _pairs(b, key, shape))
+        high, low = (b.astype(pair, "uint64") for pair in _pairs(b, key, shape))
         high = b.bitwise_left_shift(high, 32)
         bits = b.reshape(b.bitwise_or(high, low), shape)
     else:

@@ -55,7 +55,7 @@ def diff(
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, got {n}")
     position = normalize_axis_index(axis, len(x.shape))
-    parts = [each for each in (prepend, x, append) if each is not None]
+    parts = [part for part in (prepend, x, append) if part is not None]
     x = b.concat(parts, axis=position) if n and len(parts) > 1 else x
     for _ in range(min(n, x.shape[position])):
         x = b.subtract(

@@ -39,7 +39,7 @@ def unique_values(b: Functions, x: Array) -> Array:
 
 def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
     """Whether each value of `x` is one of `y`'s; with `invert`, whether it is none."""
-    x, y = (b.asarray(each) for each in (x, y))
+    x, y = (b.asarray(array) for array in (x, y))
     row = b.reshape(y, (-1,))
     found = b.any(b.equal(b.expand_dims(x, axis=-1), row), axis=-1)
     return b.logical_not(found) if invert else found

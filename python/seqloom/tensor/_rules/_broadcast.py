@@ -35,7 +35,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None or ndim == 0:
         return tuple(range(ndim))
     several = cast("tuple[int, ...]", axis) if isinstance(axis, (tuple, list)) else (axis,)
-    return tuple(each % ndim for each in several)
+    return tuple(axis % ndim for axis in several)
 
 
 def broadcast_reduced(

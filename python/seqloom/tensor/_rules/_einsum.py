@@ -34,7 +34,7 @@ def _einsum(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Pa
         if not need:
             parts.append(None)
             continue
-        others = [(terms[i], each) for i, each in enumerate(factors) if i != position]
+        others = [(terms[i], factor) for i, factor in enumerate(factors) if i != position]
         part = _by_factor(b, terms[position], [(result, grad), *others], sizes)
         parts.append(unbroadcast(b, part, shape))
     return parts
@@ -48,7 +48,11 @@ def _by_factor(
     unique = ""
     for letter in wanted:
         if letter in unique:  # a diagonal: its gradient stands on the diagonal
-            new = next(each for each in ascii_letters if each not in seen + unique + wanted)
+            new = next(
+                character
+                for character in ascii_letters
+                if character not in seen + unique + wanted
+            )
             known = [*known, (letter + new, b.eye(sizes[letter], dtype=dtype))]
             unique += new
             continue
@@ -63,7 +67,7 @@ def _letters(formula: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], st
     """Each factor's letters and the result's; ``...`` written out as letters."""
     left, arrow, result = formula.replace(" ", "").partition("->")
     terms = left.split(",")
-    spare = [each for each in ascii_letters if each not in formula]
+    spare = [letter for letter in ascii_letters if letter not in formula]
     widths = [
         len(shape) - len(term.replace("...", "")) if "..." in term else 0
         for term, shape in zip(terms, shapes, strict=True)
@@ -75,7 +79,7 @@ def _letters(formula: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], st
     ]
     if not arrow:
         named = left.replace(",", "").replace("...", "")
-        once = sorted(each for each in set(named) if named.count(each) == 1)
+        once = sorted(letter for letter in set(named) if named.count(letter) == 1)
         return full, rest + "".join(once)
     return full, result.replace("...", rest)
 

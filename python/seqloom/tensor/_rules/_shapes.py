@@ -91,7 +91,9 @@ def _flip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
 def _roll(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (shift,), options = saved
     back = (
-        tuple(-each for each in cast("Any", shift)) if isinstance(shift, tuple) else -shift
+        tuple(-distance for distance in cast("Any", shift))
+        if isinstance(shift, tuple)
+        else -shift
     )
     return (b.roll(grad, back, **options),)
 
@@ -116,7 +118,7 @@ def _tile(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape
     times = (1,) * (ndim - len(times)) + tuple(times)
-    apart = [each for pair in zip(times, sizes, strict=True) for each in pair]
+    apart = [size for pair in zip(times, sizes, strict=True) for size in pair]
     total = b.sum(b.reshape(grad, tuple(apart)), axis=tuple(range(0, 2 * ndim, 2)))
     return (b.reshape(total, shape),)
 

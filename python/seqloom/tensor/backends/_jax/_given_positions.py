@@ -70,8 +70,8 @@ class GivenPositions:
             ArgumentError: Bounds of packed sequences do not fit.
         """
         known = dict(self._known)
-        for each in self._positions:
-            each.require(self._values(each.array, known, arrays))
+        for position in self._positions:
+            position.require(self._values(position.array, known, arrays))
         for operation in self._bounds:
             bounds = self._values(operation.args[-1], known, arrays)
             longest = operation.options["max_seqlen"]
@@ -81,13 +81,17 @@ class GivenPositions:
         """The indices that can be told, each once."""
         found: dict[Any, JaxPositions] = {}
         for operation in graph.operations:
-            for each in find_positions(operation.name, operation.args, operation.options):
-                if isinstance(each.array, Value) and self._tells(each.array):
+            for position in find_positions(
+                operation.name, operation.args, operation.options
+            ):
+                if isinstance(position.array, Value) and self._tells(position.array):
                     name = (
-                        f"{operation.where}: {each.name}" if operation.where else each.name
+                        f"{operation.where}: {position.name}"
+                        if operation.where
+                        else position.name
                     )
-                    key = each.array.number, each.size, each.from_end
-                    found.setdefault(key, each._replace(name=name))
+                    key = position.array.number, position.size, position.from_end
+                    found.setdefault(key, position._replace(name=name))
         return found
 
     def _has_told_bounds(self, operation: Operation) -> bool:

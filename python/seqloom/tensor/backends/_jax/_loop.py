@@ -31,7 +31,7 @@ def scan(
 ) -> tuple[Arrays, Arrays]:
     """A loop of XLA's while jax traces, else one of Python's."""
     # A body is a new function at each call: jax would compile it each time.
-    if not any(isinstance(each, Tracer) for each in (*init, *xs)):
+    if not any(isinstance(array, Tracer) for array in (*init, *xs)):
         return Backend.scan(b, body, init, xs, length=length, reverse=reverse)
     carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
     return carry, ys

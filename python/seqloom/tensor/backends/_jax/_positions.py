@@ -43,9 +43,9 @@ class JaxPositions(NamedTuple):
 
 def require_positions(name: str, *args: Any, **options: Any) -> None:
     """Refuses an operation's indices that name no place, unless jax traces it."""
-    for each in find_positions(name, args, options):
-        if not isinstance(each.array, Tracer):
-            each.require(np.asarray(each.array))
+    for position in find_positions(name, args, options):
+        if not isinstance(position.array, Tracer):
+            position.require(np.asarray(position.array))
 
 
 def require_bounds(cu_seqlens: Array, total: int, longest: int) -> None:
@@ -77,7 +77,9 @@ def find_positions(
     """The indices among an operation's arguments, arrays or values of a graph."""
     find = _FINDERS.get(name)
     return (
-        [] if find is None else [JaxPositions(name, *each) for each in find(args, options)]
+        []
+        if find is None
+        else [JaxPositions(name, *found) for found in find(args, options)]
     )
 
 

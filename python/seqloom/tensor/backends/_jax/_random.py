@@ -31,7 +31,7 @@ def key_words(key: Key | Array) -> Array:
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
     """The words of the key of one thing below a key."""
-    halves = [jnp.asarray(each, jnp.uint32).reshape(()) for each in counter(word)]
+    halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in counter(word)]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
 

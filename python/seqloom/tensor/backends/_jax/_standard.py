@@ -99,7 +99,7 @@ def arange(
     b: _OnDevice, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
 ) -> Array:
     """Numbers at equal distances."""
-    floats = any(isinstance(each, float) for each in (start, stop, step))
+    floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = None if dtype is None and not floats else _kind(b, dtype)
     return jnp.arange(start, stop, step, kind, device=b.jax_device)
 

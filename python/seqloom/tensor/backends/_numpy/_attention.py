@@ -70,7 +70,7 @@ def attention_grad(
     out: Triple | None = None,
 ) -> Triple:
     """The derivatives of ``attention`` by q, k and v."""
-    grad, q, k, v, output = (_with_unit_stride(each) for each in (grad, q, k, v, output))
+    grad, q, k, v, output = (_with_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = _scale(q, scale), causal, _dropping(key, dropout)
     given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
@@ -110,7 +110,7 @@ def attention_varlen(
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
     """
     bounds = _bounds(cu_seqlens, max_seqlen)
-    q, k, v = (_with_unit_stride(_by_head(each)) for each in (q, k, v))
+    q, k, v = (_with_unit_stride(_by_head(array)) for array in (q, k, v))
     made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
     lse = _sums(q.shape[1:3], q.dtype, out and out[1])
     rule = _scale(q, scale), causal, None
@@ -141,10 +141,10 @@ def attention_varlen_grad(
         fresh(k.shape, q.dtype),
         fresh(v.shape, q.dtype),
     )
-    arrays: Any = [_with_unit_stride(_by_head(each)) for each in (grad, q, k, v)]
+    arrays: Any = [_with_unit_stride(_by_head(array)) for array in (grad, q, k, v)]
     result = _with_unit_stride(_by_head(output)), to_contiguous(lse)
     rule = _scale(q, scale), causal, None
-    into: Any = [_by_head(each) for each in made]
+    into: Any = [_by_head(array) for array in made]
     kernel: Any = _native.attention_grad
     kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
     return made if out is None else _each_placed(made, out)

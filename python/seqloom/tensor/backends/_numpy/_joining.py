@@ -35,12 +35,12 @@ def parts_of_one(*arrays: Floats) -> bool:
     if not others or first.base is None or first.size == 0:
         return False
     likeness = first.shape, first.strides, first.dtype
-    if any((each.shape, each.strides, each.dtype) != likeness for each in others):
+    if any((other.shape, other.strides, other.dtype) != likeness for other in others):
         return False
     owner = _owner(first)
     steps = {_start(after) - _start(before) for before, after in pairwise(arrays)}
     is_regular = len(steps) == 1 and steps.pop() > 0
-    return is_regular and all(_owner(each) is owner for each in others)
+    return is_regular and all(_owner(other) is owner for other in others)
 
 
 def _start(x: Floats) -> int:

@@ -20,7 +20,7 @@ _SPLITS = 1 << 31  # the high word of the counters that keys are split by
 
 def fold_in(key: Any, word: Any) -> Words:
     """The words of the key of one thing below a key, as ``Key.fold``."""
-    high, low = (int(each) for each in counter(word))
+    high, low = (int(part) for part in counter(word))
     return np.array(_native.threefry(*words_of(key), high, low), np.uint32)
 
 

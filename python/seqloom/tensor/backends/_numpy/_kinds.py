@@ -33,7 +33,7 @@ def to_dtype(dtype: Any) -> Any:
 @cache
 def find_common_type(*dtypes: DType) -> DType:
     """The type of a result of arrays of these types."""
-    floats = [each for each in dtypes if each.kind not in _WHOLE]
+    floats = [dtype for dtype in dtypes if dtype.kind not in _WHOLE]
     return np.result_type(*(floats or dtypes))
 
 
@@ -68,11 +68,11 @@ def _beside(x: Any, number: Any) -> tuple[Any, Any]:
 
 def promote_all(arrays: Sequence[Any]) -> Sequence[Any]:
     """Arrays to be joined, of their common type."""
-    dtypes = {each.dtype for each in arrays}
+    dtypes = {array.dtype for array in arrays}
     if len(dtypes) < 2:  # noqa: PLR2004 - they are of one already
         return arrays
     dtype = find_common_type(*dtypes)
-    return [each.astype(dtype, copy=False) for each in arrays]
+    return [array.astype(dtype, copy=False) for array in arrays]
 
 
 def give_floats(function: Callable[..., Any]) -> Callable[..., Any]:

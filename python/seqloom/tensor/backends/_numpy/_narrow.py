@@ -51,7 +51,7 @@ _PROMOTING = frozenset({"matmul", "tensordot"})
 def _narrow_type(name: str, types: list[Any]) -> Any:
     """The type of half precision of a function's result; None where it is a wider one."""
     deciding = types if name in _PROMOTING else types[:1]
-    is_narrow = types[0] in NARROW and all(each == types[0] for each in deciding)
+    is_narrow = types[0] in NARROW and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None
 
 
@@ -89,6 +89,6 @@ def _put(found: Any, out: Any) -> Any:
     """A result, or each of several, in the memory that the caller gave."""
     if isinstance(found, tuple):
         parts = zip(cast("Any", found), out, strict=True)
-        return tuple([_put(each, room) for each, room in parts])
+        return tuple([_put(part, room) for part, room in parts])
     out[...] = found
     return out

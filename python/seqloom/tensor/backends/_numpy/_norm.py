@@ -92,7 +92,7 @@ def _rows_grad(
     """The derivatives by input, weight and bias, of either norm."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
-    by_weight, by_bias = (make_out(each, (width,), x.dtype) for each in out[1:])
+    by_weight, by_bias = (make_out(array, (width,), x.dtype) for array in out[1:])
     rows = grad.reshape((-1, width)), x.reshape((-1, width)), _row(weight, x, 1)
     mean = None if mean is None else to_contiguous(mean).reshape(-1)
     statistics = mean, to_contiguous(rstd).reshape(-1)
@@ -172,7 +172,7 @@ def _normalise(
 def _result(x: Floats, out: Any) -> Triple:
     """Room for the rows, and for two numbers of each."""
     made = make_out(out[0], x.shape, x.dtype)
-    mean, rstd = (make_out(each, x.shape[:-1], x.dtype) for each in out[1:])
+    mean, rstd = (make_out(array, x.shape[:-1], x.dtype) for array in out[1:])
     return made, mean, rstd
 
 
@@ -188,4 +188,4 @@ def _each_placed(made: Any, out: Any) -> Any:
     """What a kernel made, in the given arrays where there are some."""
     if out is None:
         return made
-    return tuple(write_to(each, into) for each, into in zip(made, out, strict=True))
+    return tuple(write_to(array, into) for array, into in zip(made, out, strict=True))

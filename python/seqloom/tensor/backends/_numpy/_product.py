@@ -84,7 +84,7 @@ def tensordot(b: _Numbers, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
     left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
     for one, other in zip(*axes, strict=True):
         right[other] = left[one]
-    kept = [each for each in (*left, *right) if (each in left) != (each in right)]
+    kept = [array for array in (*left, *right) if (array in left) != (array in right)]
     names = ("".join(map(ascii_letters.__getitem__, row)) for row in (left, right, kept))
     return b.einsum("{},{}->{}".format(*names), x, y)
 

@@ -161,7 +161,7 @@ def _forward(
 
 def _unequal(*arrays: Tensor) -> ShapeError:
     """The error for arrays that do not go together."""
-    shapes = ", ".join(str(list(each.shape)) for each in arrays)
+    shapes = ", ".join(str(list(array.shape)) for array in arrays)
     return ShapeError(
         "attention: expected q (n, h, l, d), k (n, h, s, d), v (n, h, s, e), and a "
         f"gradient (n, h, l, e), got {shapes}"

@@ -63,7 +63,7 @@ def arange(
     """Numbers at equal distances."""
     if stop is None:
         start, stop = 0, start
-    floats = any(isinstance(each, float) for each in (start, stop, step))
+    floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = torch.int64 if dtype is None and not floats else _kind(b, dtype)
     if (stop - start) * step < 0:  # which torch refuses
         return torch.empty(0, dtype=kind, device=b.device)

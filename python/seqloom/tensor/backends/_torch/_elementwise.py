@@ -121,7 +121,9 @@ def sign(x: Tensor) -> Tensor:
 def divide(x: Any, y: Any) -> Tensor:
     """The quotient; of integers, a fraction."""
     if type(x) is int or type(y) is int:
-        x, y = (to_floats(each) if isinstance(each, Tensor) else each for each in (x, y))
+        x, y = (
+            to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
+        )
     return _divide(x, y)
 
 
@@ -158,7 +160,7 @@ def clip(
     """Values held between two bounds."""
     bounds = [min, max]
     if isinstance(min, Tensor) != isinstance(max, Tensor):
-        bounds = [None if each is None else like(x, each) for each in bounds]
+        bounds = [None if bound is None else like(x, bound) for bound in bounds]
     return x if min is None and max is None else torch.clamp(x, *bounds)
 
 
@@ -168,7 +170,7 @@ _divide = binary(torch.divide)
 def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
     """A division that torch refuses where integers are divided by 0."""
     x, y = binary(lambda *both: both)(x, y)
-    if any(isinstance(each, float) or _is_float(each) for each in (x, y)):
+    if any(isinstance(array, float) or _is_float(array) for array in (x, y)):
         return function(x, y)
     if not isinstance(y, Tensor):
         return function(x, y) if y else torch.zeros_like(x)

@@ -24,7 +24,7 @@ def attention_varlen(
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
     """The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
-    arrays = [array_of(each) for each in (q, k, v, cu_seqlens)]
+    arrays = [array_of(array) for array in (q, k, v, cu_seqlens)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     out, lse = host().attention_varlen(*arrays, **rule)
     return tensor_of(out), tensor_of(lse)
@@ -44,7 +44,7 @@ def attention_varlen_grad(
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``attention_varlen`` by q, k and v."""
-    arrays = [array_of(each) for each in (grad, q, k, v, cu_seqlens, out, lse)]
+    arrays = [array_of(array) for array in (grad, q, k, v, cu_seqlens, out, lse)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     by_q, by_k, by_v = host().attention_varlen_grad(*arrays, **rule)
     return tensor_of(by_q), tensor_of(by_k), tensor_of(by_v)
@@ -52,8 +52,8 @@ def attention_varlen_grad(
 
 def serves(*arrays: Tensor) -> bool:
     """Whether the kernels take these arrays: on a CPU, all of 32 or all of 64 bits."""
-    kinds = {each.dtype for each in arrays}
-    on_cpu = all(each.device.type == "cpu" for each in arrays)
+    kinds = {array.dtype for array in arrays}
+    on_cpu = all(array.device.type == "cpu" for array in arrays)
     return on_cpu and len(kinds) == 1 and kinds <= {torch.float32, torch.float64}
 
 

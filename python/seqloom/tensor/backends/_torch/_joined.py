@@ -32,17 +32,17 @@ def join_gradients(graph: Graph) -> Graph:
 def _calls(operations: list[Operation], read: Container[int]) -> Iterator[Operation]:
     """The operations; a convolution's two derivatives follow each other in a step."""
     by_input: Operation | None = None
-    for each in operations:
-        if by_input is not None and not _of_one(by_input, each):
+    for operation in operations:
+        if by_input is not None and not _of_one(by_input, operation):
             yield by_input
             by_input = None
-        if each.name in _INPUT:
-            by_input = each
-        elif each.name in _WEIGHT:
-            yield _call(by_input, each, read)
+        if operation.name in _INPUT:
+            by_input = operation
+        elif operation.name in _WEIGHT:
+            yield _call(by_input, operation, read)
             by_input = None
         else:
-            yield each
+            yield operation
     if by_input is not None:
         yield by_input
 
@@ -64,8 +64,11 @@ def _call(
     outputs = by_weight.outputs
     if by_input is not None:
         weight, outputs = by_input.args[1], by_input.outputs + outputs
-    wanted = [by_input is not None, *(each.number in read for each in by_weight.outputs)]
+    wanted = [
+        by_input is not None,
+        *(output.number in read for output in by_weight.outputs),
+    ]
     options = {**by_weight.options, "wanted": wanted}
-    made = tuple(each for each in outputs if each.number in read)
+    made = tuple(output for output in outputs if output.number in read)
     name, where = "conv_grads", by_weight.where
     return Operation(name, (grad, x, weight), options, made, where)

@@ -46,9 +46,9 @@ def like(x: Tensor, value: Any) -> Tensor:
 def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
     """Arrays of their common type."""
     dtype = arrays[0].dtype
-    for each in arrays[1:]:
-        dtype = torch.promote_types(dtype, each.dtype)
-    return [each.to(dtype) for each in arrays]
+    for array in arrays[1:]:
+        dtype = torch.promote_types(dtype, array.dtype)
+    return [array.to(dtype) for array in arrays]
 
 
 def to_floats(x: Tensor) -> Tensor:
@@ -93,7 +93,9 @@ def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of two arrays that takes no numbers, and of integers gives floats."""
 
     def call(x: Any, y: Any) -> Any:
-        x, y = (to_floats(each) if isinstance(each, Tensor) else each for each in (x, y))
+        x, y = (
+            to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
+        )
         return function(*operands(x, y))
 
     return call

@@ -31,7 +31,9 @@ def adamw(
     """AdamW in place; `step` counts from 1."""
     count = _to_step(step, params[0])
     for decay, positions in _by_decay(decays):
-        lists = ([each[i] for i in positions] for each in (params, grads, first, second))
+        lists = (
+            [arrays[i] for i in positions] for arrays in (params, grads, first, second)
+        )
         adamw_(*lists, _rate(lr), count, *betas, decay, eps)
     return params, first, second
 
@@ -77,4 +79,4 @@ def _rate(lr: Any) -> Tensor:
 def _by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
     """The positions of each decay: one call for all of them."""
     for decay in sorted(set(decays)):
-        yield decay, [i for i, each in enumerate(decays) if each == decay]
+        yield decay, [i for i, number in enumerate(decays) if number == decay]

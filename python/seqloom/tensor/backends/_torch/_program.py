@@ -39,6 +39,6 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
         with torch.no_grad():
             made = function(*given)
         # A CUDA graph's outputs are overwritten by its next run.
-        return [each.clone() for each in made] if cuda else made
+        return [array.clone() for array in made] if cuda else made
 
     return run

@@ -35,7 +35,7 @@ def fold_in(b: Backend, key: Key | Tensor, word: Any) -> Tensor:
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):
         return host_random.fold_in(words, word)
-    halves = (_word(b, each) for each in counter(word))
+    halves = (_word(b, part) for part in counter(word))
     return device_random.kernel(device_random.fold_in, words, *halves)
 
 
@@ -84,7 +84,7 @@ def truncated_normal(
         return host_random.truncated_normal(words, lower, upper, shape, kind)
     one = to_numpy(kind).type
     root = one(math.sqrt(2))
-    bounds = [float(one(math.erf(float(one(each) / root)))) for each in (lower, upper)]
+    bounds = [float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper)]
     found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))

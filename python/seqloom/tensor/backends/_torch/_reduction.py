@@ -64,8 +64,8 @@ def prod(
     kind = None if dtype is None else to_torch(dtype)
     x = x if kind is None else x.to(kind)
     axes = (one % max(x.ndim, 1) for one in _every(x, axis))  # torch's scalar has one
-    for each in sorted(axes, reverse=True):
-        x = torch.prod(x, each, keepdim=keepdims, dtype=kind)
+    for number in sorted(axes, reverse=True):
+        x = torch.prod(x, number, keepdim=keepdims, dtype=kind)
     return x
 
 

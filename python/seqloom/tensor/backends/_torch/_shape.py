@@ -48,7 +48,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 def concat(arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
     """Arrays end to end."""
     if axis is None:
-        return torch.cat([each.reshape(-1) for each in arrays])
+        return torch.cat([array.reshape(-1) for array in arrays])
     return torch.cat(list(arrays), axis)
 
 
@@ -67,16 +67,16 @@ def expand_dims(x: Tensor, *, axis: Axes = 0) -> Tensor:
     if isinstance(axis, int):
         return torch.unsqueeze(x, axis)
     count = x.ndim + len(axis)
-    for position in sorted(each % count for each in axis):
+    for position in sorted(number % count for number in axis):
         x = torch.unsqueeze(x, position)
     return x
 
 
 def squeeze(x: Tensor, axis: Axes) -> Tensor:
     """Without axes of length 1."""
-    for each in (axis,) if isinstance(axis, int) else axis:
-        if x.shape[each] != 1:
-            raise ValueError(f"axis {each} of {list(x.shape)} has not length 1")
+    for number in (axis,) if isinstance(axis, int) else axis:
+        if x.shape[number] != 1:
+            raise ValueError(f"axis {number} of {list(x.shape)} has not length 1")
     return torch.squeeze(x, axis)
 
 
