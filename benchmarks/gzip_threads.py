@@ -21,7 +21,7 @@ ROUNDS = 5
 THREADS = os.cpu_count() or 1
 FLOORS = {
     "unpack": "unpacking alone, one thread",
-    "places": f"floor: unpacking alone by the index, {THREADS} threads",
+    "positions": f"floor: unpacking alone by the index, {THREADS} threads",
 }
 
 
