@@ -1,8 +1,50 @@
-"""Optimisers and schedules."""
+"""Optimisers, averages of weights, and schedules."""
 
+from seqloom.optim._adam import Adam
 from seqloom.optim._adamw import AdamW
+from seqloom.optim._average import WeightAverage
+from seqloom.optim._muon import Muon
 from seqloom.optim._optimizer import Move, Optimizer
-from seqloom.optim._schedules import Constant, WarmupCosine
+from seqloom.optim._rules import AdaGrad, Lion, RMSProp
+from seqloom.optim._schedule_free import ScheduleFreeAdamW
+from seqloom.optim._schedules import (
+    Chain,
+    Constant,
+    CosineDecay,
+    ExponentialDecay,
+    LinearDecay,
+    Noam,
+    OneCycle,
+    Plateau,
+    Schedule,
+    StepDecay,
+    WarmupCosine,
+)
 from seqloom.optim._sgd import SGD
+from seqloom.optim._simple import SimpleOptimizer
 
-__all__ = ["SGD", "AdamW", "Constant", "Move", "Optimizer", "WarmupCosine"]
+__all__ = [
+    "SGD",
+    "AdaGrad",
+    "Adam",
+    "AdamW",
+    "Chain",
+    "Constant",
+    "CosineDecay",
+    "ExponentialDecay",
+    "LinearDecay",
+    "Lion",
+    "Move",
+    "Muon",
+    "Noam",
+    "OneCycle",
+    "Optimizer",
+    "Plateau",
+    "RMSProp",
+    "Schedule",
+    "ScheduleFreeAdamW",
+    "SimpleOptimizer",
+    "StepDecay",
+    "WarmupCosine",
+    "WeightAverage",
+]

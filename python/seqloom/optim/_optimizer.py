@@ -6,10 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.optim._counts import Counts
+from seqloom.optim._groups import Group, make_variant, require_matches
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
@@ -52,7 +53,8 @@ class Optimizer(ABC):
     """Base of optimisers: it keeps the states, and the subclass defines the rule.
 
     The learning rate is an argument of `step`, so that a schedule is a plain function. A
-    subclass names its state arrays in ``states`` and defines ``update``.
+    subclass names its state arrays in ``states`` and defines ``update``, which updates many
+    parameters together. `SimpleOptimizer` is simpler: its rule sees one parameter.
 
     Attributes:
         step_count: Number of steps so far.
@@ -68,11 +70,44 @@ class Optimizer(ABC):
     def __init__(self) -> None:
         self._counts = Counts()
         self._states = States()
+        self._groups: tuple[Group, ...] = ()
+        self._group_of: dict[str, Group | None] = {}  # by path, as far as it was needed
 
     @property
     def step_count(self) -> int:
         """Number of steps so far."""
         return self._counts.total.number
+
+    def group(self, pattern: str, *, lr_factor: float = 1.0, **settings: Any) -> Self:
+        """Gives the parameters whose path matches a pattern settings of their own.
+
+        Of several groups that match a path, the last one counts. What a group does not set
+        is as in the constructor.
+
+        Args:
+            pattern: Pattern of the paths, such as ``"*.bias"`` or ``"head.*"``.
+            lr_factor: Factor of the learning rate, 0 or more.
+            **settings: Arguments of the constructor, with their values for this group.
+
+        Returns:
+            This optimiser.
+
+        Raises:
+            ArgumentError: A setting is not an argument of the constructor, or has a wrong
+                value. A pattern that matches no parameter is an error of `step`.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> opt = sl.optim.AdamW(weight_decay=0.1)
+            >>> opt = opt.group("*.bias", weight_decay=0.0).group("head.*", lr_factor=10.0)
+            >>> opt.step_count
+            0
+        """
+        if not is_number(lr_factor):
+            raise ArgumentError(f"lr_factor must be a number from 0 up, got {lr_factor!r}")
+        found = Group(pattern, lr_factor, make_variant(self, settings))
+        self._groups, self._group_of = (*self._groups, found), {}
+        return self
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
         """Updates the parameters that have a gradient.
@@ -87,7 +122,8 @@ class Optimizer(ABC):
 
         Raises:
             ArgumentError: No gradient belongs to a parameter of `model`, `lr` is negative
-                or not a number, or the optimiser has the state of another model.
+                or not a number, the optimiser has the state of another model, or a group
+                matches no parameter.
             DTypeError: A gradient has another dtype than its parameter, and the backend
                 refuses that.
 
@@ -102,9 +138,10 @@ class Optimizer(ABC):
             1
         """
         rate = lr.raw if isinstance(lr, Tensor) else _require_rate(lr)
-        pairs = [
-            (p, g) for _, p in model.parameters() if (g := grads.get(p.id)) is not None
-        ]
+        params = model.parameters()
+        if self._groups and not self._group_of:
+            require_matches(self._groups, [path for path, _ in params])
+        pairs = [(p, g) for _, p in params if (g := grads.get(p.id)) is not None]
         if not pairs:
             raise ArgumentError(
                 "no gradient belongs to a parameter of this model; pass the model and the "
@@ -115,7 +152,7 @@ class Optimizer(ABC):
         for move in moves:
             move.step = steps[self._counts.of(move.path)]
         try:
-            self.update(grads.backend, rate, moves)
+            self._update_groups(grads.backend, rate, moves)
         except Exception as error:
             _explain_dtypes(moves, grads.backend, error)
             raise
@@ -136,11 +173,35 @@ class Optimizer(ABC):
 
     def _make_move(self, param: Param, grad: Array, backend: Backend) -> Move:
         """Makes the argument of the rule for one parameter."""
-        shapes = {
-            name: self._shape_of(name, param.path, param.shape) for name in self.states
-        }
-        state = self._states.of(param, shapes, backend)
+        rule = self._find_rule(param.path)
+        state = self._states.of(param, rule.start, backend)
         return Move(param.path, param.make_writable(), grad, state)
+
+    def _find_group(self, path: str) -> Group | None:
+        """Returns the last group that matches a path."""
+        if path not in self._group_of:
+            matching = [group for group in self._groups if group.matches(path)]
+            self._group_of[path] = matching[-1] if matching else None
+        return self._group_of[path]
+
+    def _find_rule(self, path: str) -> Optimizer:
+        """Returns an optimiser with the settings that a parameter has."""
+        group = self._find_group(path) if self._groups else None
+        return group.rule if group else self
+
+    def _update_groups(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """Calls the rule once for each group."""
+        if not self._groups:
+            self.update(backend, lr, moves)
+            return
+        parts: dict[Group | None, list[Move]] = {}
+        for move in moves:
+            parts.setdefault(self._find_group(move.path), []).append(move)
+        for group, part in parts.items():
+            if group is None:
+                self.update(backend, lr, part)
+            else:
+                group.rule.update(backend, group.scale(lr, backend), part)
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
@@ -194,7 +255,7 @@ class Optimizer(ABC):
         """
         counts = Counts()
         counts.load(record.metadata)
-        self._states.load(record, self.states)
+        self._states.load(record, lambda path: self._find_rule(path).states)
         self._counts = counts
         return self
 
@@ -211,8 +272,41 @@ class Optimizer(ABC):
         """
         static, leaves = self._states.leaves()
         shared, counters = self._counts.leaves()
-        settings = [value for name, value in vars(self).items() if name not in _STATE]
-        return (type(self), make_hashable(settings), static, shared), [*counters, *leaves]
+        groups = tuple(group.describe() for group in self._groups)
+        kind = (type(self), make_hashable(self.list_settings()), groups)
+        return (*kind, static, shared), [*counters, *leaves]
+
+    def list_settings(self) -> list[Any]:
+        """Returns the values of all settings; another one makes another program.
+
+        Returns:
+            The values of the fields that `step` does not change.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.optim.SGD(momentum=0.9).list_settings()
+            [0.9, False, 0.0, (), ('momentum',)]
+        """
+        return [value for name, value in vars(self).items() if name not in _STATE]
+
+    def start(self, param: Param, backend: Backend) -> dict[str, Array]:
+        """Makes the state of a parameter before its first update: zeros.
+
+        Args:
+            param: The parameter.
+            backend: Backend of the arrays to make.
+
+        Returns:
+            An array for each name in ``states``.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+            >>> sorted(sl.optim.AdamW().start(layer.bias, layer.backend))
+            ['first', 'second']
+        """
+        shapes = {n: self._shape_of(n, param.path, param.shape) for n in self.states}
+        return {n: backend.zeros(shape, dtype=param.dtype) for n, shape in shapes.items()}
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the shape of one state of a parameter; a rule may need a smaller one."""
@@ -221,7 +315,7 @@ class Optimizer(ABC):
 
 
 # The fields of an optimiser that change as it steps.
-_STATE = frozenset({"_counts", "_states"})
+_STATE = frozenset({"_counts", "_states", "_groups", "_group_of"})
 
 
 def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
@@ -247,6 +341,22 @@ def as_patterns(name: str, value: Any) -> tuple[str, ...]:
 def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
     """Returns True for a number in [least, below); NaN is not in it."""
     return isinstance(value, Real) and least <= float(value) < below
+
+
+def require_setting(
+    name: str, value: Any, *, above: float = -1, below: float = math.inf, count: int = 0
+) -> Any:
+    """Returns a setting; refuses what is not a number from 0 up, above and below limits."""
+    values: list[Any] = [value]
+    if count and isinstance(value, (tuple, list)):
+        values = [*cast("tuple[Any, ...]", value)]
+    is_valid = all(is_number(v, below=below) and v > above for v in values)
+    if not is_valid or len(values) != (count or 1):
+        least = f"above {above}" if above >= 0 else "from 0 up"
+        limit = "" if below == math.inf else f", below {below}"
+        what = f"{count} numbers" if count else "a number"
+        raise ArgumentError(f"{name} must be {what} {least}{limit}, got {value!r}")
+    return tuple(values) if count else values[0]
 
 
 def _require_rate(lr: Any) -> Any:

@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
 
+from seqloom._config import JsonConfig
 from seqloom.errors import ArgumentError
 
 
+class Schedule(JsonConfig):
+    """Base of schedules: settings that give the learning rate of each step.
+
+    A schedule does not count steps. It is asked for the learning rate of one step, which is
+    an argument of `Optimizer.step`. A subclass is a frozen dataclass that defines
+    ``__call__``; `to_json` and `from_json` save and restore it.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import seqloom as sl
+        >>> @dataclass(frozen=True)
+        ... class Inverse(sl.optim.Schedule):
+        ...     lr: float
+        ...
+        ...     def __call__(self, step):
+        ...         return self.lr / (1 + step)
+        >>> sl.optim.Schedule.from_json(Inverse(0.1).to_json())(4)
+        0.02
+    """
+
+    @abstractmethod
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step.
+
+        Args:
+            step: Number of steps before this one: the first step is 0.
+
+        Returns:
+            The learning rate.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Schedule):
     """A constant learning rate.
 
     Attributes:
@@ -28,7 +63,64 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class WarmupCosine:
+class LinearDecay(Schedule):
+    """A learning rate that changes linearly, and stays as it is after the last step.
+
+    With ``end`` above ``start`` it is a linear warmup.
+
+    Attributes:
+        start: Learning rate of step 0.
+        end: Learning rate from step ``total`` on.
+        total: Number of steps between them, 1 or more.
+
+    Examples:
+        >>> schedule = LinearDecay(start=1.0, end=0.0, total=4)
+        >>> [schedule(step) for step in (0, 1, 4, 9)]
+        [1.0, 0.75, 0.0, 0.0]
+    """
+
+    start: float
+    end: float
+    total: int
+
+    def __post_init__(self) -> None:
+        _require_at_least("total", self.total, 1)
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        done = min(step / self.total, 1.0)
+        return self.start + (self.end - self.start) * done
+
+
+@dataclass(frozen=True, slots=True)
+class CosineDecay(Schedule):
+    """A learning rate that falls by half a cosine wave (Loshchilov and Hutter 2017).
+
+    Attributes:
+        start: Learning rate of step 0.
+        total: Number of steps until ``floor`` is reached, 1 or more.
+        floor: Learning rate from step ``total`` on.
+
+    Examples:
+        >>> schedule = CosineDecay(start=1.0, total=4)
+        >>> [round(schedule(step), 3) for step in (0, 1, 2, 4, 9)]
+        [1.0, 0.854, 0.5, 0.0, 0.0]
+    """
+
+    start: float
+    total: int
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_at_least("total", self.total, 1)
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        return _anneal(self.start, self.floor, min(step / self.total, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class WarmupCosine(Schedule):
     """A learning rate with linear warmup and cosine decay (Loshchilov and Hutter 2017).
 
     Attributes:
@@ -59,4 +151,263 @@ class WarmupCosine:
         if step < self.warmup:
             return self.peak * (step + 1) / (self.warmup + 1)
         done = min((step - self.warmup) / max(self.total - self.warmup, 1), 1.0)
-        return self.floor + (self.peak - self.floor) * 0.5 * (1 + math.cos(math.pi * done))
+        return _anneal(self.peak, self.floor, done)
+
+
+@dataclass(frozen=True, slots=True)
+class OneCycle(Schedule):
+    """A learning rate that rises to its peak and falls far below its start (Smith 2018).
+
+    The steps are those of PyTorch's ``OneCycleLR``.
+
+    Attributes:
+        peak: Highest learning rate.
+        total: Number of all steps, 2 or more; the last one has the lowest learning rate.
+        rise: Share of the steps before the peak, in (0, 1).
+        start_divisor: The learning rate starts at ``peak / start_divisor``.
+        end_divisor: It ends at ``peak / start_divisor / end_divisor``.
+
+    Examples:
+        >>> schedule = OneCycle(peak=1.0, total=10, rise=0.5)
+        >>> [round(schedule(step), 3) for step in (0, 2, 4, 9)]
+        [0.04, 0.52, 1.0, 0.0]
+    """
+
+    peak: float
+    total: int
+    rise: float = 0.3
+    start_divisor: float = 25.0
+    end_divisor: float = 1e4
+
+    def __post_init__(self) -> None:
+        _require_at_least("total", self.total, 2)
+        if not 0 < self.rise < 1:
+            raise ArgumentError(f"rise must be between 0 and 1, got {self.rise}")
+        if self.rise * self.total <= 1:
+            raise ArgumentError(
+                f"rise={self.rise} of total={self.total} steps is less than one step; give "
+                "a larger rise or total"
+            )
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        start, top = self.peak / self.start_divisor, self.rise * self.total - 1
+        if step <= top:
+            return _anneal(start, self.peak, step / top)
+        done = min((step - top) / (self.total - 1 - top), 1.0)
+        return _anneal(self.peak, start / self.end_divisor, done)
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialDecay(Schedule):
+    """A learning rate that is multiplied by the same factor at each step.
+
+    Attributes:
+        start: Learning rate of step 0.
+        factor: Factor of each step, above 0.
+
+    Examples:
+        >>> [ExponentialDecay(start=1.0, factor=0.5)(step) for step in (0, 1, 3)]
+        [1.0, 0.5, 0.125]
+    """
+
+    start: float
+    factor: float
+
+    def __post_init__(self) -> None:
+        _require_above_0("factor", self.factor)
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        return self.start * self.factor**step
+
+
+@dataclass(frozen=True, slots=True)
+class StepDecay(Schedule):
+    """A learning rate that is multiplied by a factor after every few steps.
+
+    Attributes:
+        start: Learning rate of step 0.
+        every: Number of steps with the same learning rate, 1 or more.
+        factor: Factor between them, above 0.
+
+    Examples:
+        >>> [StepDecay(start=1.0, every=10, factor=0.5)(step) for step in (0, 9, 10, 25)]
+        [1.0, 1.0, 0.5, 0.25]
+    """
+
+    start: float
+    every: int
+    factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require_at_least("every", self.every, 1)
+        _require_above_0("factor", self.factor)
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        return self.start * self.factor ** (step // self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class Noam(Schedule):
+    """Linear warmup, then decay by the square root of the step (Vaswani et al. 2017).
+
+    Attributes:
+        width: Number of features of the model, 1 or more.
+        warmup: Number of warmup steps, 1 or more.
+        factor: Factor of all learning rates, above 0.
+
+    Examples:
+        >>> schedule = Noam(width=512, warmup=4000)
+        >>> [round(schedule(step), 6) for step in (0, 3999, 15999)]
+        [0.0, 0.000699, 0.000349]
+    """
+
+    width: int
+    warmup: int
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_at_least("width", self.width, 1)
+        _require_at_least("warmup", self.warmup, 1)
+        _require_above_0("factor", self.factor)
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        number = step + 1
+        scale = min(number**-0.5, number * self.warmup**-1.5)
+        return self.factor * self.width**-0.5 * scale
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau(Schedule):
+    """A learning rate that falls when a measured value stops improving.
+
+    The steps are those of PyTorch's ``ReduceLROnPlateau``. A plateau is a value: `observe`
+    returns the next one, and a saved one goes on where it stopped.
+
+    Attributes:
+        lr: The present learning rate.
+        factor: Factor of a reduction, in (0, 1).
+        patience: Number of values without improvement that are tolerated, 0 or more.
+        threshold: Smallest improvement that counts, as a share of the best value.
+        highest: Whether a higher value is better, as for an accuracy.
+        floor: Lowest learning rate.
+        best: Best value so far; None before the first one.
+        waited: Number of values since the last improvement or reduction.
+
+    Examples:
+        >>> schedule = Plateau(0.1, patience=1)
+        >>> for loss in (1.0, 0.9, 0.9, 0.9):
+        ...     schedule = schedule.observe(loss)
+        >>> round(schedule(4), 3)
+        0.01
+    """
+
+    lr: float
+    factor: float = 0.1
+    patience: int = 10
+    threshold: float = 1e-4
+    highest: bool = False
+    floor: float = 0.0
+    best: float | None = None
+    waited: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < 1:
+            raise ArgumentError(f"factor must be between 0 and 1, got {self.factor}")
+        _require_at_least("patience", self.patience, 0)
+
+    def __call__(self, step: int) -> float:  # noqa: ARG002
+        """Returns the present learning rate."""
+        return self.lr
+
+    def observe(self, value: float) -> Self:
+        """Returns the schedule after one more value, such as the loss of an epoch.
+
+        Args:
+            value: The measured value.
+
+        Returns:
+            A new schedule; this one does not change.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.optim.Plateau(0.1, patience=0).observe(1.0).observe(2.0).lr
+            0.010000000000000002
+        """
+        if self._is_better(value):
+            return replace(self, best=value, waited=0)
+        if self.waited < self.patience:
+            return replace(self, waited=self.waited + 1)
+        return replace(self, lr=max(self.lr * self.factor, self.floor), waited=0)
+
+    def _is_better(self, value: float) -> bool:
+        """Returns True if a value improves on the best one by more than the threshold."""
+        if self.best is None:
+            return True
+        if self.highest:
+            return value > self.best * (1 + self.threshold)
+        return value < self.best * (1 - self.threshold)
+
+
+@dataclass(frozen=True)
+class Chain(Schedule):
+    """Schedules one after the other; each counts its own steps from 0.
+
+    Attributes:
+        schedules: The schedules, one or more.
+        lengths: Number of steps of each schedule but the last.
+
+    Raises:
+        ArgumentError: `lengths` does not have one integer fewer than `schedules`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> warmup = sl.optim.LinearDecay(0.0, 1.0, total=2)
+        >>> schedule = sl.optim.Chain((warmup, sl.optim.Constant(1.0)), (2,))
+        >>> [schedule(step) for step in (0, 1, 2, 9)]
+        [0.0, 0.5, 1.0, 1.0]
+    """
+
+    schedules: tuple[Schedule, ...]
+    lengths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedules", tuple(self.schedules))
+        object.__setattr__(self, "lengths", tuple(self.lengths))
+        if not self.schedules:
+            raise ArgumentError("a chain needs one or more schedules, got none")
+        if len(self.lengths) != len(self.schedules) - 1:
+            raise ArgumentError(
+                "lengths must have one number for each schedule but the last, got "
+                f"{len(self.lengths)} lengths of {len(self.schedules)} schedules"
+            )
+        for length in self.lengths:
+            _require_at_least("each of lengths", length, 1)
+
+    def __call__(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        for schedule, length in zip(self.schedules, self.lengths, strict=False):
+            if step < length:
+                return schedule(step)
+            step -= length
+        return self.schedules[-1](step)
+
+
+def _anneal(start: float, end: float, done: float) -> float:
+    """Returns the point on half a cosine wave from one value to another."""
+    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def _require_at_least(name: str, value: int, least: int) -> None:
+    """Refuses a number of steps or features that is too small."""
+    if value < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {value}")
+
+
+def _require_above_0(name: str, value: float) -> None:
+    """Refuses a factor that is not positive."""
+    if not value > 0:
+        raise ArgumentError(f"{name} must be above 0, got {value}")

@@ -7,34 +7,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import RecordError
+from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import Leaf, assign_owners, copy_to, new_leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from seqloom.nn._stored import Param
     from seqloom.tensor._backend import Array, Backend
 
-    Shapes = Mapping[str, tuple[int, ...]]
+    # Makes the arrays of a parameter before its first update.
+    Start = Callable[[Param, Backend], dict[str, Array]]
 
 
 class States:
-    """Arrays by path and name; they are zeros at the first update of a parameter."""
+    """Arrays by path and name; the rule makes them at the first update of a parameter."""
 
     def __init__(self) -> None:
         self._leaves: dict[str, dict[str, Leaf]] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}  # parameters that the arrays fit
         self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
 
-    def of(self, param: Param, shapes: Shapes, backend: Backend) -> dict[str, Array]:
+    def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
         """Returns the arrays of one parameter, for a writer."""
         found = self._leaves.get(param.path)
         if found is None:
-            current = {
-                name: new_leaf(backend, lambda b, s=shape: b.zeros(s, dtype=param.dtype))
-                for name, shape in shapes.items()
-            }
+            current = _make_leaves(param, start, backend)
         else:
-            _require_fit(param, found, shapes)
+            if self._shapes.get(param.path) != param.shape:
+                _require_fit(param, found, start)
             current = {
                 name: _move(leaf, backend, param.dtype) for name, leaf in found.items()
             }
@@ -42,6 +43,7 @@ class States:
             self._leaves[param.path] = current
             self._flat = None
             assign_owners([(leaf, param) for leaf in current.values()])
+        self._shapes[param.path] = param.shape
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
     def claim(self, params: list[Param]) -> None:
@@ -53,6 +55,13 @@ class States:
         """Sets the new arrays of one parameter."""
         for name, leaf in self._leaves[path].items():
             leaf.put(arrays[name])
+
+    def find(self, path: str, name: str, like: Tensor) -> Tensor | None:
+        """Returns an array of one parameter as a tensor; None if it was never updated."""
+        if path not in self._leaves:
+            return None
+        array = copy_to(self._leaves[path][name], like.backend)
+        return Tensor(array, like.backend).astype(like.dtype)
 
     def paths(self) -> list[str]:
         """Returns the paths of all parameters that were updated."""
@@ -66,23 +75,25 @@ class States:
             for name, leaf in state.items()
         }
 
-    def load(self, record: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    def load(
+        self, record: Mapping[str, Any], names_of: Callable[[str], tuple[str, ...]]
+    ) -> None:
         """Sets the arrays from a record; they move to a backend on first use."""
         found: dict[str, dict[str, Leaf]] = {}
         for full, array in record.items():
             path, _, name = full.rpartition(".")
-            if name not in names:
+            if name not in names_of(path):
                 raise RecordError(
                     f"the record has {full}, but this optimiser only has the states "
-                    f"{', '.join(names)} of each parameter"
+                    f"{', '.join(names_of(path)) or 'of no names'} of each parameter"
                 )
             found.setdefault(path, {})[name] = Leaf(np.array(array), None)
         for path, state in found.items():
-            if missing := [name for name in names if name not in state]:
+            if missing := [name for name in names_of(path) if name not in state]:
                 raise RecordError(
                     f"the record lacks the optimiser's {missing[0]} of {path}"
                 )
-        self._leaves = found
+        self._leaves, self._shapes = found, {}
         self._flat = None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
@@ -102,11 +113,23 @@ class States:
         return kinds, rows
 
 
+def _make_leaves(param: Param, start: Start, backend: Backend) -> dict[str, Leaf]:
+    """Makes the arrays of a parameter that is updated for the first time."""
+    target: Backend = getattr(backend, "target", backend)  # of a capture: the plain backend
+    arrays = start(param, target)
+    return {
+        name: new_leaf(backend, lambda _, array=array: array)
+        for name, array in arrays.items()
+    }
+
+
 def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """Returns a leaf on the backend and of the dtype of its parameter."""
-    if leaf.backend is backend and backend.dtype(leaf.array) == dtype:
+    """Returns a leaf on the backend; floats get the dtype of their parameter."""
+    kind = _kind_of(leaf)[1]
+    wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
+    if leaf.backend is backend and kind == wanted:
         return leaf
-    copy = new_leaf(backend, lambda plain: copy_to(leaf, plain, dtype))
+    copy = new_leaf(backend, lambda plain: copy_to(leaf, plain, wanted))
     copy.owner = leaf.owner
     return copy
 
@@ -123,14 +146,15 @@ def _to_numpy(leaf: Leaf) -> Any:
     return leaf.array if leaf.backend is None else leaf.backend.to_numpy(leaf.array)
 
 
-def _require_fit(param: Param, found: dict[str, Leaf], shapes: Shapes) -> None:
+def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
     """Refuses states whose shape or values do not fit, such as those of another model."""
+    expected = start(param, param.bound_backend)
     for name, leaf in found.items():
-        if tuple(leaf.array.shape) != shapes[name]:
+        shape, wanted = tuple(leaf.array.shape), tuple(expected[name].shape)
+        if shape != wanted:
             raise RecordError(
-                f"the optimiser's {name} of {param.path} has shape "
-                f"{tuple(leaf.array.shape)}, expected {shapes[name]} for a parameter of "
-                f"{param.shape}"
+                f"the optimiser's {name} of {param.path} has shape {shape}, expected "
+                f"{wanted} for a parameter of {param.shape}"
             )
         if leaf.backend is None and (problem := param.misfit(leaf.array)):
             raise RecordError(f"the optimiser's {name} of {param.path} {problem}")

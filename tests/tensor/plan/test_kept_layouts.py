@@ -144,7 +144,7 @@ def test_any_changed_byte_is_told_or_harmless(folder):
     assert told == len(range(0, len(whole), 7))
 
 
-def test_a_file_of_another_program_is_told_and_replace_spans(folder):
+def test_a_file_of_another_program_is_told_and_replaced(folder):
     NumPyProgram(chain(), B)
     first = only_file(folder)
     wanted = str(NumPyProgram(chain(50), B))
@@ -231,7 +231,7 @@ def test_files_of_others_are_left_alone(folder):
 @pytest.mark.parametrize(
     "put", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("elsewhere.json")]
 )
-def test_what_is_no_file_is_neither_read_nor_replace_spans(folder, put):
+def test_what_is_no_file_is_neither_read_nor_replaced(folder, put):
     expected = str(NumPyProgram(chain(), B))
     path = only_file(folder)
     path.unlink()

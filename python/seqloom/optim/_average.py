@@ -1,0 +1,184 @@
+"""WeightAverage: an average of the parameters over the steps of a training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom.errors import RecordError
+from seqloom.optim._counts import Counts
+from seqloom.optim._optimizer import require_setting
+from seqloom.optim._state import States
+from seqloom.record import Record
+from seqloom.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from seqloom.nn import Module
+    from seqloom.nn._stored import Param
+    from seqloom.tensor._backend import Array, Backend
+    from seqloom.tensor._leaves import Leaf
+
+
+class WeightAverage:
+    """An average of a model's parameters, which often predicts better than the last ones.
+
+    With `decay` it is a running average (EMA, Polyak and Juditsky 1992); without it every
+    update counts equally (SWA, Izmailov et al. 2018). Buffers are not averaged. A compiled
+    step may call `update`.
+
+    Args:
+        decay: Share of the average to keep at an update, in [0, 1); default: equal shares.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
+        >>> average = sl.optim.WeightAverage()
+        >>> for value in (1.0, 2.0, 6.0):
+        ...     layer.weight.assign([[value]])
+        ...     average.update(layer)
+        >>> average.averaged(layer).weight.numpy().item()
+        3.0
+    """
+
+    def __init__(self, decay: float | None = None) -> None:
+        self.decay = None if decay is None else require_setting("decay", decay, below=1)
+        self._states = States()
+        self._counts = Counts()
+
+    @property
+    def update_count(self) -> int:
+        """Number of updates so far."""
+        return self._counts.total.number
+
+    def update(self, model: Module) -> None:
+        """Adds the present parameters to the average.
+
+        Args:
+            model: The model in training.
+
+        Raises:
+            ArgumentError: The average is that of another model.
+            RecordError: The model has no parameters.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(1, 1).bind("numpy", sl.Key(0))
+            >>> average = sl.optim.WeightAverage(0.999)
+            >>> average.update(layer)
+            >>> average.update_count
+            1
+        """
+        params = [param for _, param in model.parameters()]
+        if not params:
+            raise RecordError(f"{type(model).__name__} has no parameters to average")
+        self._states.claim(params)
+        backend = params[0].value.backend
+        count = self._counts.total.next(backend)
+        for param in params:
+            state = self._states.of(param, _start, backend)
+            old = Tensor(state["mean"], backend)
+            new = old + (param.value - old) * self._find_share(count, old)
+            self._states.put(param.path, {"mean": new.raw})
+        self._counts.total.put(count)
+
+    def averaged(self, model: Module) -> Any:
+        """Returns a copy of a model with the averaged parameters.
+
+        Buffers are those of `model`. Running statistics of batch norm belong to the present
+        parameters: run the copy over some batches in training mode to measure them again.
+
+        Args:
+            model: The model that was averaged.
+
+        Returns:
+            A new model; `model` does not change.
+
+        Raises:
+            RecordError: Nothing was averaged yet.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(1, 1).bind("numpy", sl.Key(0))
+            >>> average = sl.optim.WeightAverage(0.5)
+            >>> average.update(layer)
+            >>> average.averaged(layer)(layer.backend.tensor([[1.0]])).shape
+            (1, 1)
+        """
+        if not self.update_count:
+            raise RecordError("this average is empty; call update(model) after each step")
+
+        def replace(path: str, values: Tensor) -> Tensor:
+            mean = self._states.find(path, "mean", values)
+            return values if mean is None else mean
+
+        return model.map(replace)
+
+    def _find_share(self, count: Any, like: Tensor) -> Any:
+        """Returns the share of the present values; the first update has all."""
+        if isinstance(count, int):
+            return 1.0 if count == 1 else self._share_of(count)
+        number = Tensor(count, like.backend).astype(like.dtype)
+        if self.decay is None:
+            return 1 / number
+        return 1 - self.decay + (number <= 1) * self.decay
+
+    def _share_of(self, count: int) -> float:
+        """Returns the share of the present values after the first update."""
+        return 1 / count if self.decay is None else 1 - self.decay
+
+    def to_record(self) -> Record:
+        """Returns the averages by path, and the number of updates.
+
+        Returns:
+            A record of copies; later updates do not change it.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.optim.WeightAverage().to_record().metadata
+            {'step_count': 0}
+        """
+        return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
+
+    def load_record(self, record: Mapping[str, Any]) -> Self:
+        """Sets averages and number of updates from a record.
+
+        Args:
+            record: Record that `to_record` returned.
+
+        Returns:
+            This average.
+
+        Raises:
+            RecordError: `record` is not that of an average.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> average = sl.optim.WeightAverage()
+            >>> average.load_record(average.to_record()).update_count
+            0
+        """
+        counts = Counts()
+        counts.load(getattr(record, "metadata", {}))
+        self._states.load(record, lambda _: ("mean",))
+        self._counts = counts
+        return self
+
+    def leaves(self) -> tuple[Any, list[Leaf]]:
+        """Returns what selects the program of a compiled step, and the arrays it writes.
+
+        Returns:
+            The class, the decay and the paths; the averages and the counter.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> len(sl.optim.WeightAverage().leaves()[1])
+            1
+        """
+        static, leaves = self._states.leaves()
+        return (type(self), self.decay, static), [self._counts.total, *leaves]
+
+
+def _start(param: Param, backend: Backend) -> dict[str, Array]:
+    """Makes the average of a parameter before its first update."""
+    return {"mean": backend.zeros(param.shape, dtype=param.dtype)}

@@ -1,0 +1,146 @@
+"""Muon: steps along the nearest orthogonal matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ArgumentError
+from seqloom.optim._adamw import AdamW
+from seqloom.optim._optimizer import as_patterns, require_setting
+from seqloom.tensor import Tensor, apply, sqrt
+
+if TYPE_CHECKING:
+    from seqloom.optim._optimizer import Move
+    from seqloom.tensor._backend import Backend
+
+# Coefficients of the polynomial x (a + b x^2 + c x^4), which moves singular values near 1
+# in few steps (Jordan 2024).
+_COEFFICIENTS = (3.4445, -4.775, 2.0315)
+_SCALES = ("original", "match_rms_adamw")
+
+
+class Muon(AdamW):
+    """Momentum made orthogonal for matrices (Jordan 2024); `AdamW` for the rest.
+
+    A parameter of two axes or more is a matrix of its first axis by all others. Parameters
+    of one axis, and those that `adamw` names, are updated by AdamW.
+
+    Args:
+        momentum: Decay rate of the average of the gradient, in [0, 1).
+        nesterov: Whether to use Nesterov momentum.
+        steps: Number of Newton-Schulz steps, 1 or more.
+        scale: ``"original"`` scales a step by the root of rows by columns, if that is above
+            1; ``"match_rms_adamw"`` gives steps of the size of AdamW's, so that one
+            learning rate fits both (Liu et al. 2025).
+        weight_decay: Weight decay of both, relative to ``lr``.
+        adamw: Paths of matrices that AdamW updates, such as ``("embedding.*", "head.*")``.
+        betas: Decay rates of AdamW, in [0, 1).
+        eps: Number that AdamW adds to the root of the second average.
+        no_decay: Paths of parameters without weight decay, such as ``"*.bias"``.
+
+    Raises:
+        ArgumentError: A number is out of range, or `scale` is unknown.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> opt = sl.optim.Muon(scale="match_rms_adamw", adamw=("head.*",))
+        >>> opt.momentum
+        0.95
+    """
+
+    def __init__(  # noqa: PLR0913 - the settings of two optimisers
+        self,
+        *,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        steps: int = 5,
+        scale: str = "original",
+        weight_decay: float = 0.1,
+        adamw: tuple[str, ...] = (),
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        no_decay: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            no_decay=no_decay,
+        )
+        if scale not in _SCALES:
+            raise ArgumentError(f"scale must be one of {_SCALES}, got {scale!r}")
+        self.momentum = require_setting("momentum", momentum, below=1)
+        self.steps = int(require_setting("steps", steps, above=0))
+        self.nesterov, self.scale = nesterov, scale
+        self.adamw = as_patterns("adamw", adamw)
+
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """Updates matrices one by one, and the other parameters together."""
+        matrices = [move for move in moves if self._is_matrix(move.path, move.param.shape)]
+        rest = [move for move in moves if move not in matrices]
+        if rest:
+            super().update(backend, lr, rest)
+        for move in matrices:
+            self._update_matrix(backend, lr, move)
+
+    def _update_matrix(self, backend: Backend, lr: Any, move: Move) -> None:
+        """Updates one matrix."""
+        rate = lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
+        grad, param = Tensor(move.grad, backend), Tensor(move.param, backend)
+        first = Tensor(move.state["first"], backend) * self.momentum
+        first = first + grad * (1 - self.momentum)
+        wanted = first
+        if self.nesterov:
+            wanted = grad * (1 - self.momentum) + first * self.momentum
+        rows = param.shape[0]
+        direction = orthogonalize(wanted.reshape(rows, -1), self.steps)
+        change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
+        kept = param * (1 - rate * self._decay(move.path))
+        move.param = (kept - change).raw
+        move.state = {"first": first.raw, "second": move.state["second"]}
+
+    def _find_scale(self, shape: tuple[int, ...]) -> float:
+        """Returns the factor of a step of a matrix."""
+        rows, columns = shape[0], math.prod(shape[1:])
+        if self.scale == "original":
+            return math.sqrt(max(1, rows / columns))
+        return 0.2 * math.sqrt(max(rows, columns))
+
+    def _is_matrix(self, path: str, shape: tuple[int, ...]) -> bool:
+        """Returns True for a parameter that has an orthogonal step."""
+        return len(shape) > 1 and not self._matches(path, self.adamw)
+
+    def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns no axes for the second average of a matrix, which has none."""
+        return () if name == "second" and self._is_matrix(path, shape) else shape
+
+
+def orthogonalize(matrix: Tensor, steps: int = 5) -> Tensor:
+    """Computes a matrix near the orthogonal one with the same singular vectors.
+
+    The singular values come near 1, to between about 0.7 and 1.2, by Newton-Schulz steps
+    (Jordan 2024), which need matrix products only.
+
+    Args:
+        matrix: ``(rows, columns)``.
+        steps: Number of Newton-Schulz steps.
+
+    Returns:
+        A matrix of the same shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> from seqloom.optim._muon import orthogonalize
+        >>> matrix = sl.tensor.backend("numpy").tensor([[4.0, 0.0], [0.0, 2.0]])
+        >>> [round(value, 1) for value in orthogonalize(matrix).flatten().tolist()]
+        [0.7, 0.0, 0.0, 1.1]
+    """
+    is_tall = matrix.shape[0] > matrix.shape[1]
+    x = matrix.T if is_tall else matrix
+    x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)
+    a, b, c = _COEFFICIENTS
+    for _ in range(steps):
+        square = x @ x.T
+        x = x * a + (square * b + square @ square * c) @ x
+    return x.T if is_tall else x

@@ -1,0 +1,202 @@
+"""SimpleOptimizer: an optimiser from a state type and a rule for one parameter."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, DTypeError, ShapeError
+from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.tensor import Tensor, apply
+from seqloom.tensor._leaves import copy_to
+
+if TYPE_CHECKING:
+    from seqloom.nn._stored import Param
+    from seqloom.tensor._backend import Array, Backend
+
+
+class SimpleOptimizer(Optimizer):
+    """Base of optimisers whose rule updates one parameter, written with tensors.
+
+    A subclass names the dataclass of its state in ``State``, and defines ``rule``. The
+    fields of the state are tensors or numbers; a number becomes a tensor without axes. A
+    field is zeros of the shape of the parameter before its first update, unless the
+    subclass defines ``start_state``. Records, groups, moves to another backend or dtype and
+    compiled steps work as for every `Optimizer`. An optimiser that updates all parameters
+    by one call is faster for many small ones: see `Optimizer`.
+
+    Attributes:
+        State: The dataclass of the state of one parameter; None if the rule has no state.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import seqloom as sl
+        >>> @dataclass
+        ... class Velocity:
+        ...     velocity: sl.tensor.Tensor
+        >>> class HeavyBall(sl.optim.SimpleOptimizer):
+        ...     State = Velocity
+        ...
+        ...     def __init__(self, momentum=0.9):
+        ...         super().__init__()
+        ...         self.momentum = momentum
+        ...
+        ...     def rule(self, param, grad, state, *, lr, step):
+        ...         velocity = state.velocity * self.momentum + grad
+        ...         return param - velocity * lr, Velocity(velocity)
+        >>> layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
+        >>> x = layer.backend.tensor([[1.0]])
+        >>> _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)
+        >>> optimizer = HeavyBall()
+        >>> layer = optimizer.step(0.1, layer, grads)
+        >>> optimizer.to_record()["weight.velocity"].tolist()
+        [[1.0]]
+    """
+
+    State: ClassVar[type[Any] | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.State is None:
+            return
+        if not is_dataclass(cls.State):
+            raise ArgumentError(
+                f"{cls.__name__}.State must be a dataclass of tensors and numbers, got "
+                f"{cls.State!r}"
+            )
+        cls.states = tuple(field.name for field in fields(cls.State))
+
+    @abstractmethod
+    def rule(self, param: Tensor, grad: Tensor, state: Any, *, lr: Any, step: Any) -> Any:
+        """Computes the next values of one parameter, and its next state.
+
+        Args:
+            param: The present values.
+            grad: The gradient, of the same shape.
+            state: The present state: an instance of ``State``, or None.
+            lr: Learning rate: a number, or a tensor without axes in a compiled step.
+            step: Number of updates of this parameter, with this one: a number, or a tensor
+                of floats without axes in a compiled step.
+
+        Returns:
+            The new values, and the new state. Without ``State``: the new values alone.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> class Descent(sl.optim.SimpleOptimizer):
+            ...     def rule(self, param, grad, state, *, lr, step):
+            ...         return param - grad * lr
+            >>> Descent().step_count
+            0
+        """
+
+    def start_state(self, param: Tensor) -> Any:
+        """Makes the state of a parameter before its first update; default: zeros.
+
+        Args:
+            param: The values of the parameter.
+
+        Returns:
+            An instance of ``State``.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> param = sl.tensor.backend("numpy").tensor([1.0, 2.0])
+            >>> sl.optim.Lion().start_state(param).momentum.numpy().tolist()
+            [0.0, 0.0]
+        """
+        assert self.State is not None  # noqa: S101  # called for a state only
+        return self.State(**{n: apply("zeros_like", param) for n in self.states})
+
+    def start(self, param: Param, backend: Backend) -> dict[str, Array]:
+        """Makes the arrays of the state of a parameter before its first update.
+
+        Args:
+            param: The parameter.
+            backend: Backend of the arrays to make.
+
+        Returns:
+            An array for each field of ``State``.
+        """
+        if not self.states:
+            return {}
+        values = backend.astype(copy_to(param, backend), param.dtype)
+        state = self.start_state(Tensor(values, backend))
+        return self._list_arrays(state, backend, param.dtype)
+
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """Calls the rule for each parameter."""
+        rate = lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
+        for move in moves:
+            param, grad = Tensor(move.param, backend), Tensor(move.grad, backend)
+            step = _as_operand(move.step, param)
+            if self.State is None:
+                new = self.rule(param, grad, None, lr=rate, step=step)
+            else:
+                state = self.State(**{n: Tensor(a, backend) for n, a in move.state.items()})
+                new, state = self._call(param, grad, state, lr=rate, step=step)
+                move.state = self._list_arrays(state, backend, str(param.dtype))
+            _require_like(f"{type(self).__name__}.rule", move.path, new=new, param=param)
+            move.param = new.raw
+
+    def _list_arrays(self, state: Any, backend: Backend, dtype: str) -> dict[str, Array]:
+        """Returns the fields of a state as arrays, none of them twice."""
+        found: dict[str, Array] = {}
+        for name in self.states:
+            array = _to_array(getattr(state, name), backend, dtype)
+            # A compiled step writes each of them.
+            is_known = any(array is other for other in found.values())
+            found[name] = backend.multiply(array, 1) if is_known else array
+        return found
+
+    def _call(self, *given: Any, **options: Any) -> tuple[Any, Any]:
+        """Calls a rule with a state, and checks that it returns one."""
+        found: Any = self.rule(*given, **options)
+        kind = cast("type[Any]", type(found))
+        is_pair = issubclass(kind, tuple) and len(found) == 2  # noqa: PLR2004
+        if not is_pair or not isinstance(found[1], self.State or object):
+            raise ArgumentError(
+                f"{type(self).__name__}.rule must return the new values and a "
+                f"{getattr(self.State, '__name__', 'state')}, got {kind.__name__}"
+            )
+        return found
+
+
+def _to_array(value: Any, backend: Backend, dtype: str) -> Array:
+    """Returns a field of a state as an array; a number as one without axes."""
+    if isinstance(value, Tensor):
+        return value.raw
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DTypeError(
+            f"a field of an optimiser's state must be a tensor or a number, got "
+            f"{type(value).__name__}"
+        )
+    if isinstance(value, int):
+        return backend.asarray(np.asarray(value, "int32"))
+    return backend.asarray(value, dtype=dtype)
+
+
+def _as_operand(step: Any, like: Tensor) -> Any:
+    """Returns the number of a step as a number, or as a tensor of floats."""
+    if isinstance(step, int):
+        return step
+    return Tensor(step, like.backend).astype(like.dtype)
+
+
+def _require_like(name: str, path: str, *, new: object, param: Tensor) -> None:
+    """Refuses new values that are not a tensor of the parameter's shape and dtype."""
+    if not isinstance(new, Tensor):
+        raise ArgumentError(
+            f"{name} must return a tensor for {path}, got {type(new).__name__}"
+        )
+    if new.shape != param.shape:
+        raise ShapeError(
+            f"{name} returned shape {new.shape} for {path}, expected {param.shape}"
+        )
+    if new.dtype != param.dtype:
+        raise DTypeError(
+            f"{name} returned dtype {new.dtype} for {path}, expected {param.dtype}"
+        )

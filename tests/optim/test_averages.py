@@ -1,0 +1,86 @@
+"""Averages of weights, beside torch's, and what is built from gradients."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import ArgumentError, RecordError
+
+torch = pytest.importorskip("torch")
+BACKENDS = ["numpy", "torch", "jax"]
+VALUES = np.random.default_rng(0).normal(size=(6, 2, 3)).astype("f4")
+
+
+def average_of_torch(decay):
+    swa = torch.optim.swa_utils
+    model = torch.nn.Linear(3, 2, bias=False)
+    function = None if decay is None else swa.get_ema_multi_avg_fn(decay)
+    average = swa.AveragedModel(model, multi_avg_fn=function)
+    for values in VALUES:
+        model.weight.data[:] = torch.tensor(values)
+        average.update_parameters(model)
+    return average.module.weight.detach().numpy()
+
+
+@pytest.mark.parametrize("decay", [None, 0.7])
+@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_it_is_the_average_of_torch(library, decay, compiled):
+    pytest.importorskip(library)
+    model = nn.Linear(3, 2, bias=False).bind(library, sl.Key(0))
+    average = sl.optim.WeightAverage(decay)
+
+    def update(model, average):
+        average.update(model)
+
+    step = sl.tensor.compile(update, enabled=compiled)
+    for values in VALUES:
+        model.weight.assign(values)
+        step(model, average)
+    found = average.averaged(model).weight.numpy()
+    np.testing.assert_allclose(found, average_of_torch(decay), rtol=1e-5, atol=1e-6)
+    assert average.update_count == len(VALUES)
+
+
+def test_saved_in_the_middle_it_goes_on():
+    model = nn.Linear(3, 2, bias=False).bind("numpy", sl.Key(0))
+    average = sl.optim.WeightAverage()
+    for number, values in enumerate(VALUES):
+        model.weight.assign(values)
+        average.update(model)
+        if number == 2:
+            average = sl.optim.WeightAverage().load_record(average.to_record())
+    found = average.averaged(model).weight.numpy()
+    np.testing.assert_allclose(found, average_of_torch(None), rtol=1e-5, atol=1e-6)
+
+
+def test_the_model_itself_and_its_buffers_stay():
+    model = nn.BatchNorm1d(2).bind("numpy", sl.Key(0))
+    average = sl.optim.WeightAverage(0.5)
+    average.update(model)
+    model.weight.assign([3.0, 3.0])
+    model.running_mean.assign([5.0, 5.0])
+    average.update(model)
+    twin = average.averaged(model)
+    assert twin.weight.numpy().tolist() == [2.0, 2.0]
+    assert twin.running_mean.numpy().tolist() == [5.0, 5.0]
+    assert model.weight.numpy().tolist() == [3.0, 3.0]
+
+
+def test_an_empty_average_is_an_error_that_says_what_to_do():
+    model = nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    with pytest.raises(RecordError, match=r"empty; call update\(model\) after each step"):
+        sl.optim.WeightAverage().averaged(model)
+
+
+def test_a_second_model_is_refused():
+    average = sl.optim.WeightAverage()
+    average.update(nn.Linear(3, 2).bind("numpy", sl.Key(0)))
+    with pytest.raises(ArgumentError, match="another model"):
+        average.update(nn.Linear(3, 2).bind("numpy", sl.Key(0)))
+
+
+def test_a_decay_of_one_is_refused():
+    with pytest.raises(ArgumentError, match="decay must be a number from 0 up, below 1"):
+        sl.optim.WeightAverage(1.0)

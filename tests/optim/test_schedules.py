@@ -1,0 +1,158 @@
+"""Schedules, beside those of torch."""
+
+import json
+
+import pytest
+
+import seqloom as sl
+from seqloom import optim
+from seqloom.errors import ArgumentError, ConfigError
+
+torch = pytest.importorskip("torch")
+rates = torch.optim.lr_scheduler
+STEPS = 40
+
+# name: (ours, torch's of an optimiser whose learning rate is 0.5)
+PAIRS = {
+    "linear": (
+        optim.LinearDecay(0.5, 0.1, 20),
+        lambda o: rates.LinearLR(o, 1.0, 0.2, total_iters=20),
+    ),
+    "warmup": (
+        optim.LinearDecay(0.05, 0.5, 8),
+        lambda o: rates.LinearLR(o, 0.1, 1.0, total_iters=8),
+    ),
+    "one cycle": (
+        optim.OneCycle(0.5, STEPS),
+        lambda o: rates.OneCycleLR(o, 0.5, total_steps=STEPS),
+    ),
+    "one cycle, other shares": (
+        optim.OneCycle(0.5, STEPS, 0.6, 10.0, 50.0),
+        lambda o: rates.OneCycleLR(
+            o,
+            0.5,
+            total_steps=STEPS,
+            pct_start=0.6,
+            div_factor=10,
+            final_div_factor=50,
+        ),
+    ),
+    "exponential": (
+        optim.ExponentialDecay(0.5, 0.9),
+        lambda o: rates.ExponentialLR(o, 0.9),
+    ),
+    "step": (optim.StepDecay(0.5, 7, 0.3), lambda o: rates.StepLR(o, 7, 0.3)),
+    "constant": (optim.Constant(0.5), lambda o: rates.LambdaLR(o, lambda _: 1.0)),
+    "chain": (
+        optim.Chain(
+            (optim.LinearDecay(0.05, 0.5, 8), optim.ExponentialDecay(0.5, 0.9)), (8,)
+        ),
+        lambda o: rates.SequentialLR(
+            o, [rates.LinearLR(o, 0.1, 1.0, 8), rates.ExponentialLR(o, 0.9)], [8]
+        ),
+    ),
+}
+
+
+def list_torch_rates(make, steps=STEPS, lr=0.5):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr)
+    schedule = make(optimizer)
+    found = []
+    for _ in range(steps):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return found
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_its_rates_are_those_of_torch(name):
+    ours, theirs = PAIRS[name]
+    found = [ours(step) for step in range(STEPS)]
+    assert found == pytest.approx(list_torch_rates(theirs), rel=1e-9)
+
+
+def test_a_cosine_has_the_rates_of_torch_and_stays_at_its_floor():
+    ours = optim.CosineDecay(0.5, 20, floor=0.1)
+    theirs = list_torch_rates(lambda o: rates.CosineAnnealingLR(o, 20, 0.1), 21)
+    assert [ours(step) for step in range(21)] == pytest.approx(theirs, rel=1e-9)
+    assert ours(50) == 0.1
+
+
+def test_noam_has_the_rates_of_its_paper():
+    ours = optim.Noam(width=64, warmup=10, factor=2.0)
+    paper = [2 * 64**-0.5 * min(n**-0.5, n * 10**-1.5) for n in range(1, STEPS + 1)]
+    assert [ours(step) for step in range(STEPS)] == pytest.approx(paper)
+
+
+@pytest.mark.parametrize("highest", [False, True])
+@pytest.mark.parametrize("patience", [0, 2])
+def test_a_plateau_falls_when_torchs_falls(highest, patience):
+    losses = [3.0, 2.0, 2.1, 1.9999, 2.0, 1.5, 1.6, 1.7, 1.4, 1.9, 2.0, 2.1, 2.2, 2.3]
+    values = [-loss for loss in losses] if highest else losses
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    theirs = rates.ReduceLROnPlateau(
+        optimizer, "max" if highest else "min", 0.5, patience, min_lr=0.1
+    )
+    ours = optim.Plateau(0.5, 0.5, patience, highest=highest, floor=0.1)
+    values = [10 + value for value in values]
+    for value in values:
+        ours = ours.observe(value)
+        theirs.step(value)
+        assert ours(0) == optimizer.param_groups[0]["lr"]
+
+
+SAVED = {
+    **{name: ours for name, (ours, _) in PAIRS.items()},
+    "cosine": optim.CosineDecay(0.5, 20),
+    "warmup and cosine": optim.WarmupCosine(0.1, 3, 10),
+    "noam": optim.Noam(64, 10),
+    "plateau": optim.Plateau(0.5).observe(1.0).observe(2.0),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_it_is_read_back_from_json_as_it_was(name):
+    schedule = SAVED[name]
+    again = optim.Schedule.from_json(schedule.to_json())
+    assert again == schedule
+    assert type(again) is type(schedule)
+
+
+def test_settings_of_another_kind_are_no_schedule():
+    with pytest.raises(ConfigError, match="expected settings of Schedule, found OneHot"):
+        optim.Schedule.from_json(sl.encode.OneHot("dna").to_json())
+
+
+def test_a_field_of_a_schedule_in_a_chain_is_checked():
+    values = json.loads(PAIRS["chain"][0].to_json())
+    values["schedules"][0]["total"] = "many"
+    with pytest.raises(ConfigError, match=r"LinearDecay\.total"):
+        optim.Schedule.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: optim.LinearDecay(1.0, 0.0, 0), "total must be at least 1, got 0"),
+        (lambda: optim.CosineDecay(1.0, -1), "total must be at least 1, got -1"),
+        (lambda: optim.WarmupCosine(1.0, 5, 3), "warmup must be from 0 to total=3, got 5"),
+        (lambda: optim.OneCycle(1.0, 1), "total must be at least 2, got 1"),
+        (lambda: optim.OneCycle(1.0, 9, rise=1.0), "rise must be between 0 and 1, got 1.0"),
+        (lambda: optim.OneCycle(1.0, 3, rise=0.1), "rise=0.1 of total=3 steps is less"),
+        (lambda: optim.ExponentialDecay(1.0, 0.0), "factor must be above 0, got 0.0"),
+        (lambda: optim.StepDecay(1.0, 0), "every must be at least 1, got 0"),
+        (lambda: optim.Noam(0, 10), "width must be at least 1, got 0"),
+        (lambda: optim.Plateau(1.0, 1.0), "factor must be between 0 and 1, got 1.0"),
+        (lambda: optim.Plateau(1.0, patience=-1), "patience must be at least 0, got -1"),
+        (lambda: optim.Chain((), ()), "one or more schedules"),
+        (lambda: optim.Chain((optim.Constant(1.0),), (3,)), "got 1 lengths of 1 schedules"),
+        (
+            lambda: optim.Chain((optim.Constant(1.0), optim.Constant(2.0)), (0,)),
+            "each of lengths must be at least 1, got 0",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_refused(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()

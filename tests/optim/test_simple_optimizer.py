@@ -1,0 +1,223 @@
+"""An optimiser of a few lines is saved, moved and refused as every other one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
+
+BACKENDS = ["numpy", "torch", "jax"]
+X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+
+
+@dataclass
+class Trace:
+    """A tensor, a float and an integer."""
+
+    velocity: Any
+    norm: Any
+    updates: Any
+
+
+class Traced(sl.optim.SimpleOptimizer):
+    """Momentum that also keeps numbers."""
+
+    State = Trace
+
+    def __init__(self, momentum=0.9):
+        super().__init__()
+        self.momentum = momentum
+
+    def start_state(self, param):
+        return Trace(param * 0, 0.0, 0)
+
+    def rule(self, param, grad, state, *, lr, step):  # noqa: ARG002
+        velocity = state.velocity * self.momentum + grad
+        norm = state.norm + (grad * grad).sum()
+        return param - velocity * lr, Trace(velocity, norm, state.updates + 1)
+
+
+def plain_step(model, optimizer, x):
+    loss, grads = nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+    optimizer.step(0.05, model, grads)
+    return loss
+
+
+@pytest.fixture(params=[False, True], ids=["eager", "compiled"])
+def step(request):
+    """A step as it is, and compiled."""
+    return sl.tensor.compile(plain_step, enabled=request.param)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each backend."""
+    pytest.importorskip(request.param)
+    return sl.tensor.backend(request.param)
+
+
+def new_model(backend="numpy"):
+    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)).bind(backend, sl.Key(0))
+
+
+def run(step, model, optimizer, steps=3):
+    x = model.backend.tensor(X).astype(model.parameters()[0][1].dtype)
+    for _ in range(steps):
+        step(model, optimizer, x)
+    return [param.numpy() for _, param in model.parameters()]
+
+
+def test_it_moves_as_sgd_with_momentum(step, backend):
+    found = run(step, new_model(backend), Traced())
+    expected = run(plain_step, new_model(), sl.optim.SGD(momentum=0.9))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_of_its_state_keep_their_types(step, backend):
+    optimizer = Traced()
+    run(step, new_model(backend), optimizer, 4)
+    record = optimizer.to_record()
+    updates, norm = record["layers.0.bias.updates"], record["layers.0.bias.norm"]
+    assert (updates.shape, updates.dtype, updates.item()) == ((), "int32", 4)
+    assert (norm.shape, norm.dtype) == ((), "float32")
+
+
+def test_saved_in_the_middle_it_goes_on_bit_for_bit(step, tmp_path):
+    whole = run(step, new_model(), Traced(), 5)
+    model, optimizer = new_model(), Traced()
+    run(step, model, optimizer, 2)
+    optimizer.to_record().save(tmp_path / "state.safetensors")
+    again = Traced().load_record(sl.record.load(tmp_path / "state.safetensors"))
+    for one, other in zip(run(step, model, again, 3), whole, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("target", BACKENDS)
+def test_its_state_moves_with_the_model(step, target):
+    pytest.importorskip(target)
+    model, optimizer = new_model(), Traced()
+    run(step, model, optimizer, 2)
+    found = run(step, model.to(target, "float32"), optimizer, 2)
+    expected = run(plain_step, new_model(), Traced(), 4)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_floats_of_its_state_follow_the_dtype_and_integers_stay(step):
+    model, optimizer = new_model(), Traced()
+    run(step, model, optimizer, 2)
+    run(step, model.to("numpy", "float64"), optimizer, 1)
+    record = optimizer.to_record()
+    kinds = {name: record[f"layers.0.bias.{name}"].dtype.name for name in Traced.states}
+    assert kinds == {"velocity": "float64", "norm": "float64", "updates": "int32"}
+
+
+def test_a_second_model_is_refused(step):
+    optimizer = Traced()
+    run(step, new_model(), optimizer, 1)
+    with pytest.raises(ArgumentError, match="the state of another model's layers"):
+        run(step, new_model(), optimizer, 1)
+
+
+def test_a_group_has_settings_of_its_own(step):
+    grouped = Traced(0.0).group("layers.0.*", momentum=0.9, lr_factor=0.5)
+    found = run(step, new_model(), grouped)
+    reference = sl.optim.SGD().group("layers.0.*", momentum=0.9, lr_factor=0.5)
+    for one, other in zip(found, run(plain_step, new_model(), reference), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_of_two_groups_that_match_the_last_counts():
+    optimizer = Traced().group("*", lr_factor=0.0).group("*.bias", lr_factor=1.0)
+    before = [param.numpy() for _, param in new_model().parameters()]
+    found = run(plain_step, new_model(), optimizer, 1)
+    moved = [bool((a != b).any()) for a, b in zip(before, found, strict=True)]
+    assert moved == [False, True, False, True]
+
+
+def test_a_group_that_is_added_later_makes_another_program():
+    step = sl.tensor.compile(plain_step)
+    model, optimizer = new_model(), Traced()
+    run(step, model, optimizer, 2)
+    before = [param.numpy() for _, param in model.parameters()]
+    optimizer.group("*", lr_factor=0.0)
+    for one, other in zip(run(step, model, optimizer, 1), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Traced().group("*", decay=1.0),
+            "no setting 'decay' for a group; expected",
+        ),
+        (lambda: Traced().group("*", lr_factor=-1), "lr_factor must be a number from 0 up"),
+        (
+            lambda: sl.optim.AdamW().group("*", weight_decay=-1.0),
+            "weight_decay >= 0; got",
+        ),
+        (
+            lambda: sl.optim.Lion(betas=(0.9, 1.0)),
+            r"betas must be 2 numbers from 0 up, below 1",
+        ),
+        (lambda: sl.optim.RMSProp(alpha=1.0), "alpha must be a number from 0 up, below 1"),
+        (lambda: sl.optim.AdaGrad(eps=0), "eps must be a number above 0, got 0"),
+        (lambda: sl.optim.Muon(scale="big"), "scale must be one of"),
+    ],
+)
+def test_a_wrong_setting_is_refused(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+def test_a_group_that_matches_nothing_is_refused_with_the_paths():
+    optimizer = Traced().group("head.*", lr_factor=0.1)
+    with pytest.raises(
+        ArgumentError, match=r"'head.\*' matches no parameter of the model; "
+    ):
+        run(plain_step, new_model(), optimizer, 1)
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "message"),
+    [
+        (lambda p, _: p, ArgumentError, "must return the new values and a Trace"),
+        (lambda p, s: (p.sum(), s), ShapeError, r"returned shape \(\) for layers.0.weight"),
+        (lambda _, s: (1.0, s), ArgumentError, "must return a tensor for layers.0.weight"),
+        (
+            lambda p, s: (p.astype("float64"), s),
+            DTypeError,
+            "returned dtype float64 for layers.0.weight, expected float32",
+        ),
+        (
+            lambda p, s: (p, Trace(p, str(s), 1)),
+            DTypeError,
+            "must be a tensor or a number, got str",
+        ),
+    ],
+)
+def test_a_wrong_result_of_a_rule_names_the_parameter(result, error, message):
+    class Wrong(Traced):
+        def rule(self, param, grad, state, *, lr, step):  # noqa: ARG002
+            return result(param, state)
+
+    with pytest.raises(error, match=message):
+        run(plain_step, new_model(), Wrong(), 1)
+
+
+def test_a_state_that_is_no_dataclass_is_refused():
+    with pytest.raises(ArgumentError, match="State must be a dataclass of tensors"):
+        type("Wrong", (Traced,), {"State": dict})
+
+
+def test_a_record_of_another_optimiser_is_refused():
+    optimizer = sl.optim.AdamW()
+    run(plain_step, new_model(), optimizer, 1)
+    with pytest.raises(RecordError, match="only has the states velocity, norm, updates"):
+        Traced().load_record(optimizer.to_record())
