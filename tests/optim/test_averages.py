@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from optimiser_steps import BACKENDS
 from seqloom import nn
 from seqloom.errors import ArgumentError, RecordError
 
 torch = pytest.importorskip("torch")
-BACKENDS = ["numpy", "torch", "jax"]
 VALUES = np.random.default_rng(0).normal(size=(6, 2, 3)).astype("f4")
 
 
@@ -38,7 +38,7 @@ def test_it_is_the_average_of_torch(library, decay, compiled):
     for values in VALUES:
         model.weight.assign(values)
         step(model, average)
-    found = average.averaged(model).weight.numpy()
+    found = average.apply_average(model).weight.numpy()
     np.testing.assert_allclose(found, average_of_torch(decay), rtol=1e-5, atol=1e-6)
     assert average.update_count == len(VALUES)
 
@@ -51,7 +51,7 @@ def test_saved_in_the_middle_it_goes_on():
         average.update(model)
         if number == 2:
             average = sl.optim.WeightAverage().load_record(average.to_record())
-    found = average.averaged(model).weight.numpy()
+    found = average.apply_average(model).weight.numpy()
     np.testing.assert_allclose(found, average_of_torch(None), rtol=1e-5, atol=1e-6)
 
 
@@ -62,7 +62,7 @@ def test_the_model_itself_and_its_buffers_stay():
     model.weight.assign([3.0, 3.0])
     model.running_mean.assign([5.0, 5.0])
     average.update(model)
-    twin = average.averaged(model)
+    twin = average.apply_average(model)
     assert twin.weight.numpy().tolist() == [2.0, 2.0]
     assert twin.running_mean.numpy().tolist() == [5.0, 5.0]
     assert model.weight.numpy().tolist() == [3.0, 3.0]
@@ -71,7 +71,7 @@ def test_the_model_itself_and_its_buffers_stay():
 def test_an_empty_average_is_an_error_that_says_what_to_do():
     model = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     with pytest.raises(RecordError, match=r"empty; call update\(model\) after each step"):
-        sl.optim.WeightAverage().averaged(model)
+        sl.optim.WeightAverage().apply_average(model)
 
 
 def test_a_second_model_is_refused():

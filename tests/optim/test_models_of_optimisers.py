@@ -7,42 +7,10 @@ import pytest
 
 import seqloom as sl
 from counted_calls import calls_of
+from optimiser_steps import BACKENDS, X, new_model, plain_step, run, values_of
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 
 torch = pytest.importorskip("torch")
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
-BACKENDS = ["numpy", "torch", "jax"]
-
-
-def plain_step(model, optimizer, x):
-    loss, grads = sl.nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
-    optimizer.step(0.05, model, grads)
-    return loss
-
-
-@pytest.fixture(params=[False, True], ids=["eager", "compiled"])
-def step(request):
-    """A step as it is, and compiled."""
-    return sl.tensor.compile(plain_step, enabled=request.param)
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    """Each backend."""
-    pytest.importorskip(request.param)
-    return sl.tensor.backend(request.param)
-
-
-def new_model(backend="numpy", seed=0, dtype="float32"):
-    parts = [sl.nn.Linear(3, 4), sl.nn.Linear(4, 2)]
-    return sl.nn.Sequential(*parts).bind(backend, sl.Key(seed)).to(backend, dtype)
-
-
-def run(step, model, optimizer, steps=3):
-    x = model.backend.tensor(X).astype(model.parameters()[0][1].dtype)
-    for _ in range(steps):
-        step(model, optimizer, x)
-    return model
 
 
 def torchs(model):
@@ -63,8 +31,8 @@ def torch_run(net, optimizer, steps=3):
 
 def assert_like(model, net):
     theirs = [each.detach().numpy() for each in net.parameters()]
-    for (_, ours), expected in zip(model.parameters(), theirs, strict=True):
-        np.testing.assert_allclose(ours.numpy(), expected, rtol=2e-4, atol=2e-6)
+    for ours, expected in zip(values_of(model), theirs, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=2e-4, atol=2e-6)
 
 
 # Parameters that come late ---------------------------------------------------------------

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-import seqloom as sl
+from optimiser_steps import X, new_model, plain_step, run as run_steps, values_of
 from seqloom import nn, optim
 
 torch = pytest.importorskip("torch")
-BACKENDS = ["numpy", "torch", "jax"]
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
 
 # name: (ours, torch's of parameters and a learning rate)
 PAIRS = {
@@ -58,43 +56,17 @@ PAIRS = {
 }
 
 
-def plain_step(model, optimizer, x, lr):
-    loss, grads = nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
-    optimizer.step(lr, model, grads)
-    return loss
-
-
-@pytest.fixture(params=[False, True], ids=["eager", "compiled"])
-def step(request):
-    """A step as it is, and compiled."""
-    return sl.tensor.compile(plain_step, enabled=request.param)
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    """Each backend."""
-    pytest.importorskip(request.param)
-    return sl.tensor.backend(request.param)
-
-
-def new_model(backend="numpy"):
-    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)).bind(backend, sl.Key(0))
-
-
 def rates(steps):
     return [0.02 / (1 + number) for number in range(steps)]
 
 
 def run(step, model, optimizer, steps=20):
-    x = model.backend.tensor(X)
-    for lr in rates(steps):
-        step(model, optimizer, x, lr)
-    return [param.numpy() for _, param in model.parameters()]
+    return values_of(run_steps(step, model, optimizer, steps, rates(steps)))
 
 
 def run_torch(make, steps=20):
     """The parameters after the same steps in torch."""
-    values = [param.numpy() for _, param in new_model().parameters()]
+    values = values_of(new_model())
     params = [torch.nn.Parameter(torch.tensor(value)) for value in values]
     optimizer = make(params, 1.0)
     factors = [group["lr"] for group in optimizer.param_groups]
@@ -158,7 +130,7 @@ def newton_schulz(matrix, steps=5):
 def test_muon_moves_matrices_orthogonally_and_the_rest_as_adamw(step, backend, scale):
     optimizer = optim.Muon(scale=scale)
     model = new_model(backend)
-    before = [param.numpy() for _, param in model.parameters()]
+    before = values_of(model)
     _, grads = nn.value_and_grad(
         lambda model: (model(model.backend.tensor(X)) ** 2).mean()
     )(model)
@@ -178,9 +150,7 @@ def test_muon_moves_matrices_orthogonally_and_the_rest_as_adamw(step, backend, s
 
 
 def test_muon_is_near_torchs_which_computes_in_bfloat16():
-    if not hasattr(torch.optim, "Muon"):
-        pytest.skip("this torch has no Muon")
-    values = [param.numpy() for _, param in new_model().parameters()]
+    values = values_of(new_model())
 
     def theirs(params, lr):
         return torch.optim.Muon([params[0], params[2]], lr, weight_decay=0.1)
@@ -234,5 +204,5 @@ def test_schedule_free_adamw_moves_as_its_reference_says(step, backend):
         return made[0]
 
     assert_close(found, run_torch(make, 10))
-    averaged = [param.numpy() for _, param in optimizer.averaged(model).parameters()]
+    averaged = values_of(optimizer.apply_average(model))
     assert_close(averaged, made[0].averages, atol=1e-5)

@@ -119,6 +119,11 @@ def test_it_is_read_back_from_json_as_it_was(name):
     assert type(again) is type(schedule)
 
 
+def test_a_schedule_without_a_rate_cannot_be_made():
+    with pytest.raises(TypeError, match="__call__"):
+        type("Rateless", (optim.Schedule,), {})()
+
+
 def test_settings_of_another_kind_are_no_schedule():
     with pytest.raises(ConfigError, match="expected settings of Schedule, found OneHot"):
         optim.Schedule.from_json(sl.encode.OneHot("dna").to_json())
@@ -149,7 +154,7 @@ def test_a_field_of_a_schedule_in_a_chain_is_checked():
         (lambda: optim.Chain((optim.Constant(1.0),), (3,)), "got 1 lengths of 1 schedules"),
         (
             lambda: optim.Chain((optim.Constant(1.0), optim.Constant(2.0)), (0,)),
-            "each of lengths must be at least 1, got 0",
+            "every number of lengths must be at least 1, got 0",
         ),
     ],
 )

@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom import nn
+from optimiser_steps import BACKENDS, new_model, plain_step, run as run_steps, values_of
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
-
-BACKENDS = ["numpy", "torch", "jax"]
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
 
 
 @dataclass
@@ -41,34 +38,8 @@ class Traced(sl.optim.SimpleOptimizer):
         return param - velocity * lr, Trace(velocity, norm, state.updates + 1)
 
 
-def plain_step(model, optimizer, x):
-    loss, grads = nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
-    optimizer.step(0.05, model, grads)
-    return loss
-
-
-@pytest.fixture(params=[False, True], ids=["eager", "compiled"])
-def step(request):
-    """A step as it is, and compiled."""
-    return sl.tensor.compile(plain_step, enabled=request.param)
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    """Each backend."""
-    pytest.importorskip(request.param)
-    return sl.tensor.backend(request.param)
-
-
-def new_model(backend="numpy"):
-    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)).bind(backend, sl.Key(0))
-
-
 def run(step, model, optimizer, steps=3):
-    x = model.backend.tensor(X).astype(model.parameters()[0][1].dtype)
-    for _ in range(steps):
-        step(model, optimizer, x)
-    return [param.numpy() for _, param in model.parameters()]
+    return values_of(run_steps(step, model, optimizer, steps))
 
 
 def test_it_moves_as_sgd_with_momentum(step, backend):
@@ -134,7 +105,7 @@ def test_a_group_has_settings_of_its_own(step):
 
 def test_of_two_groups_that_match_the_last_counts():
     optimizer = Traced().group("*", lr_factor=0.0).group("*.bias", lr_factor=1.0)
-    before = [param.numpy() for _, param in new_model().parameters()]
+    before = values_of(new_model())
     found = run(plain_step, new_model(), optimizer, 1)
     moved = [bool((a != b).any()) for a, b in zip(before, found, strict=True)]
     assert moved == [False, True, False, True]
@@ -144,7 +115,7 @@ def test_a_group_that_is_added_later_makes_another_program():
     step = sl.tensor.compile(plain_step)
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)
-    before = [param.numpy() for _, param in model.parameters()]
+    before = values_of(model)
     optimizer.group("*", lr_factor=0.0)
     for one, other in zip(run(step, model, optimizer, 1), before, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -169,6 +140,7 @@ def test_a_group_that_is_added_later_makes_another_program():
         (lambda: sl.optim.RMSProp(alpha=1.0), "alpha must be a number from 0 up, below 1"),
         (lambda: sl.optim.AdaGrad(eps=0), "eps must be a number above 0, got 0"),
         (lambda: sl.optim.Muon(scale="big"), "scale must be one of"),
+        (lambda: sl.optim.Muon(steps=2.5), "steps must be an integer"),
     ],
 )
 def test_a_wrong_setting_is_refused(make, message):
@@ -221,3 +193,10 @@ def test_a_record_of_another_optimiser_is_refused():
     run(plain_step, new_model(), optimizer, 1)
     with pytest.raises(RecordError, match="only has the states velocity, norm, updates"):
         Traced().load_record(optimizer.to_record())
+
+
+def test_an_optimiser_without_states_refuses_them():
+    optimizer = sl.optim.SGD(momentum=0.9)
+    run(plain_step, new_model(), optimizer, 1)
+    with pytest.raises(RecordError, match="but this optimiser keeps no states"):
+        sl.optim.SGD().load_record(optimizer.to_record())

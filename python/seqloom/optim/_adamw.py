@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
+from seqloom.optim._groups import matches_any
 from seqloom.optim._optimizer import Move, Optimizer, as_patterns, is_number
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class AdamW(Optimizer):
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """Updates all parameters together, but those of one scale alone."""
-        alone = [move for move in moves if self._matches(move.path, self.one_scale)]
+        alone = [move for move in moves if matches_any(move.path, self.one_scale)]
         for move in alone:
             self._update_one_scale(backend, lr, move)
         together: dict[int, list[Move]] = {}  # by step, which most parameters share
@@ -103,16 +103,11 @@ class AdamW(Optimizer):
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns no axes for the second average of a parameter of one scale."""
-        return () if name == "second" and self._matches(path, self.one_scale) else shape
+        return () if name == "second" and matches_any(path, self.one_scale) else shape
 
     def _decay(self, path: str) -> float:
         """Returns the weight decay of a parameter."""
-        return 0.0 if self._matches(path, self.no_decay) else self.weight_decay
-
-    @staticmethod
-    def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-        """Returns True if a path matches one of the patterns."""
-        return any(fnmatchcase(path, pattern) for pattern in patterns)
+        return 0.0 if matches_any(path, self.no_decay) else self.weight_decay
 
     def __repr__(self) -> str:
         return (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from seqloom.errors import RecordError
 from seqloom.optim._counts import Counts
 from seqloom.optim._optimizer import require_setting
+from seqloom.optim._simple import as_operand
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
@@ -37,7 +38,7 @@ class WeightAverage:
         >>> for value in (1.0, 2.0, 6.0):
         ...     layer.weight.assign([[value]])
         ...     average.update(layer)
-        >>> average.averaged(layer).weight.numpy().item()
+        >>> average.apply_average(layer).weight.numpy().item()
         3.0
     """
 
@@ -78,11 +79,11 @@ class WeightAverage:
         for param in params:
             state = self._states.of(param, _start, backend)
             old = Tensor(state["mean"], backend)
-            new = old + (param.value - old) * self._find_share(count, old)
+            new = old + (param.value - old) * self._find_share(as_operand(count, old))
             self._states.put(param.path, {"mean": new.raw})
         self._counts.total.put(count)
 
-    def averaged(self, model: Module) -> Any:
+    def apply_average(self, model: Module) -> Any:
         """Returns a copy of a model with the averaged parameters.
 
         Buffers are those of `model`. Running statistics of batch norm belong to the present
@@ -102,7 +103,7 @@ class WeightAverage:
             >>> layer = sl.nn.Linear(1, 1).bind("numpy", sl.Key(0))
             >>> average = sl.optim.WeightAverage(0.5)
             >>> average.update(layer)
-            >>> average.averaged(layer)(layer.backend.tensor([[1.0]])).shape
+            >>> average.apply_average(layer)(layer.backend.tensor([[1.0]])).shape
             (1, 1)
         """
         if not self.update_count:
@@ -114,18 +115,9 @@ class WeightAverage:
 
         return model.map(replace)
 
-    def _find_share(self, count: Any, like: Tensor) -> Any:
+    def _find_share(self, count: Any) -> Any:
         """Returns the share of the present values; the first update has all."""
-        if isinstance(count, int):
-            return 1.0 if count == 1 else self._share_of(count)
-        number = Tensor(count, like.backend).astype(like.dtype)
-        if self.decay is None:
-            return 1 / number
-        return 1 - self.decay + (number <= 1) * self.decay
-
-    def _share_of(self, count: int) -> float:
-        """Returns the share of the present values after the first update."""
-        return 1 / count if self.decay is None else 1 - self.decay
+        return 1 / count if self.decay is None else 1 - self.decay * (count > 1)
 
     def to_record(self) -> Record:
         """Returns the averages by path, and the number of updates.

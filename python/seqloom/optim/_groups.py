@@ -30,7 +30,7 @@ Rule = TypeVar("Rule", bound=HasSettings)
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ParameterGroup:
     """A pattern of paths, with an optimiser that has the settings of these parameters."""
 
     pattern: str
@@ -39,7 +39,7 @@ class Group:
 
     def matches(self, path: str) -> bool:
         """Returns True if the path of a parameter matches the pattern."""
-        return fnmatchcase(path, self.pattern)
+        return matches_any(path, (self.pattern,))
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Returns the learning rate of the group: a number, or an array without axes."""
@@ -50,6 +50,11 @@ class Group:
     def describe(self) -> tuple[Any, ...]:
         """Returns what decides the program of a compiled step, as a hashable value."""
         return self.pattern, self.lr_factor, make_hashable(self.rule.list_settings())
+
+
+def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
+    """Returns True if the path of a parameter matches one of the patterns."""
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def make_variant(optimizer: Rule, settings: dict[str, Any]) -> Rule:
@@ -66,7 +71,7 @@ def make_variant(optimizer: Rule, settings: dict[str, Any]) -> Rule:
     return kind(**{name: getattr(optimizer, name) for name in names} | settings)
 
 
-def require_matches(groups: Sequence[Group], paths: list[str]) -> None:
+def require_matches(groups: Sequence[ParameterGroup], paths: list[str]) -> None:
     """Refuses a group that matches no parameter, which would be a misspelt pattern."""
     for group in groups:
         if not any(map(group.matches, paths)):

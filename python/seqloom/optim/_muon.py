@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
 from seqloom.optim._adamw import AdamW
+from seqloom.optim._groups import matches_any
 from seqloom.optim._optimizer import as_patterns, require_setting
 from seqloom.tensor import Tensor, apply, sqrt
 
@@ -21,7 +23,7 @@ _SCALES = ("original", "match_rms_adamw")
 
 
 class Muon(AdamW):
-    """Momentum made orthogonal for matrices (Jordan 2024); `AdamW` for the rest.
+    """Updates matrices by orthogonal momentum (Jordan 2024), the rest by `AdamW`.
 
     A parameter of two axes or more is a matrix of its first axis by all others. Parameters
     of one axis, and those that `adamw` names, are updated by AdamW.
@@ -30,8 +32,8 @@ class Muon(AdamW):
         momentum: Decay rate of the average of the gradient, in [0, 1).
         nesterov: Whether to use Nesterov momentum.
         steps: Number of Newton-Schulz steps, 1 or more.
-        scale: ``"original"`` scales a step by the root of rows by columns, if that is above
-            1; ``"match_rms_adamw"`` gives steps of the size of AdamW's, so that one
+        scale: ``"original"`` multiplies a step by ``sqrt(rows / columns)`` if that is above
+            1. ``"match_rms_adamw"`` gives steps of the size of AdamW's, so that one
             learning rate fits both (Liu et al. 2025).
         weight_decay: Weight decay of both, relative to ``lr``.
         adamw: Paths of matrices that AdamW updates, such as ``("embedding.*", "head.*")``.
@@ -71,18 +73,19 @@ class Muon(AdamW):
         if scale not in _SCALES:
             raise ArgumentError(f"scale must be one of {_SCALES}, got {scale!r}")
         self.momentum = require_setting("momentum", momentum, below=1)
-        self.steps = int(require_setting("steps", steps, above=0))
+        self.steps = as_integer("steps", steps, least=1)
         self.nesterov, self.scale = nesterov, scale
         self.adamw = as_patterns("adamw", adamw)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """Updates matrices one by one, and the other parameters together."""
-        matrices = [move for move in moves if self._is_matrix(move.path, move.param.shape)]
-        rest = [move for move in moves if move not in matrices]
-        if rest:
-            super().update(backend, lr, rest)
-        for move in matrices:
-            self._update_matrix(backend, lr, move)
+        rest: list[Move] = []
+        for move in moves:
+            if self._is_matrix(move.path, move.param.shape):
+                self._update_matrix(backend, lr, move)
+            else:
+                rest.append(move)
+        super().update(backend, lr, rest)
 
     def _update_matrix(self, backend: Backend, lr: Any, move: Move) -> None:
         """Updates one matrix."""
@@ -94,7 +97,7 @@ class Muon(AdamW):
         if self.nesterov:
             wanted = grad * (1 - self.momentum) + first * self.momentum
         rows = param.shape[0]
-        direction = orthogonalize(wanted.reshape(rows, -1), self.steps)
+        direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
         kept = param * (1 - rate * self._decay(move.path))
         move.param = (kept - change).raw
@@ -109,33 +112,17 @@ class Muon(AdamW):
 
     def _is_matrix(self, path: str, shape: tuple[int, ...]) -> bool:
         """Returns True for a parameter that has an orthogonal step."""
-        return len(shape) > 1 and not self._matches(path, self.adamw)
+        return len(shape) > 1 and not matches_any(path, self.adamw)
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns no axes for the second average of a matrix, which has none."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 
 
-def orthogonalize(matrix: Tensor, steps: int = 5) -> Tensor:
-    """Computes a matrix near the orthogonal one with the same singular vectors.
-
-    The singular values come near 1, to between about 0.7 and 1.2, by Newton-Schulz steps
-    (Jordan 2024), which need matrix products only.
-
-    Args:
-        matrix: ``(rows, columns)``.
-        steps: Number of Newton-Schulz steps.
-
-    Returns:
-        A matrix of the same shape.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> from seqloom.optim._muon import orthogonalize
-        >>> matrix = sl.tensor.backend("numpy").tensor([[4.0, 0.0], [0.0, 2.0]])
-        >>> [round(value, 1) for value in orthogonalize(matrix).flatten().tolist()]
-        [0.7, 0.0, 0.0, 1.1]
-    """
+def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
+    """Returns a matrix near the orthogonal one with the same singular vectors."""
+    # Newton-Schulz steps (Jordan 2024) need products only. They bring the singular values
+    # near 1, to between about 0.7 and 1.2.
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
     x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)

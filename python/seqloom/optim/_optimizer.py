@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.optim._counts import Counts
-from seqloom.optim._groups import Group, make_variant, require_matches
+from seqloom.optim._groups import ParameterGroup, make_variant, require_matches
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
@@ -70,8 +70,8 @@ class Optimizer(ABC):
     def __init__(self) -> None:
         self._counts = Counts()
         self._states = States()
-        self._groups: tuple[Group, ...] = ()
-        self._group_of: dict[str, Group | None] = {}  # by path, as far as it was needed
+        self._groups: tuple[ParameterGroup, ...] = ()
+        self._group_of: dict[str, ParameterGroup | None] = {}
 
     @property
     def step_count(self) -> int:
@@ -105,7 +105,7 @@ class Optimizer(ABC):
         """
         if not is_number(lr_factor):
             raise ArgumentError(f"lr_factor must be a number from 0 up, got {lr_factor!r}")
-        found = Group(pattern, lr_factor, make_variant(self, settings))
+        found = ParameterGroup(pattern, lr_factor, make_variant(self, settings))
         self._groups, self._group_of = (*self._groups, found), {}
         return self
 
@@ -177,7 +177,7 @@ class Optimizer(ABC):
         state = self._states.of(param, rule.start, backend)
         return Move(param.path, param.make_writable(), grad, state)
 
-    def _find_group(self, path: str) -> Group | None:
+    def _find_group(self, path: str) -> ParameterGroup | None:
         """Returns the last group that matches a path."""
         if path not in self._group_of:
             matching = [group for group in self._groups if group.matches(path)]
@@ -194,7 +194,7 @@ class Optimizer(ABC):
         if not self._groups:
             self.update(backend, lr, moves)
             return
-        parts: dict[Group | None, list[Move]] = {}
+        parts: dict[ParameterGroup | None, list[Move]] = {}
         for move in moves:
             parts.setdefault(self._find_group(move.path), []).append(move)
         for group, part in parts.items():
@@ -346,7 +346,7 @@ def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
 def require_setting(
     name: str, value: Any, *, above: float = -1, below: float = math.inf, count: int = 0
 ) -> Any:
-    """Returns a setting; refuses what is not a number from 0 up, above and below limits."""
+    """Returns a setting; refuses a value that is not a number within the limits."""
     values: list[Any] = [value]
     if count and isinstance(value, (tuple, list)):
         values = [*cast("tuple[Any, ...]", value)]

@@ -15,18 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class SquareSum:
-    """State of `AdaGrad`.
+    """State of `AdaGrad`."""
 
-    Attributes:
-        total: Sum of the squared gradients.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> sl.optim.AdaGrad().states
-        ('total',)
-    """
-
-    total: Tensor
+    total: Tensor  # sum of the squared gradients
 
 
 class AdaGrad(SimpleOptimizer):
@@ -69,22 +60,11 @@ class AdaGrad(SimpleOptimizer):
 
 @dataclass
 class SquareMean:
-    """State of `RMSProp`.
+    """State of `RMSProp`; an average that is not used is a single number."""
 
-    Attributes:
-        square: Running average of the squared gradient.
-        mean: Running average of the gradient, for ``centered``; else unchanged.
-        velocity: Running sum of the steps, for ``momentum``; else unchanged.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> sl.optim.RMSProp().states
-        ('square', 'mean', 'velocity')
-    """
-
-    square: Tensor
-    mean: Tensor
-    velocity: Tensor
+    square: Tensor  # running average of the squared gradient
+    mean: Tensor  # running average of the gradient, for `centered`
+    velocity: Tensor  # running sum of the steps, for `momentum`
 
 
 class RMSProp(SimpleOptimizer):
@@ -147,18 +127,9 @@ class RMSProp(SimpleOptimizer):
 
 @dataclass
 class Momentum:
-    """State of `Lion`.
+    """State of `Lion`."""
 
-    Attributes:
-        momentum: Running average of the gradient.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> sl.optim.Lion().states
-        ('momentum',)
-    """
-
-    momentum: Tensor
+    momentum: Tensor  # running average of the gradient
 
 
 class Lion(SimpleOptimizer):

@@ -18,24 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Points:
-    """State of `ScheduleFreeAdamW`.
+    """State of `ScheduleFreeAdamW`."""
 
-    Attributes:
-        z: The point that the steps of AdamW move.
-        second: Running average of the squared gradient.
-        weight_sum: Sum of the weights of the points in the average.
-        highest_lr: Highest learning rate so far.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> sl.optim.ScheduleFreeAdamW().states
-        ('z', 'second', 'weight_sum', 'highest_lr')
-    """
-
-    z: Tensor
-    second: Tensor
-    weight_sum: Tensor
-    highest_lr: Tensor
+    z: Tensor  # the point that the steps of AdamW move
+    second: Tensor  # running average of the squared gradient
+    weight_sum: Tensor  # of the points in the average
+    highest_lr: Tensor  # the highest learning rate so far
 
 
 class ScheduleFreeAdamW(SimpleOptimizer):
@@ -43,9 +31,9 @@ class ScheduleFreeAdamW(SimpleOptimizer):
 
     There are three points. The parameters of the model are ``y``, where gradients are
     computed. The state has ``z``, which the steps move. The result is ``x``, an average of
-    all ``z``: `averaged` returns the model at ``x``. A record of the model holds ``y``, and
-    that of the optimiser says so in its metadata; train with a constant learning rate, and
-    evaluate, export and publish ``averaged(model)``.
+    all ``z``: `apply_average` returns the model at ``x``. Train with a constant learning
+    rate, and evaluate and export the model that it returns. A record of the trained model
+    holds ``y``; the metadata of the optimiser's record says so.
 
     Args:
         betas: Share of the average in ``y``, in (0, 1); decay rate of the squared gradient.
@@ -60,7 +48,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         >>> for _ in range(200):
         ...     _, grads = sl.nn.value_and_grad(lambda m: ((m(x) - 3) ** 2).sum())(layer)
         ...     layer = optimizer.step(0.1, layer, grads)
-        >>> abs(optimizer.averaged(layer).weight.numpy().item() - 3) < 0.1
+        >>> abs(optimizer.apply_average(layer).weight.numpy().item() - 3) < 0.1
         True
     """
 
@@ -99,7 +87,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         moved = moved + change * ((share * (1 - part) - 1) * lr)
         return moved, Points(state.z - change * lr, second, total, highest)
 
-    def averaged(self, model: Module) -> Any:
+    def apply_average(self, model: Module) -> Any:
         """Returns a copy of a model at the averaged point ``x``.
 
         Args:
@@ -115,7 +103,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
             >>> import seqloom as sl
             >>> layer = sl.nn.Linear(1, 1).bind("numpy", sl.Key(0))
             >>> try:
-            ...     sl.optim.ScheduleFreeAdamW().averaged(layer)
+            ...     sl.optim.ScheduleFreeAdamW().apply_average(layer)
             ... except sl.errors.RecordError as error:
             ...     print(error)
             this optimiser has made no step, so it has no average

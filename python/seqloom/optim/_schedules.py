@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,7 +11,7 @@ from seqloom._config import JsonConfig
 from seqloom.errors import ArgumentError
 
 
-class Schedule(JsonConfig):
+class Schedule(JsonConfig, ABC):
     """Base of schedules: settings that give the learning rate of each step.
 
     A schedule does not count steps. It is asked for the learning rate of one step, which is
@@ -158,7 +158,7 @@ class WarmupCosine(Schedule):
 class OneCycle(Schedule):
     """A learning rate that rises to its peak and falls far below its start (Smith 2018).
 
-    The steps are those of PyTorch's ``OneCycleLR``.
+    The learning rates are those of PyTorch's ``OneCycleLR``.
 
     Attributes:
         peak: Highest learning rate.
@@ -284,7 +284,7 @@ class Noam(Schedule):
 class Plateau(Schedule):
     """A learning rate that falls when a measured value stops improving.
 
-    The steps are those of PyTorch's ``ReduceLROnPlateau``. A plateau is a value: `observe`
+    It falls where PyTorch's ``ReduceLROnPlateau`` falls. A plateau is a value: `observe`
     returns the next one, and a saved one goes on where it stopped.
 
     Attributes:
@@ -385,7 +385,7 @@ class Chain(Schedule):
                 f"{len(self.lengths)} lengths of {len(self.schedules)} schedules"
             )
         for length in self.lengths:
-            _require_at_least("each of lengths", length, 1)
+            _require_at_least("every number of lengths", length, 1)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
+from seqloom.optim._groups import matches_any
 from seqloom.optim._optimizer import Move, Optimizer, as_patterns, is_number
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ class SGD(Optimizer):
 
     def _decay(self, path: str) -> float:
         """Returns the weight decay of a parameter."""
-        is_excluded = any(fnmatchcase(path, pattern) for pattern in self.no_decay)
-        return 0.0 if is_excluded else self.weight_decay
+        return 0.0 if matches_any(path, self.no_decay) else self.weight_decay
 
     def __repr__(self) -> str:
         return (

@@ -56,7 +56,7 @@ class SimpleOptimizer(Optimizer):
         [[1.0]]
     """
 
-    State: ClassVar[type[Any] | None] = None
+    State: ClassVar[Any] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -108,19 +108,10 @@ class SimpleOptimizer(Optimizer):
             >>> sl.optim.Lion().start_state(param).momentum.numpy().tolist()
             [0.0, 0.0]
         """
-        assert self.State is not None  # noqa: S101  # called for a state only
         return self.State(**{n: apply("zeros_like", param) for n in self.states})
 
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
-        """Makes the arrays of the state of a parameter before its first update.
-
-        Args:
-            param: The parameter.
-            backend: Backend of the arrays to make.
-
-        Returns:
-            An array for each field of ``State``.
-        """
+        """Makes the arrays of the state that `start_state` returns."""
         if not self.states:
             return {}
         values = backend.astype(copy_to(param, backend), param.dtype)
@@ -132,7 +123,7 @@ class SimpleOptimizer(Optimizer):
         rate = lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
         for move in moves:
             param, grad = Tensor(move.param, backend), Tensor(move.grad, backend)
-            step = _as_operand(move.step, param)
+            step = as_operand(move.step, param)
             if self.State is None:
                 new = self.rule(param, grad, None, lr=rate, step=step)
             else:
@@ -157,10 +148,10 @@ class SimpleOptimizer(Optimizer):
         found: Any = self.rule(*given, **options)
         kind = cast("type[Any]", type(found))
         is_pair = issubclass(kind, tuple) and len(found) == 2  # noqa: PLR2004
-        if not is_pair or not isinstance(found[1], self.State or object):
+        if not is_pair or not isinstance(found[1], self.State):
             raise ArgumentError(
                 f"{type(self).__name__}.rule must return the new values and a "
-                f"{getattr(self.State, '__name__', 'state')}, got {kind.__name__}"
+                f"{self.State.__name__}, got {kind.__name__}"
             )
         return found
 
@@ -179,7 +170,7 @@ def _to_array(value: Any, backend: Backend, dtype: str) -> Array:
     return backend.asarray(value, dtype=dtype)
 
 
-def _as_operand(step: Any, like: Tensor) -> Any:
+def as_operand(step: Any, like: Tensor) -> Any:
     """Returns the number of a step as a number, or as a tensor of floats."""
     if isinstance(step, int):
         return step

@@ -82,10 +82,11 @@ class States:
         found: dict[str, dict[str, Leaf]] = {}
         for full, array in record.items():
             path, _, name = full.rpartition(".")
-            if name not in names_of(path):
+            if name not in (names := names_of(path)):
+                known = f"only has the states {', '.join(names)} of each parameter"
                 raise RecordError(
-                    f"the record has {full}, but this optimiser only has the states "
-                    f"{', '.join(names_of(path)) or 'of no names'} of each parameter"
+                    f"the record has {full}, but this optimiser "
+                    f"{known if names else 'keeps no states'}"
                 )
             found.setdefault(path, {})[name] = Leaf(np.array(array), None)
         for path, state in found.items():
