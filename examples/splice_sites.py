@@ -1,0 +1,87 @@
+"""SpliceAI (Jaganathan et al. 2019) as a module, and a key map of its published weights."""
+
+from dataclasses import dataclass
+
+import seqloom as sl
+
+
+@dataclass(frozen=True)
+class SpliceAIConfig(sl.nn.Config):
+    """Channels, letters of context, and (units, kernel size, dilation) of each block."""
+
+    width: int = 32
+    context: int = 10_000
+    blocks: tuple[tuple[int, int, int], ...] = (
+        (4, 11, 1),
+        (4, 11, 4),
+        (4, 21, 10),
+        (4, 41, 25),
+    )
+
+    def build(self) -> "SpliceAI":
+        """Makes the network."""
+        return SpliceAI(self)
+
+
+class Unit(sl.nn.Module):
+    """Adds to its input two convolutions of it, each after batch norm and ReLU."""
+
+    norms: list[sl.nn.BatchNorm1d]
+    convs: list[sl.nn.Conv1d]
+
+    def __init__(self, width: int, size: int, dilation: int) -> None:
+        self.norms = [sl.nn.BatchNorm1d(width, eps=1e-3) for _ in "12"]
+        same = {"padding": "same", "dilation": dilation}
+        self.convs = [sl.nn.Conv1d(width, width, size, **same) for _ in "12"]
+
+    def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+        """``(n, width, l)`` to the same shape."""
+        y = x
+        for norm, conv in zip(self.norms, self.convs, strict=True):
+            y = conv(sl.nn.functional.relu(norm(y)))
+        return x + y
+
+
+class SpliceAI(sl.nn.Module):
+    """Gives each letter the probabilities of no splice site, an acceptor and a donor."""
+
+    stem: sl.nn.Conv1d
+    blocks: list[list[Unit]]
+    skips: list[sl.nn.Conv1d]
+    head: sl.nn.Conv1d
+    crop: int
+
+    def __init__(self, config: SpliceAIConfig) -> None:
+        width = config.width
+        self.stem = sl.nn.Conv1d(4, width, 1)
+        self.blocks = [
+            [Unit(width, size, dilation) for _ in range(units)]
+            for units, size, dilation in config.blocks
+        ]
+        self.skips = [sl.nn.Conv1d(width, width, 1) for _ in range(1 + len(self.blocks))]
+        self.head = sl.nn.Conv1d(width, 3, 1)
+        self.crop = config.context // 2
+
+    def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+        """``(n, 4, l + context)``, one-hot ACGT, to ``(n, 3, l)``."""
+        x = self.stem(x)
+        total = self.skips[0](x)
+        for units, skip in zip(self.blocks, self.skips[1:], strict=True):
+            for unit in units:
+                x = unit(x)
+            total = total + skip(x)
+        inside = total[:, :, self.crop : total.shape[2] - self.crop]
+        return sl.nn.functional.softmax(self.head(inside), 1)
+
+
+def keras_layers(model: SpliceAI) -> dict[str, str]:
+    """Maps the path of each layer to its name in the published files, numbered by use."""
+    convs, norms = ["stem", "skips.0"], list[str]()
+    for block, units in enumerate(model.blocks):
+        paths = [f"blocks.{block}.{unit}" for unit in range(len(units))]
+        convs += [f"{path}.convs.{i}" for path in paths for i in (0, 1)]
+        convs += [f"skips.{block + 1}"]
+        norms += [f"{path}.norms.{i}" for path in paths for i in (0, 1)]
+    convs += ["head"]
+    names = {path: f"conv1d_{i}" for i, path in enumerate(convs, 1)}
+    return names | {path: f"batch_normalization_{i}" for i, path in enumerate(norms, 1)}

@@ -1,0 +1,105 @@
+"""A published network brought over: SpliceAI's five, from Keras files, on real sequence."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+import seqloom as sl
+from splice_example import arrays, letters, network, published
+
+BACKENDS = ["numpy", "torch", "jax"]
+# `make test` takes the first network, where that takes seconds; `make soak` takes all.
+QUICK = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
+CASES = [
+    pytest.param(
+        number,
+        backend,
+        compiled,
+        marks=[] if number == 1 and (backend, compiled) in QUICK else pytest.mark.soak,
+        id=f"{number}-{backend}-{'compiled' if compiled else 'eager'}",
+    )
+    for number in range(1, 6)
+    for backend in BACKENDS
+    for compiled in (False, True)
+]
+
+
+def layers(number):
+    """The layers that a file describes, in order: class, settings, names of inputs."""
+    import h5py
+
+    with h5py.File(published(number), "r") as file:
+        described = json.loads(file.attrs["model_config"])
+    for layer in described["config"]["layers"]:
+        inputs = (
+            [node[0] for node in layer["inbound_nodes"][0]]
+            if layer["inbound_nodes"]
+            else []
+        )
+        yield layer["class_name"], layer["config"], inputs
+
+
+def compute(kind, config, weights, inputs):
+    """One layer of Keras, written with torch's functions; channels stand second."""
+    x = inputs[0]
+    if kind == "Conv1D":
+        weight = weights["kernel:0"].permute(2, 1, 0)
+        (dilation,) = config["dilation_rate"]
+        y = functional.conv1d(
+            x, weight, weights["bias:0"], padding=config["padding"], dilation=dilation
+        )
+        return y.softmax(1) if config["activation"] == "softmax" else y
+    if kind == "BatchNormalization":
+        parts = ("moving_mean:0", "moving_variance:0", "gamma:0", "beta:0")
+        return functional.batch_norm(x, *(weights[p] for p in parts), eps=config["epsilon"])
+    if kind == "Cropping1D":
+        before, after = config["cropping"]
+        return x[:, :, before : x.shape[2] - after]
+    return {"Activation": torch.relu, "Add": lambda _: sum(inputs)}[kind](x)
+
+
+@cache
+def recompute(number):
+    """What a file's network gives, by following its description from layer to layer."""
+    found = {}
+    for kind, config, inputs in layers(number):
+        if kind == "InputLayer":
+            found[config["name"]] = torch.tensor(letters(10_200))
+            continue
+        prefix = f"{config['name']}/{config['name']}/"
+        weights = {
+            name.removeprefix(prefix): torch.tensor(values)
+            for name, values in arrays(number).items()
+            if name.startswith(prefix)
+        }
+        found[config["name"]] = compute(kind, config, weights, [found[i] for i in inputs])
+    return found[config["name"]].numpy()
+
+
+@pytest.mark.parametrize(("number", "backend", "compiled"), CASES)
+def test_a_published_network_gives_what_its_own_description_gives(
+    number, backend, compiled
+):
+    model = network(number, backend)
+    call = (
+        sl.tensor.compile(lambda model, x: model(x))
+        if compiled
+        else lambda model, x: model(x)
+    )
+    found = call(model, model.backend.tensor(letters(10_200))).numpy()
+    expected = recompute(number)
+    assert found.shape == (1, 3, 200)
+    assert expected[:, 1:].max() > 0.5  # a splice site is among them
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_key_map_names_every_array_of_the_published_file():
+    model = network(1, "numpy")
+    assert len(model.to_record()) == len(arrays(1))
+    assert model.number_of_parameters == sum(
+        values.size for name, values in arrays(1).items() if "moving" not in name
+    )
