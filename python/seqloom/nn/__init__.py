@@ -2,6 +2,7 @@
 
 from seqloom.nn import functional
 from seqloom.nn._config import Config
+from seqloom.nn._functional_call import functional_call
 from seqloom.nn._gradient import value_and_grad
 from seqloom.nn._initialisers import FanIn, Fill, Normal
 from seqloom.nn._layers import (
@@ -62,6 +63,7 @@ __all__ = [
     "balanced_accuracy",
     "confusion_matrix",
     "functional",
+    "functional_call",
     "mcc",
     "pearson",
     "r2",

@@ -35,7 +35,8 @@ def adamw(
     """One step of AdamW, written into the arrays that it is given."""
     # NumPy's functions give arrays without axes as scalars, which no kernel can write.
     params, first, second = (
-        [np.asarray(array) for array in several] for several in (params, first, second)
+        [np.asarray(array, order="C") for array in several]
+        for several in (params, first, second)
     )
     grads = [to_contiguous(grad) for grad in grads]
     rate, number = float(lr), int(step)

@@ -29,6 +29,7 @@ def adamw(
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors, Tensors]:
     """AdamW in place; `step` counts from 1."""
+    params, grads, first, second = map(_to_rows, (params, grads, first, second))
     count = _to_step(step, params[0])
     for decay, positions in _by_decay(decays):
         lists = (
@@ -49,6 +50,7 @@ def sgd(
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors]:
     """Gradient descent with momentum in place."""
+    params, grads, momenta = map(_to_rows, (params, grads, momenta))
     for decay, positions in _by_decay(decays):
         buffers = [momenta[i] for i in positions] if momentum else []
         moved = [params[i] for i in positions], [grads[i] for i in positions]
@@ -62,6 +64,11 @@ def clip_by_global_norm(grads: Tensors, max_norm: Any) -> tuple[Tensors, Tensor]
     norm = torch.linalg.vector_norm(torch.stack(norms))
     share = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
     return list(torch._foreach_mul(grads, share)), norm  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+
+
+def _to_rows(tensors: Tensors) -> Tensors:
+    """Returns tensors with rows in order: torch's fused updates ignore strides."""
+    return [tensor.contiguous() for tensor in tensors]
 
 
 def _to_step(step: Any, like: Tensor) -> Tensor:
