@@ -35,7 +35,8 @@ def test_the_help_of_train_lists_every_option(call):
     options = (
         "--labels --out --valid --valid-share --folds --test --task --alphabet --id-column "
         "--label-column --label-from-header --unlabelled --threads --epochs --batch-size "
-        "--lr --class-weight --seed --backend --resume --overwrite --traceback"
+        "--lr --class-weight --seed --backend --resume --overwrite --traceback "
+        "--checkpoint-every --keep"
     )
     assert [name for name in options.split() if name not in said.out] == []
 

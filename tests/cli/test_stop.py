@@ -30,7 +30,7 @@ def test_a_signal_stops_a_run_that_says_how_to_go_on(tmp_path, sent, code):
     assert process.returncode == code
     assert "Traceback" not in errors
     kept = len((tmp_path / "run/metrics.jsonl").read_text().splitlines())
-    assert f"keeps {kept} epochs" in errors
+    assert f"keeps {kept} epoch" in errors
     again = shlex.split(errors.splitlines()[-1])
     assert again == ["seqloom", *words, "--epochs", "500", "--resume"]
 

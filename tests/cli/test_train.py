@@ -207,3 +207,14 @@ def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch
     Path("t.tsv").write_text("id\tlabel\na\tx\nb\ty\nc\ty\nd\tx\ne\tz\n")
     words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --folds 3 --out r"
     assert "for validation, of the class z" in call(*words.split()).out
+
+
+def test_checkpoints_are_written_and_kept_as_asked_for(call, tmp_path):
+    words = ["train", TRAIN, "--labels", LABELS, "--valid-share", 0.1]
+    words += ["--epochs", 1, "--out", tmp_path / "run"]
+    said = call(*words, "--checkpoint-every", 8, "--keep", 2)
+    assert said.code == 0
+    names = sorted(path.name for path in (tmp_path / "run/checkpoint").iterdir())
+    assert [names[0], len(names)] == ["last.safetensors", 3]
+    said = call(*words, "--resume", "--checkpoint-every", "often")
+    assert (said.code, "a time" in said.err) == (2, True)

@@ -19,6 +19,8 @@ class Stop(sl.train.Progress):
 
     def on_start(self, plan):
         self.plan = plan
+        if self.place[0] == "start":
+            raise KeyboardInterrupt
 
     def on_batch(self, step):
         if (step.epoch, step.batch) == self.place:
@@ -58,13 +60,20 @@ def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path, place):
 
 
 def test_ctrl_c_says_how_to_go_on(start):
-    with pytest.raises(KeyboardInterrupt, match=r"keeps 2 epochs: go on with resume=True"):
+    said = r"keeps 2 epochs and 1 step of the next: go on with resume=True"
+    with pytest.raises(KeyboardInterrupt, match=said):
         start(progress=Stop(3, 1))
 
 
-def test_ctrl_c_in_the_first_epoch_says_that_nothing_is_saved(start):
-    with pytest.raises(KeyboardInterrupt, match="stopped in the first epoch; nothing"):
-        start(progress=Stop(1, 1))
+def test_ctrl_c_in_the_first_epoch_keeps_its_steps(start):
+    said = r"run keeps 2 steps of the first epoch: go on with resume=True"
+    with pytest.raises(KeyboardInterrupt, match=said):
+        start(progress=Stop(1, 2))
+
+
+def test_ctrl_c_before_the_first_step_says_that_nothing_is_saved(start):
+    with pytest.raises(KeyboardInterrupt, match="before the first step; nothing"):
+        start(progress=Stop("start"))
 
 
 def test_ctrl_c_without_a_folder_says_that_nothing_is_kept(toy, small):
@@ -93,7 +102,7 @@ def test_a_resumed_run_says_where_it_begins(start):
         start(progress=Stop(3, 1))
     watch = Stop(0)
     start(resume=True, progress=watch)
-    assert watch.plan.first_epoch == 3
+    assert (watch.plan.first_epoch, watch.plan.first_batch) == (3, 2)
 
 
 def test_a_finished_run_is_given_back(start):

@@ -336,14 +336,32 @@ class FolderOptions:
 
     Args:
         out: The run folder: model, scores, pictures and report.html.
-        resume: Go on with the run in OUT from its last finished epoch; without one, begin.
+        resume: Go on with the run in OUT from its last checkpoint; without one, begin.
             More --epochs than it was begun with make it longer.
         overwrite: Replace the run in OUT; files that are no run's stay.
+        checkpoint_every: When to write checkpoints within an epoch: a number of steps, a
+            time (90s, 10min, 2h), or "epoch" for none.
+        keep: The checkpoints that stay in OUT; from 2 on that of the best epoch stays too.
     """
 
     out: Path
     resume: Flag = False
     overwrite: Flag = False
+    checkpoint_every: Annotated[
+        str | None, Parameter(show_default=lambda _: "a minute or more")
+    ] = None
+    keep: Count = 1
+
+    def to_keywords(self) -> dict[str, Any]:
+        """Spells the options as `seqloom.train.fit` takes them."""
+        every = self.checkpoint_every
+        steps = int(every) if every is not None and every.isdecimal() else every
+        return {
+            "resume": self.resume,
+            "overwrite": self.overwrite,
+            "checkpoint_every": steps,
+            "keep": self.keep,
+        }
 
 
 @Parameter(name="*", group=NETWORK)

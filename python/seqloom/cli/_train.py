@@ -168,9 +168,8 @@ def _fit(
             part.valid,
             test=test,
             out=part.folder,
-            resume=folder.resume,
-            overwrite=folder.overwrite,
             progress=watch,
+            **folder.to_keywords(),
             **settings,
         )
 

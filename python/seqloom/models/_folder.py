@@ -1,6 +1,7 @@
 """The run folder: what it may be, and what stands in it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ WEIGHTS = "model.safetensors"
 _CONFIG = "config.json"
 _CHECKPOINTS = "checkpoint"
 _LAST = f"{_CHECKPOINTS}/last.safetensors"
+_STEP = re.compile(r"step-(\d{8,})\.safetensors")
 _FILES = (
     _CONFIG,
     _LAST,
@@ -55,8 +57,19 @@ def is_config(path: Path) -> bool:
 
 
 def checkpoint_path(path: Path) -> Path:
-    """Gives the one checkpoint file of a run."""
+    """Gives the newest checkpoint of a run."""
     return path / _LAST
+
+
+def step_path(path: Path, step: int) -> Path:
+    """Gives the checkpoint of a step, of a run that keeps several."""
+    return path / _CHECKPOINTS / f"step-{step:08}.safetensors"
+
+
+def list_steps(path: Path) -> dict[int, Path]:
+    """Finds the checkpoints of steps."""
+    files = (path / _CHECKPOINTS).glob("step-*.safetensors")
+    return {int(match[1]): file for file in files if (match := _STEP.fullmatch(file.name))}
 
 
 def write_history(path: Path, history: list[dict[str, Any]]) -> None:
@@ -93,8 +106,8 @@ def _check_goes_on(path: Path) -> None:
 
 def _remove(path: Path) -> None:
     """Removes a run's own files and no others."""
-    for name in _FILES:
-        (path / name).unlink(missing_ok=True)
+    for file in [*(path / name for name in _FILES), *list_steps(path).values()]:
+        file.unlink(missing_ok=True)
     for left in _list_temporary_files(path):
         left.unlink()
 
@@ -109,3 +122,4 @@ def _list_temporary_files(path: Path) -> Iterator[Path]:
     """Finds what a killed writer of a run's file left under a temporary name."""
     for file in (path / name for name in _FILES):
         yield from file.parent.glob(f".{file.name}.????????.part")
+    yield from (path / _CHECKPOINTS).glob(".step-*.safetensors.????????.part")

@@ -1,107 +1,133 @@
-"""Where a run stands after an epoch, and the one file that brings it back there."""
+"""Where a run stands after a step, and the one file that brings it back there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seqloom.errors import RecordError, RunFolderError
+from seqloom.errors import RecordError
 from seqloom.nn import Module
 from seqloom.optim import Optimizer
 from seqloom.record import Record, load
+from seqloom.train._progress import Step
+from seqloom.train._same_run import check_same
 
-_VERSION = 1
+# Version 1, which knew whole epochs only, is read too.
+_VERSION = 2
+_READ = (1, _VERSION)
+_NAMES = {"identity", "history", "best_epoch"}
+STEPS = "epoch.steps"
+
+
+class Stateful(Protocol):
+    """What else changes from step to step, such as an average of weights."""
+
+    def to_record(self) -> Record:
+        """Returns the state."""
+        ...
+
+    def load_record(self, record: Any) -> Any:
+        """Sets the state."""
+        ...
 
 
 @dataclass(slots=True)
 class State:
-    """What changes from epoch to epoch."""
+    """What changes from step to step."""
 
     model: Module
     optimizer: Optimizer
     history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     best_epoch: int = 0
+    best_step: int = 0  # the steps of the run until the end of that epoch
     best: Record = field(default_factory=lambda: Record({}))
+    # Of the epoch that is under way: what its steps gave, their last learning rate and the
+    # time that they took.
+    steps: list[Step] = field(default_factory=list[Step])
+    lr: float = 0.0
+    seconds: float = 0.0
+    others: dict[str, Stateful] = field(default_factory=dict[str, Stateful])
+    # False while a step changes the parts one by one.
+    is_whole: bool = True
 
     @property
     def epoch(self) -> int:
         """The number of finished epochs."""
         return len(self.history)
 
+    def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
+        """Takes up the row of an epoch, and the weights if they are the best so far."""
+        self.history.append(row)
+        self.steps, self.lr, self.seconds = [], 0.0, 0.0
+        if is_best:
+            self.best_epoch, self.best = self.epoch, copy_record(self.model.to_record())
+            self.best_step = self.optimizer.step_count
+
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
     """Writes the state whole or not at all."""
+    optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
-    parts |= state.optimizer.to_record().with_prefix("optimizer.")
-    if state.best_epoch != state.epoch:
+    parts |= optimizer.with_prefix("optimizer.")
+    others = {name: other.to_record() for name, other in state.others.items()}
+    for name, record in others.items():
+        parts |= record.with_prefix(f"{name}.")
+    if state.steps:
+        parts |= Record({STEPS: _to_table(state.steps)})
+    # After a whole epoch that is the best so far the model's weights are the best ones.
+    if state.best_epoch and (state.steps or state.best_epoch != state.epoch):
         parts |= state.best.with_prefix("best.")
     facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
-    facts |= {"best_epoch": state.best_epoch}
-    Record(parts, metadata={**parts.metadata, **facts}).save(path)
+    facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
+    facts |= {"lr": state.lr, "seconds": state.seconds}
+    facts |= {"others": {name: record.metadata for name, record in others.items()}}
+    Record(parts, metadata={**optimizer.metadata, **facts}).save(path)
 
 
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
     """Brings a state to where `save_checkpoint` wrote it."""
     record = load(path)
     facts = record.metadata
-    known = {"identity", "history", "best_epoch"} <= facts.keys()
-    if facts.get("version") != _VERSION or not known:
+    if facts.get("version") not in _READ or not facts.keys() >= _NAMES:
         raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
-    _check_same(path, facts["identity"], identity)
+    check_same(path, facts["identity"], identity)
     state.model.load_record(record.under("model."))
     state.optimizer.load_record(record.under("optimizer."))
+    for name, other in state.others.items():
+        if name not in facts.get("others", {}):
+            raise RecordError(f"{path}: this run was begun without a state of {name}")
+        own = Record(dict(record.under(f"{name}.")), metadata=facts["others"][name])
+        other.load_record(own)
     state.history, state.best_epoch = facts["history"], facts["best_epoch"]
-    state.best = _in_memory(record.under("best.")) or state.model.to_record()
+    state.best_step = facts.get("best_step", 0)
+    state.steps = _from_table(record, epoch=state.epoch + 1)
+    state.lr, state.seconds = facts.get("lr", 0.0), facts.get("seconds", 0.0)
+    state.best = copy_record(record.under("best.") or state.model.to_record())
 
 
-def _check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses to go on with something else than what was begun."""
-    for name, value in now.items():
-        if name == "epochs":
-            _check_epochs(path, saved.get(name), value)
-        elif saved.get(name) != value:
-            raise RunFolderError(
-                f"{path}: this run was begun with {_difference(name, saved, value)}; "
-                "resume with the same, or begin anew (overwrite=True, --overwrite)"
-            )
+def copy_record(record: Record) -> Record:
+    """Copies all arrays: later steps, and a file that is replaced, do not change them."""
+    return Record({path: np.array(array) for path, array in record.items()})
 
 
-def _check_epochs(path: Path, saved: Any, now: Any) -> None:
-    """Lets a run have more epochs than it was begun with, but not fewer."""
-    # A number may follow epochs that were chosen by the run, not the reverse.
-    if saved is not None and (now is None or now < saved):
-        found = "" if now is None else f", not {now}"
-        raise RunFolderError(
-            f"{path}: this run was begun with epochs {saved}{found}; resume with as many "
-            "or more (epochs=, --epochs), or begin anew (overwrite=True, --overwrite)"
-        )
+def _to_table(steps: list[Step]) -> NDArray[np.float64]:
+    """Gives the steps of an epoch as rows; NaN stands for no accuracy."""
+    rows = [
+        (step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy)
+        for step in steps
+    ]
+    return np.array(rows, np.float64)
 
 
-def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:
-    """Says what the run had; of data the fingerprints would tell nobody anything."""
-    if name.endswith("data") and value is not None and saved.get(name) is not None:
-        return f"other {name}"
-    inner = _first_difference(saved.get(name), value)
-    return f"{name} {inner or f'{_shorten(saved.get(name))}, not {_shorten(value)}'}"
-
-
-def _first_difference(saved: Any, now: Any) -> str:
-    """Says which entry of two descriptions differs first; nothing of other values."""
-    if not (isinstance(saved, Mapping) and isinstance(now, Mapping)):
-        return ""
-    was, wanted = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (saved, now))
-    names = [name for name in {**was, **wanted} if was.get(name) != wanted.get(name)]
-    return _difference(names[0], was, wanted.get(names[0])) if names else ""
-
-
-def _shorten(value: object) -> str:
-    """Shortens a value for a message."""
-    text = str(value)
-    return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line
-
-
-def _in_memory(record: Record) -> Record:
-    """Reads all arrays now, because the file will be replaced."""
-    return Record({path: np.asarray(array) for path, array in record.items()})
+def _from_table(record: Record, *, epoch: int) -> list[Step]:
+    """Gives the steps that rows tell of."""
+    if STEPS not in record:
+        return []
+    table: list[list[float]] = np.asarray(record[STEPS]).tolist()
+    return [
+        Step(epoch, number, int(samples), loss, None if np.isnan(right) else right)
+        for number, (samples, loss, right) in enumerate(table, 1)
+    ]

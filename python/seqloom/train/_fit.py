@@ -4,12 +4,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seqloom._arguments import as_flag, as_path, quote
+from seqloom._arguments import as_flag, as_integer, as_path, quote
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.models import Examples
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend, Tensor, backend as find_backend
+from seqloom.train._checkpoints import Interval
 from seqloom.train._job import Job
 from seqloom.train._parts import Parts
 from seqloom.train._progress import Progress
@@ -38,6 +39,8 @@ def fit(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    checkpoint_every: int | str | None = None,
+    keep: int = 1,
     report: bool = True,
     progress: Progress | bool | None = None,
 ) -> Run:
@@ -48,9 +51,9 @@ def fit(
     ``config.json``, ``encoder.safetensors`` (of an encoder that learns),
     ``model.safetensors``, ``checkpoint/last.safetensors``, ``metrics.jsonl``,
     ``scores-valid.tsv``, ``scores-test.tsv``, the pictures and ``report.html``; each is
-    whole or absent whenever the run is killed, and a run that goes on from its checkpoint
-    ends with the same weights, bit for bit (on one machine, with the same number of
-    threads).
+    whole or absent whenever the run is killed. A run that goes on from its checkpoint, also
+    from one in the middle of an epoch, ends with the same weights, bit for bit (on one
+    machine, with the same number of threads).
 
     Args:
         model: Settings of a network, or a network. A network is trained where it is; it
@@ -80,6 +83,13 @@ def fit(
         out: The run folder; None keeps everything in memory.
         resume: Go on from the last checkpoint in ``out``; without one, begin.
         overwrite: Replace the run in ``out``.
+        checkpoint_every: When checkpoints are written within an epoch: a number of steps
+            of the run, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"``
+            for none. None: a minute after the last one, later where writing would take
+            more than 2 % of the time. Each epoch ends with one, and so does a run that is
+            stopped by Ctrl-C or SIGTERM.
+        keep: How many checkpoints stay in ``out``. With 2 or more each is also
+            ``checkpoint/step-00000120.safetensors``, and that of the best epoch stays too.
         report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
             changed first and written by ``seqloom.report.write_report``.
         progress: True prints a line an epoch, with a bar on a terminal; False prints
@@ -132,6 +142,8 @@ def fit(
         backend=computes,
         folder=None if out is None else as_path("out", out, expected="a folder's path"),
         report=report,
+        interval=Interval.of(checkpoint_every),
+        keep=as_integer("keep (--keep)", keep, least=1),
     )
     with limit_blas(job.threads), watching(progress) as watcher:
         return job.run(model, watcher, resume=resume, overwrite=overwrite)

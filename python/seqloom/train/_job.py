@@ -1,6 +1,7 @@
 """One call of `fit`, from its checks to its report."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from seqloom.nn import Config, Module
 from seqloom.optim import AdamW
 from seqloom.record import load
 from seqloom.tensor import Backend, Tensor
-from seqloom.train._checkpoint import State, load_checkpoint
+from seqloom.train._checkpoint import STEPS, State, load_checkpoint
+from seqloom.train._checkpoints import Checkpoints, Interval
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
 from seqloom.train._machine import machine_facts
@@ -38,6 +40,8 @@ class Job:
     backend: Backend
     folder: Path | None
     report: bool
+    interval: Interval
+    keep: int
 
     @property
     def threads(self) -> int:
@@ -72,7 +76,9 @@ class Job:
         if self.folder is not None:
             _enter(self.folder, state, trainer)
         progress.on_start(self._plan(state, trainer))
-        trainer.run(state)
+        # Without a folder a stopped run leaves nothing, and may be stopped anywhere.
+        with nullcontext() if self.folder is None else trainer.held.listening():
+            trainer.run(state)
         ended = Ended(trained, parts, state, self._facts(state), draws=self.report)
         run = ended.finish(self.folder)
         progress.on_end(run)
@@ -86,7 +92,12 @@ class Job:
             valid=parts.valid,
             loss=self.loss or trained.task.loss,
             settings=self.settings,
-            identity=identity_of(trained, parts, self.settings),
+            checkpoints=Checkpoints(
+                self.folder,
+                identity_of(trained, parts, self.settings),
+                self.interval,
+                self.keep,
+            ),
             folder=self.folder,
             progress=progress,
         )
@@ -95,6 +106,7 @@ class Job:
         """Says what is about to be done."""
         return Plan(
             first_epoch=state.epoch + 1,
+            first_batch=len(state.steps) + 1,
             epochs=ends_of_rounds(self.settings.epochs, state.history)[-1],
             batches=trainer.batches(),
             samples=len(self.parts.train),
@@ -131,7 +143,7 @@ def _enter(folder: Path, state: State, trainer: Trainer) -> None:
     """Takes up a checkpoint, if there is one, and makes the folder agree with it."""
     checkpoint = checkpoint_path(folder)
     if checkpoint.exists():
-        load_checkpoint(checkpoint, state, trainer.identity)
+        load_checkpoint(checkpoint, state, trainer.checkpoints.identity)
     save_config(folder, trainer.trained)
     write_history(folder, state.history)
 
@@ -142,6 +154,17 @@ def _how_to_go_on(folder: Path | None) -> str:
         return "stopped; nothing was kept, because no run folder was given"
     checkpoint = checkpoint_path(folder)
     if not checkpoint.exists():
-        return f"stopped in the first epoch; nothing is saved in {folder} yet"
-    epochs = len(load(checkpoint).metadata["history"])
-    return f"stopped; {folder} keeps {epochs} epochs: go on with resume=True (--resume)"
+        return f"stopped before the first step; nothing is saved in {folder} yet"
+    record = load(checkpoint)
+    epochs = len(record.metadata["history"])
+    kept = [_count(epochs, "epoch")] if epochs else []
+    if STEPS in record:
+        place = "the next" if epochs else "the first epoch"
+        kept.append(f"{_count(record[STEPS].shape[0], 'step')} of {place}")
+    kept = " and ".join(kept)
+    return f"stopped; {folder} keeps {kept}: go on with resume=True (--resume)"
+
+
+def _count(number: int, noun: str) -> str:
+    """Counts in words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -20,6 +20,7 @@ class Plan:
         folder: The run folder, if there is one.
         noun: What the records are called.
         task: The task and its classes, as `fit` takes them from the labels.
+        first_batch: The first batch of the first epoch, from 1; more than 1 on resume.
 
     Examples:
         >>> plan = Plan(
@@ -40,6 +41,7 @@ class Plan:
     folder: Path | None
     noun: str = "sequences"
     task: str = ""
+    first_batch: int = 1
 
 
 @dataclass(frozen=True, slots=True)

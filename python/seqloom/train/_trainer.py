@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -15,14 +16,16 @@ from seqloom.errors import GradientError
 from seqloom.infer._loop import inputs_of, run_model
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import count_positions
-from seqloom.models._folder import checkpoint_path, write_history
+from seqloom.models._folder import write_history
 from seqloom.nn import Module, value_and_grad
 from seqloom.optim import WarmupCosine
 from seqloom.tensor import Tensor, scope
-from seqloom.train._checkpoint import State, save_checkpoint
+from seqloom.train._checkpoint import State
+from seqloom.train._checkpoints import Checkpoints
 from seqloom.train._progress import Progress, Step
 from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._settings import Settings
+from seqloom.train._signals import Held
 
 Loss: TypeAlias = Callable[[Tensor, Any], Tensor]
 # The share of the steps in which the learning rate rises.
@@ -38,17 +41,27 @@ class Trainer:
     valid: Examples | None
     loss: Loss
     settings: Settings
-    identity: Mapping[str, Any]
+    checkpoints: Checkpoints
     folder: Path | None
     progress: Progress
+    held: Held = field(default_factory=Held)
 
     def run(self, state: State) -> None:
         """Trains from where the state is to the last epoch, or until nothing improves."""
+        try:
+            self._run(state)
+        except KeyboardInterrupt:
+            self.checkpoints.after_stop(state)
+            raise
+
+    def _run(self, state: State) -> None:
+        """Trains epoch by epoch."""
         loader = self._loader()
         schedule = self._schedule(state, len(loader))
         while schedule is not None and not self.is_stopped(state):
-            start = time.perf_counter()
-            row = {"epoch": state.epoch + 1, **self._epoch(state, loader, schedule)}
+            start = time.perf_counter() - state.seconds
+            self._epoch(state, loader, schedule, start=start)
+            row = {"epoch": state.epoch + 1, "lr": state.lr, **_means(state.steps)}
             row |= self._judge()
             self._keep(state, row | {"seconds": round(time.perf_counter() - start, 3)})
             schedule = self._schedule(state, len(loader))
@@ -88,19 +101,36 @@ class Trainer:
         )
 
     def _epoch(
-        self, state: State, loader: DataLoader, schedule: "Round"
-    ) -> dict[str, float]:
-        """Makes the steps of one epoch; gives their means and the last learning rate."""
+        self, state: State, loader: DataLoader, schedule: "Round", *, start: float
+    ) -> None:
+        """Makes the steps of one epoch that are left."""
         state.model.train()
-        loader.set_epoch(state.epoch)
-        steps, rate = list[Step](), 0.0
-        for number, batch in enumerate(loader):
-            rate = schedule(state.optimizer.step_count)
+        for batch in self._batches_left(state, loader):
             # What the step makes is given back before the next batch is read.
-            with scope():
-                steps.append(self._step(state, batch, number, lr=rate))
-            self.progress.on_batch(steps[-1])
-        return {"lr": rate, **_means(steps)}
+            with self._changing(state), scope():
+                state.lr = schedule(state.optimizer.step_count)
+                step = self._step(state, batch, len(state.steps), lr=state.lr)
+                state.steps.append(step)
+                state.seconds = time.perf_counter() - start
+            self.checkpoints.after_step(state)
+            self.progress.on_batch(step)
+
+    def _batches_left(self, state: State, loader: DataLoader) -> Iterator[dict[str, Any]]:
+        """Reads the batches of an epoch behind those whose steps are made."""
+        done = len(state.steps)
+        loader.set_epoch(state.epoch)
+        if done:
+            position = min(done * self.settings.batch_size, len(self.train))
+            loader.load_state_dict({**loader.state_dict(), "position": position})
+        return iter(loader) if done < len(loader) else iter(())
+
+    @contextmanager
+    def _changing(self, state: State) -> Generator[None]:
+        """Lets a signal wait while the state is changed part by part."""
+        with self.held.hold():
+            state.is_whole = False
+            yield
+            state.is_whole = True
 
     def _step(self, state: State, batch: dict[str, Any], number: int, *, lr: float) -> Step:
         """Makes one step, and says how it went."""
@@ -152,11 +182,11 @@ class Trainer:
     def _keep(self, state: State, row: dict[str, Any]) -> None:
         """Ends an epoch: remembers the best weights, then saves where the run stands."""
         _check_finite(state.model, row, self.folder)
-        state.history.append(row)
-        if self.valid is None or _is_best(state.history):
-            state.best_epoch, state.best = state.epoch, state.model.to_record()
+        with self._changing(state):
+            is_best = self.valid is None or _is_best([*state.history, row])
+            state.end_epoch(row, is_best=is_best)
         if self.folder is not None:
-            save_checkpoint(checkpoint_path(self.folder), state, self.identity)
+            self.checkpoints.write(state)
             write_history(self.folder, state.history)
             if state.best_epoch == state.epoch:
                 state.best.save(self.folder / "model.safetensors")

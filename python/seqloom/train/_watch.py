@@ -67,12 +67,12 @@ class Watch:
         self._lowest = _lowest_before(plan)
         noun = printable(plan.noun)
         task = f"; {printable(plan.task)}" if plan.task else ""
-        going_on = f", from epoch {plan.first_epoch} on" if plan.first_epoch > 1 else ""
         self._console.print(
             f"{plan.parameters:,} parameters learn from {plan.samples:,} {noun} in "
-            f"{plan.batches:,} batches, {plan.epochs:,} times{going_on}{task}"
+            f"{plan.batches:,} batches, {plan.epochs:,} times{_place(plan)}{task}"
         )
         done = (plan.first_epoch - 1) * plan.samples
+        done += (plan.first_batch - 1) * plan.samples // max(plan.batches, 1)
         total = plan.epochs * plan.samples
         self._bar.reset(self._task, total=total, completed=done, visible=True, note="")
         if self._console.is_terminal:
@@ -127,6 +127,16 @@ class Watch:
             return ""
         self._lowest = loss
         return "  best"
+
+
+def _place(plan: Plan) -> str:
+    """Says where a run goes on."""
+    batch = f", batch {plan.first_batch:,}" if plan.first_batch > 1 else ""
+    return (
+        f", from epoch {plan.first_epoch}{batch} on"
+        if plan.first_epoch > 1 or batch
+        else ""
+    )
 
 
 def _lowest_before(plan: Plan) -> float:

@@ -1,0 +1,53 @@
+"""Whether a run may go on from a checkpoint: what must be as it was begun."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from seqloom.errors import RunFolderError
+
+
+def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses to go on with something else than what was begun."""
+    for name, value in now.items():
+        if name == "epochs":
+            _check_epochs(path, saved.get(name), value)
+        elif saved.get(name) != value:
+            raise RunFolderError(
+                f"{path}: this run was begun with {_difference(name, saved, value)}; "
+                "resume with the same, or begin anew (overwrite=True, --overwrite)"
+            )
+
+
+def _check_epochs(path: Path, saved: Any, now: Any) -> None:
+    """Lets a run have more epochs than it was begun with, but not fewer."""
+    # A number may follow epochs that were chosen by the run, not the reverse.
+    if saved is not None and (now is None or now < saved):
+        found = "" if now is None else f", not {now}"
+        raise RunFolderError(
+            f"{path}: this run was begun with epochs {saved}{found}; resume with as many "
+            "or more (epochs=, --epochs), or begin anew (overwrite=True, --overwrite)"
+        )
+
+
+def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:
+    """Says what the run had; of data the fingerprints would tell nobody anything."""
+    if name.endswith("data") and value is not None and saved.get(name) is not None:
+        return f"other {name}"
+    inner = _first_difference(saved.get(name), value)
+    return f"{name} {inner or f'{_shorten(saved.get(name))}, not {_shorten(value)}'}"
+
+
+def _first_difference(saved: Any, now: Any) -> str:
+    """Says which entry of two descriptions differs first; nothing of other values."""
+    if not (isinstance(saved, Mapping) and isinstance(now, Mapping)):
+        return ""
+    was, wanted = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (saved, now))
+    names = [name for name in {**was, **wanted} if was.get(name) != wanted.get(name)]
+    return _difference(names[0], was, wanted.get(names[0])) if names else ""
+
+
+def _shorten(value: object) -> str:
+    """Shortens a value for a message."""
+    text = str(value)
+    return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line

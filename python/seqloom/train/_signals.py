@@ -1,0 +1,83 @@
+"""Signals that wait until a step is whole, so that a stopped run leaves a checkpoint."""
+
+import signal
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+
+
+class Held:
+    """Lets a signal's own handler run at once, or after the block that must not be cut."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._is_held = False
+        # Without its frame, which would hold the tensors of the step.
+        self._waiting: int | None = None
+
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """Stands before the handlers of the program; SIGTERM stops as Ctrl-C does."""
+        # Only the main thread may, and only it gets signals.
+        found = _list_handlers() if _is_main() else {}
+        self._handlers = {number: _action_of(handler) for number, handler in found.items()}
+        for number in found:
+            signal.signal(number, self._hear)
+        try:
+            yield
+        finally:
+            for number, handler in found.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Lets a signal wait until the block has ended; a second one does not."""
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+            self._deliver()
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        """Stands in for a handler."""
+        if self._is_held and self._waiting is None:
+            self._waiting = number
+        else:
+            self._handlers[number](number, frame)
+
+    def _deliver(self) -> None:
+        """Runs the handler of the signal that waited."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._handlers[waiting](waiting, None)
+
+
+def _is_main() -> bool:
+    """Says whether this thread may set handlers."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _list_handlers() -> dict[int, Any]:
+    """Lists the handlers of the program, and that of SIGTERM where there is none."""
+    numbers = [number for name in _NAMES if (number := getattr(signal, name, None))]
+    found = {number: signal.getsignal(number) for number in numbers}
+    return {
+        number: handler
+        for number, handler in found.items()
+        if callable(handler) or (number == signal.SIGTERM and handler == signal.SIG_DFL)
+    }
+
+
+def _action_of(handler: Any) -> Callable[[int, FrameType | None], Any]:
+    """Gives what a signal does."""
+    return handler if callable(handler) else _stop
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    """Stops as Ctrl-C does."""
+    raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")

@@ -1,0 +1,278 @@
+"""Checkpoints: when they are written, which of them stay, and what reads them."""
+
+import functools
+import os
+import signal
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, RecordError
+from seqloom.train import _checkpoint, _checkpoints, _trainer
+from seqloom.train._checkpoints import Interval
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+LAST = "run/checkpoint/last.safetensors"
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing is written on the way out."""
+
+
+class Watch(sl.train.Progress):
+    """Does something after a batch of an epoch, and remembers where the run began."""
+
+    def __init__(self, place=None, action=None):
+        self.place, self.action = place, action
+        self.batches = []
+
+    def on_start(self, plan):
+        pass
+
+    def on_batch(self, step):
+        self.batches.append((step.epoch, step.batch))
+        if self.batches[-1] == self.place:
+            self.action()
+
+    def on_epoch(self, row):
+        pass
+
+    def on_end(self, run):
+        pass
+
+
+def kill():
+    raise Killed
+
+
+@pytest.fixture
+def start(toy, small, tmp_path):
+    """Trains three epochs of three batches in a folder; keywords change the call."""
+
+    def call(out="run", **options):
+        every: dict[str, Any] = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **options}
+        valid = every.pop("valid", toy(30, name="valid"))
+        return sl.train.fit(small, toy(), valid, out=tmp_path / out, **every)
+
+    return call
+
+
+@pytest.fixture
+def weights(start, tmp_path):
+    """The weights of a run that nobody disturbs."""
+    start("whole")
+    return (tmp_path / "whole/model.safetensors").read_bytes()
+
+
+def names_in(tmp_path):
+    return sorted(path.name for path in (tmp_path / "run/checkpoint").iterdir())
+
+
+@pytest.mark.parametrize("place", [(1, 1), (2, 2), (3, 3)], ids=str)
+def test_a_killed_run_goes_on_from_its_last_step(start, weights, tmp_path, place):
+    with pytest.raises(Killed):
+        start(progress=Watch(place, kill), checkpoint_every=1)
+    watch = Watch()
+    start(resume=True, progress=watch)
+    assert (tmp_path / "run/model.safetensors").read_bytes() == weights
+    assert len(watch.batches) == 9 - 3 * (place[0] - 1) - place[1]
+
+
+def test_an_epoch_goes_on_with_another_number_of_workers(
+    start, weights, tmp_path, monkeypatch
+):
+    loader = sl.data.DataLoader
+    for workers, place in ((2, (1, 2)), (3, (2, 1))):
+        made = functools.partial(loader, num_workers=workers)
+        monkeypatch.setattr(_trainer, "DataLoader", made)
+        with pytest.raises(Killed):
+            start(resume=True, progress=Watch(place, kill), checkpoint_every=1)
+    monkeypatch.setattr(_trainer, "DataLoader", loader)
+    start(resume=True)
+    assert (tmp_path / "run/model.safetensors").read_bytes() == weights
+
+
+def test_the_means_of_an_epoch_are_those_of_all_its_steps(start):
+    whole = start("whole").history
+    with pytest.raises(Killed):
+        start(progress=Watch((2, 2), kill), checkpoint_every=1)
+    for one, other in zip(whole, start(resume=True).history, strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def test_by_default_a_short_epoch_writes_no_checkpoint(start):
+    with pytest.raises(Killed):
+        start(progress=Watch((2, 3), kill))
+    watch = Watch()
+    start(resume=True, progress=watch)
+    assert watch.batches[0] == (2, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_within_a_step_waits_for_the_end_of_the_step(start, tmp_path, number):
+    def send(logits, labels, calls=iter(range(99))):  # noqa: B008 - counts the calls
+        if next(calls) == 4:  # the first step of epoch 2: a validation is a call too
+            os.kill(os.getpid(), number)
+        return sl.nn.functional.cross_entropy(logits, labels)
+
+    with pytest.raises(KeyboardInterrupt, match=r"1 epoch and 1 step of the next"):
+        start(loss=send, checkpoint_every="epoch")
+    record = sl.record.load(tmp_path / LAST)
+    assert record.metadata["step_count"] == 4
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_second_signal_stops_a_step_at_once_and_what_it_left_half_is_not_kept(
+    start, tmp_path
+):
+    def send(logits, labels, calls=iter(range(99))):  # noqa: B008 - counts the calls
+        if next(calls) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+        return sl.nn.functional.cross_entropy(logits, labels)
+
+    with pytest.raises(KeyboardInterrupt, match=r"keeps 1 epoch: go on"):
+        start(loss=send)
+    assert sl.record.load(tmp_path / LAST).metadata["step_count"] == 3
+
+
+def test_a_handler_of_the_program_stays_in_charge(start):
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda *_: came.append("SIGTERM"))
+    try:
+        start(progress=Watch((2, 1), lambda: os.kill(os.getpid(), signal.SIGTERM)))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert came == ["SIGTERM"]
+
+
+def test_another_thread_trains_without_signals(start):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(start()))
+    thread.start()
+    thread.join()
+    assert len(found[0].history) == 3
+
+
+def test_keep_leaves_the_newest_checkpoints_and_the_best(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(_trainer, "_is_best", lambda history: len(history) == 1)
+    start(keep=2, checkpoint_every=1)
+    best, *newest = [f"step-{step:08}.safetensors" for step in (3, 8, 9)]
+    assert names_in(tmp_path) == ["last.safetensors", best, *newest]
+    for name in (newest[-1], "last.safetensors"):
+        record = sl.record.load(tmp_path / "run/checkpoint" / name)
+        assert record.metadata["step_count"] == 9
+    record = sl.record.load(tmp_path / "run/checkpoint" / best).under("model.")
+    kept = sl.record.load(tmp_path / "run/model.safetensors")
+    assert all((np.asarray(record[path]) == np.asarray(kept[path])).all() for path in kept)
+
+
+def test_one_checkpoint_is_one_file(start, tmp_path):
+    start(checkpoint_every=1)
+    assert names_in(tmp_path) == ["last.safetensors"]
+
+
+def test_a_disk_without_hard_links_holds_the_newest_checkpoint_twice(
+    start, tmp_path, monkeypatch
+):
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(_checkpoints.os, "link", refuse)
+    start(keep=2, epochs=2)
+    newest = tmp_path / "run/checkpoint/step-00000006.safetensors"
+    assert newest.read_bytes() == (tmp_path / LAST).read_bytes()
+
+
+def test_replacing_a_run_removes_its_checkpoints(start, tmp_path):
+    start(keep=3)
+    start(overwrite=True, epochs=1)
+    assert names_in(tmp_path) == ["last.safetensors"]
+
+
+def test_a_checkpoint_of_the_first_layout_is_read(start, weights, tmp_path, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Watch((2, 1), lambda: os.kill(os.getpid(), signal.SIGINT)))
+    with pytest.raises(Killed):
+        start("old", progress=Watch((2, 1), kill))
+    record = sl.record.load(tmp_path / "old/checkpoint/last.safetensors")
+    new = {"best_step", "lr", "seconds", "others"}
+    facts = {name: value for name, value in record.metadata.items() if name not in new}
+    arrays = {path: np.asarray(array) for path, array in record.items()}
+    old = sl.record.Record(arrays, metadata={**facts, "version": 1})
+    old.save(tmp_path / LAST)
+    start(resume=True)
+    assert (tmp_path / "run/model.safetensors").read_bytes() == weights
+
+
+def test_a_checkpoint_of_a_later_layout_is_refused(start, tmp_path):
+    start(epochs=1)
+    record = sl.record.load(tmp_path / LAST)
+    arrays = {path: np.asarray(array) for path, array in record.items()}
+    later = sl.record.Record(arrays, metadata={**record.metadata, "version": 3})
+    later.save(tmp_path / LAST)
+    with pytest.raises(RecordError, match="not a checkpoint that this version"):
+        start(resume=True)
+
+
+def test_further_parts_of_a_state_are_kept(small, tmp_path):
+    def make(seed):
+        model = small.init("numpy", sl.Key(seed))
+        average = sl.optim.WeightAverage()
+        average.update(model)
+        state = _checkpoint.State(model, sl.optim.AdamW(), others={"average": average})
+        return state, average.apply_average(model).to_record()
+
+    path = tmp_path / "last.safetensors"
+    (state, means), (other, _) = make(0), make(1)
+    _checkpoint.save_checkpoint(path, state, {})
+    _checkpoint.load_checkpoint(path, other, {})
+    again = other.others["average"].apply_average(other.model).to_record()
+    assert all((means[name] == again[name]).all() for name in means)
+
+
+def test_a_part_that_a_checkpoint_lacks_is_an_error(small, tmp_path):
+    model, path = small.init("numpy", sl.Key(0)), tmp_path / "last.safetensors"
+    _checkpoint.save_checkpoint(path, _checkpoint.State(model, sl.optim.AdamW()), {})
+    average = {"average": sl.optim.WeightAverage()}
+    state = _checkpoint.State(model, sl.optim.AdamW(), others=average)
+    with pytest.raises(RecordError, match="begun without a state of average"):
+        _checkpoint.load_checkpoint(path, state, {})
+
+
+@pytest.mark.parametrize(
+    ("every", "step", "elapsed", "cost", "is_over"),
+    [
+        (500, 1000, 0, 0, True),
+        (500, 1001, 9e9, 0, False),
+        ("90s", 1, 89, 0, False),
+        ("90s", 1, 90, 99, True),
+        ("1.5 min", 1, 90, 0, True),
+        ("2h", 1, 7199, 0, False),
+        ("epoch", 1, 9e9, 0, False),
+        (None, 1, 59, 0, False),
+        (None, 1, 60, 1, True),
+        (None, 1, 60, 2, False),
+        (None, 1, 100, 2, True),
+    ],
+)
+def test_an_interval_is_steps_or_time(every, step, elapsed, cost, is_over):
+    assert Interval.of(every).is_over(step, elapsed, cost) is is_over
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, True, "", "10", "0s", "3 days", "never"])
+def test_another_interval_is_refused(start, every):
+    with pytest.raises(
+        ArgumentError, match=r"checkpoint_every \(--checkpoint-every\) must"
+    ):
+        start(checkpoint_every=every)
+
+
+@pytest.mark.parametrize("keep", [0, 1.5, "all"])
+def test_keep_is_a_number_from_one(start, keep):
+    with pytest.raises(ArgumentError, match=r"keep \(--keep\) must be"):
+        start(keep=keep)
