@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from seqloom.errors import DTypeError
+from seqloom.nn._dtype import kind_of
+from seqloom.tensor._element_types import misfit
 
 if TYPE_CHECKING:
     from seqloom._key import Key
@@ -14,13 +21,28 @@ class Initialiser(Protocol):
     """Makes the initial values of a parameter."""
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        """Returns a new array of the shape."""
+        """Returns a new array of the shape.
+
+        An initialiser that has an argument ``dtype`` gets the name of the element type.
+        """
         ...
+
+
+def initialise(
+    initial: Initialiser,
+    backend: Backend,
+    key: Key | None,
+    shape: tuple[int, ...],
+    dtype: str,
+) -> Array:
+    """Calls an initialiser, with the name of the element type if it takes that."""
+    options = {"dtype": dtype} if "dtype" in signature(initial).parameters else {}
+    return cast("Any", initial)(backend, key, shape, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Fills a parameter with one number.
+    """Fills a parameter with one number, which is exact in the parameter's own dtype.
 
     Attributes:
         value: The number.
@@ -33,8 +55,17 @@ class Fill:
 
     value: float
 
-    def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:  # noqa: ARG002
-        return backend.multiply(backend.ones(shape), self.value)
+    def __call__(
+        self,
+        backend: Backend,
+        key: Key,  # noqa: ARG002  # nothing is drawn
+        shape: tuple[int, ...],
+        dtype: str = "float32",
+    ) -> Array:
+        kind = kind_of(dtype)
+        if problem := misfit(np.asarray(self.value), kind):
+            raise DTypeError(f"Fill({self.value!r}) {problem}")
+        return backend.asarray(np.full(shape, self.value, kind))
 
 
 @dataclass(frozen=True, slots=True)

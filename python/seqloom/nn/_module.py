@@ -14,6 +14,7 @@ import numpy as np
 from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
+from seqloom.nn._dtype import to_name
 from seqloom.nn._parts import (
     Parts,
     list_fields,
@@ -247,7 +248,9 @@ class Module:
 
         Args:
             backend: A backend or its name, such as ``"torch:cuda"``.
-            dtype: Name of a float type; default: the current one.
+            dtype: Name of a float type; default: the current one. It changes floats only,
+                and none to fewer bits than its `least_dtype`. Whole numbers and truths,
+                such as a count of batches, keep their type.
 
         Returns:
             This module.
@@ -267,8 +270,9 @@ class Module:
                 f'dtype must be a float type, such as "float32", got {dtype!r}, which '
                 "cannot hold the parameters"
             )
+        name = dtype if dtype is None else to_name("dtype", dtype)
         for _, part in self.named(Stored):
-            part.move(found, dtype)
+            part.move(found, name)
         return self
 
     def freeze(self, pattern: str = "*") -> Self:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
-from seqloom.tensor import Tensor, backend as find_backend
+from seqloom.nn._dtype import (
+    cast,
+    copy_of,
+    is_float,
+    kind_of,
+    misfit_of_type,
+    narrowed,
+    to_float_name,
+    to_name,
+)
+from seqloom.nn._initialisers import initialise
+from seqloom.tensor import Tensor
 from seqloom.tensor._compile._substitute import check_declared
 from seqloom.tensor._derivatives import is_recomputing
 from seqloom.tensor._element_types import misfit
@@ -33,21 +44,37 @@ class Stored(Leaf):
     Args:
         shape: The lengths of the axes.
         initial: Initialiser of the values.
+        dtype: Name of the element type.
+        least_dtype: Name of the float type with the fewest bits that it may get.
 
     Attributes:
         id: Number that is unique in this process; gradients are kept by it.
         path: Path in the model, once bound.
         dtype: Name of the element type.
+        least_dtype: Name of the float type with the fewest bits that `Module.to` and a
+            recorder may give it; None if there is none.
         version: Number of writes so far.
     """
 
-    def __init__(self, shape: tuple[int, ...], initial: Initialiser) -> None:
+    # For parameters that an earlier version of seqloom pickled.
+    least_dtype: str | None = None
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        initial: Initialiser,
+        *,
+        dtype: str = "float32",
+        least_dtype: str | None = None,
+    ) -> None:
         super().__init__(None, None)
         self.shape = shape
         self.initial = initial
         self.id = next(_ids)
         self.path = ""
-        self.dtype = "float32"
+        self.dtype = "float32" if dtype == "float32" else to_name("dtype", dtype)
+        if least_dtype is not None:
+            self.least_dtype = _require_least(self.dtype, least_dtype)
         self._key: Key | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -111,7 +138,8 @@ class Stored(Leaf):
         Raises:
             ShapeError: The shape of `values` differs.
             DTypeError: The element type cannot hold `values`: they are complex, or so
-                large that they would become infinite.
+                large that they would become infinite; or it is a whole type, and they are
+                a tensor of another type that it does not include.
 
         Examples:
             >>> import seqloom as sl
@@ -125,29 +153,29 @@ class Stored(Leaf):
             raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
         # NumPy casts an array first: the library may lack its type.
         is_tensor = isinstance(values, Tensor)
-        raw = values.detach().raw if is_tensor else np.asarray(values).astype(self._kind())
-        array = backend.astype(backend.asarray(raw), self.dtype)
+        raw = values.detach().raw if is_tensor else self._to_kind(values)
+        array = cast(backend, backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
             name, given = self.path or "a parameter", tuple(array.shape)
             raise ShapeError(f"{name} has shape {self.shape}, got values of shape {given}")
         # A copy, because the caller may write its array later.
-        self.put(backend.multiply(array, 1))
+        self.put(copy_of(backend, array))
 
     def misfit(self, values: Any) -> str | None:
         """Says what is wrong if the element type cannot hold new values."""
-        kind = self._kind()
+        kind = kind_of(self.dtype)
         if not isinstance(values, Tensor):
             return misfit(np.asarray(values), kind)
         # Only the type of a tensor is checked: its values would wait for a device.
-        is_complex = values.dtype.kind == "c" and kind.kind != "c"
-        return f"holds complex numbers, expected {kind}" if is_complex else None
+        return misfit_of_type(values.dtype, kind)
 
     def move(self, backend: Backend, dtype: str | None = None) -> None:
         """Moves the values to another backend or element type.
 
         Args:
             backend: The new backend.
-            dtype: Name of the new element type; default: the current one.
+            dtype: Name of the new element type; default: the current one. Whole numbers
+                and truths keep theirs, and floats do not fall below `least_dtype`.
 
         Examples:
             >>> import seqloom as sl
@@ -156,24 +184,24 @@ class Stored(Leaf):
             >>> layer.bias.value.dtype
             dtype('float64')
         """
-        before, self.dtype = self.bound_backend, dtype or self.dtype
+        before = self.bound_backend
+        self.dtype = narrowed(self.dtype, dtype, self.least_dtype)
         if self.array is not None:
-            values = before.to_numpy(self.array).astype(self._kind())
+            values = self._to_kind(before.to_numpy(self.array))
             self.put(backend.asarray(values, copy=True))
         self.backend = backend
 
-    def _kind(self) -> np.dtype[Any]:
-        """Returns the element type as NumPy's."""
-        plain = find_backend("numpy")
-        return plain.dtype(plain.zeros((), dtype=self.dtype))
+    def _to_kind(self, values: Any) -> Any:
+        """Returns values as an array of NumPy's of the element type."""
+        return np.asarray(values).astype(kind_of(self.dtype))
 
     def storage(self) -> Array:
         """Returns the array itself, for a reader who is done before the next write."""
         check_declared(self)
         if self.array is None:
             backend = self.bound_backend
-            values = self.initial(backend, self._key, self.shape)  # pyright: ignore[reportArgumentType]
-            self.array = backend.astype(values, self.dtype)
+            values = initialise(self.initial, backend, self._key, self.shape, self.dtype)
+            self.array = cast(backend, values, self.dtype)
         return self.array
 
     def on(self, backend: Backend) -> Array:
@@ -200,6 +228,14 @@ class Param(Stored):
         initial: Initialiser of the values; it is called on first use with the backend, a
             key of this parameter and the shape.
         trainable: Whether `value_and_grad` gives a gradient for it.
+        dtype: Name of the element type, a float or complex one.
+        least_dtype: Name of the float type with the fewest bits that it may get:
+            ``least_dtype="float32"`` keeps it in float32 when the module, or a record of
+            it, gets float16.
+
+    Raises:
+        DTypeError: `dtype` is no type of floats or complex numbers, or `least_dtype` is
+            none of floats or has more bits than `dtype`.
 
     Examples:
         >>> import seqloom as sl
@@ -216,9 +252,20 @@ class Param(Stored):
     purpose = "parameters"
 
     def __init__(
-        self, shape: tuple[int, ...], initial: Initialiser, *, trainable: bool = True
+        self,
+        shape: tuple[int, ...],
+        initial: Initialiser,
+        *,
+        trainable: bool = True,
+        dtype: str = "float32",
+        least_dtype: str | None = None,
     ) -> None:
-        super().__init__(shape, initial)
+        super().__init__(shape, initial, dtype=dtype, least_dtype=least_dtype)
+        if self.dtype != "float32" and kind_of(self.dtype).kind in "iub":
+            raise DTypeError(
+                f'dtype of a Param must be a float type, such as "float32", got {dtype!r}, '
+                "which has no gradient; use a Buffer for whole numbers and truths"
+            )
         self.trainable = trainable
 
     @property
@@ -241,11 +288,23 @@ class Buffer(Stored):
     Args:
         shape: The lengths of the axes.
         initial: Initialiser of the values.
+        dtype: Name of the element type; whole numbers (``"int64"``) and ``"bool"`` too.
+        least_dtype: Name of the float type with the fewest bits that it may get, as for
+            `Param`.
+
+    Raises:
+        DTypeError: `dtype` is no element type, or `least_dtype` is no type of floats or has
+            more bits than `dtype`.
 
     Examples:
         >>> import seqloom as sl
         >>> sl.nn.Buffer((2,), sl.nn.Fill(0.0))
         Buffer(2,)
+        >>> class Counter(sl.nn.Module):
+        ...     seen: sl.nn.Buffer
+        >>> counter = Counter(sl.nn.Buffer((), sl.nn.Fill(0), dtype="int64"))
+        >>> counter.bind("numpy", sl.Key(0)).to("numpy", "float16").seen.value.dtype
+        dtype('int64')
     """
 
     purpose = "buffers"
@@ -273,3 +332,15 @@ class Buffer(Stored):
 def get_value(param: Param | None) -> Tensor | None:
     """Returns the values of a parameter that may be absent."""
     return None if param is None else param.value
+
+
+def _require_least(dtype: str, least_dtype: str) -> str:
+    """Returns the name of the least type; refuses one that the first type is below."""
+    least = to_float_name("least_dtype", least_dtype)
+    kind = kind_of(dtype)
+    if not is_float(kind) or kind.itemsize < kind_of(least).itemsize:
+        raise DTypeError(
+            f"least_dtype={least!r} needs a float type of at least so many bits, got "
+            f"dtype={dtype!r}; give a wider dtype, or leave least_dtype out"
+        )
+    return least
