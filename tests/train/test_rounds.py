@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.train._progress import Silent
 from seqloom.train._rounds import ends_of_rounds
 
 
@@ -42,7 +41,7 @@ def test_without_a_validation_part_there_is_one_round():
     assert ends_of_rounds(None, [{"train_loss": 1.0}] * 20) == [20]
 
 
-class Listener(Silent):
+class Listener(sl.train.Progress):
     """Hears of more epochs."""
 
     def __init__(self):
@@ -72,7 +71,7 @@ def test_a_run_that_still_improves_goes_on_and_says_so(slow):
     assert rates[20] > 10 * rates[19]  # a new rise begins
 
 
-class Quitter(Silent):
+class Quitter(sl.train.Progress):
     """Stops a run in a later round."""
 
     def on_epoch(self, row):

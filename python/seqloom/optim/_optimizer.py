@@ -289,6 +289,32 @@ class Optimizer(ABC):
         """
         return [value for name, value in vars(self).items() if name not in _STATE]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the class, the settings and the groups as plain values.
+
+        Two optimisers with equal dicts make equal steps. What is no plain value, such as a
+        function, stands there by its name.
+
+        Returns:
+            A new dict that ``json.dumps`` accepts.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.optim.SGD(momentum=0.9).to_dict()["momentum"]
+            0.9
+        """
+        found = {
+            name: _to_plain(value)
+            for name, value in vars(self).items()
+            if name not in _STATE and not name.startswith("_")
+        }
+        groups = [
+            {"pattern": group.pattern, "lr_factor": group.lr_factor, **group.rule.to_dict()}
+            for group in self._groups
+        ]
+        kind = {"class": type(self).__name__}
+        return kind | found | ({"groups": groups} if groups else {})
+
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
         """Makes the state of a parameter before its first update: zeros.
 
@@ -316,6 +342,15 @@ class Optimizer(ABC):
 
 # The fields of an optimiser that change as it steps.
 _STATE = frozenset({"_counts", "_states", "_groups", "_group_of"})
+
+
+def _to_plain(value: Any) -> Any:
+    """Returns a setting as a value of JSON; another object by its name or class."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_to_plain(item) for item in cast("list[Any]", value)]
+    return getattr(value, "__qualname__", type(value).__qualname__)
 
 
 def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:

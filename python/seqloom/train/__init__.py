@@ -3,5 +3,17 @@
 from seqloom.train._fit import fit
 from seqloom.train._progress import Plan, Progress, Step
 from seqloom.train._run import Part, Run
+from seqloom.train._trackers import MLflow, TensorBoard, Tracker, WandB
 
-__all__ = ["Part", "Plan", "Progress", "Run", "Step", "fit"]
+__all__ = [
+    "MLflow",
+    "Part",
+    "Plan",
+    "Progress",
+    "Run",
+    "Step",
+    "TensorBoard",
+    "Tracker",
+    "WandB",
+    "fit",
+]

@@ -63,8 +63,14 @@ class State:
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:
-            self.best_epoch, self.best = self.epoch, copy_record(self.model.to_record())
+            self.best_epoch, self.best = self.epoch, copy_record(self.averaged.to_record())
             self.best_step = self.optimizer.step_count
+
+    @property
+    def averaged(self) -> Module:
+        """The network to judge and keep; some optimisers train at another point."""
+        average = getattr(self.optimizer, "apply_average", None)
+        return self.model if average is None else average(self.model)
 
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
@@ -78,7 +84,11 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     if state.steps:
         parts |= Record({STEPS: _to_table(state.steps)})
     # After a whole epoch that is the best so far the model's weights are the best ones.
-    if state.best_epoch and (state.steps or state.best_epoch != state.epoch):
+    if state.best_epoch and (
+        state.steps
+        or state.best_epoch != state.epoch
+        or hasattr(state.optimizer, "apply_average")
+    ):
         parts |= state.best.with_prefix("best.")
     facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
     facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}

@@ -1,7 +1,7 @@
 """The end of a run: the kept weights are judged and everything is written."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._baseline import no_better
 from seqloom.train._checkpoint import State
+from seqloom.train._metrics import Metric
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
 from seqloom.train._run import Part, Run, judge, write_scores
@@ -26,13 +27,15 @@ class Ended:
     parts: Parts
     state: State
     settings: dict[str, str]
+    metrics: Mapping[str, Metric]
     draws: bool
 
     def finish(self, folder: Path | None) -> Run:
         """Judges the kept weights and writes everything; doing so twice is harmless."""
         self.trained.model.load_record(self.state.best).eval()
         valid, test = (
-            judge(self.trained, it) for it in (self.parts.valid, self.parts.test)
+            judge(self.trained, it, self.metrics)
+            for it in (self.parts.valid, self.parts.test)
         )
         run = Run(
             trained=self.trained,

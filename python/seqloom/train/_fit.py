@@ -9,14 +9,20 @@ from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.models import Examples
 from seqloom.nn import Config, Module
+from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, Tensor, backend as find_backend
 from seqloom.train._checkpoints import Interval
 from seqloom.train._job import Job
+from seqloom.train._metrics import Metrics, list_metrics
+from seqloom.train._names import name_of
 from seqloom.train._parts import Parts
 from seqloom.train._progress import Progress
+from seqloom.train._rates import check_schedule, describe_schedule
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings
-from seqloom.train._watching import watching
+from seqloom.train._watching import check_callbacks, watching
+
+_LR = 1e-3
 
 
 def fit(
@@ -27,9 +33,12 @@ def fit(
     task: str = "auto",
     epochs: int | None = None,
     batch_size: int = 64,
-    lr: float = 1e-3,
+    lr: float = _LR,
     weight_decay: float | None = None,
+    optimizer: Optimizer | None = None,
+    schedule: Schedule | Callable[[int], float] | None = None,
     loss: Callable[[Tensor, Any], Tensor] | None = None,
+    metrics: Metrics = None,
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
     seed: int = 0,
@@ -43,8 +52,9 @@ def fit(
     keep: int = 1,
     report: bool = True,
     progress: Progress | bool | None = None,
+    callbacks: Sequence[Any] = (),
 ) -> Run:
-    """Trains a network with AdamW under a rate that rises, then falls as a cosine.
+    """Trains a network; by default with AdamW, whose rate rises and falls as a cosine.
 
     The weights that are kept are those of the epoch with the lowest validation loss, or
     of the last epoch where there is no validation part. With ``out`` the run folder holds
@@ -69,10 +79,19 @@ def fit(
             times; then, with a validation part, rounds of 40 and 80 follow while its loss
             still falls. ``run.history`` and the report say how many it were.
         batch_size: The records of a step.
-        lr: The highest learning rate.
+        lr: The highest learning rate; `schedule` replaces it.
         weight_decay: How much weights shrink; biases and normalisation do not. None: what
-            the network chooses, or 0.01.
+            the network chooses, or 0.01. An optimiser of yours has its own.
+        optimizer: An optimiser of `seqloom.optim`; None: AdamW. One that averages weights,
+            as ``ScheduleFreeAdamW`` does, is judged and kept at its average.
+        schedule: A schedule of `seqloom.optim`, or a function of the step, from 0, that
+            gives its learning rate. A ``Plateau`` observes the validation loss, or without
+            a validation part the training loss, after each epoch.
         loss: ``loss(logits, labels)`` instead of the task's own.
+        metrics: Further measures of the validation and the test part, by name: functions
+            ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
+            ``compute()``. Scores are what the task makes of logits. A list of functions
+            takes their own names.
         class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
             or one number a class.
         early_stop: Stop after so many epochs without a lower validation loss.
@@ -95,6 +114,8 @@ def fit(
         progress: True prints a line an epoch, with a bar on a terminal; False prints
             nothing; None does so where a person watches, at a terminal or in a notebook.
             Or an object with some of the methods of `Progress`.
+        callbacks: More such objects, called in this order after `progress`: your own, or
+            `TensorBoard`, `MLflow` and `WandB`.
 
     Returns:
         The trained model, its history, and how it does on ``valid`` and ``test``.
@@ -121,6 +142,8 @@ def fit(
         (2, ('no', 'yes'))
     """
     _check_kinds(model, loss, resume=resume, has_folder=out is not None)
+    _check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
+    watchers = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
     computes = find_backend(backend, num_threads=num_threads)
     settings = Settings(
@@ -131,7 +154,9 @@ def fit(
         early_stop=early_stop,
         seed=seed,
         backend=backend if isinstance(backend, str) else backend.name,
-        loss=None if loss is None else _name_of(loss),
+        loss=None if loss is None else name_of(loss),
+        optimizer=None if optimizer is None else optimizer.to_dict(),
+        schedule=describe_schedule(schedule),
     )
     job = Job(
         settings=settings,
@@ -144,8 +169,11 @@ def fit(
         report=report,
         interval=Interval.of(checkpoint_every),
         keep=as_integer("keep (--keep)", keep, least=1),
+        optimizer=optimizer,
+        schedule=schedule,
+        metrics=list_metrics(metrics),
     )
-    with limit_blas(job.threads), watching(progress) as watcher:
+    with limit_blas(job.threads), watching(progress, watchers) as watcher:
         return job.run(model, watcher, resume=resume, overwrite=overwrite)
 
 
@@ -168,6 +196,22 @@ def _check_kinds(model: object, loss: object, *, resume: object, has_folder: boo
         )
 
 
-def _name_of(loss: Callable[..., Any]) -> str:
-    """Names a loss, so that a resumed run can tell another one."""
-    return f"{loss.__module__}.{getattr(loss, '__qualname__', type(loss).__qualname__)}"
+def _check_optimizer(
+    optimizer: object, schedule: object, *, lr: object, weight_decay: object
+) -> None:
+    """Refuses an optimiser or a schedule of another kind, and what they make useless."""
+    if not (optimizer is None or isinstance(optimizer, Optimizer)):
+        raise ArgumentError(
+            f"optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
+            f"{quote(optimizer)}"
+        )
+    check_schedule(schedule)
+    if optimizer is not None and weight_decay is not None:
+        raise ArgumentError(
+            "weight_decay is a setting of the default optimiser; give it to yours instead: "
+            f"{type(optimizer).__name__}(weight_decay={weight_decay})"
+        )
+    if schedule is not None and lr != _LR:
+        raise ArgumentError(
+            "lr and schedule both give the learning rate: leave out lr (--lr), or schedule"
+        )

@@ -1,6 +1,6 @@
 """One call of `fit`, from its checks to its report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from seqloom.models._examples import noun_of
 from seqloom.models._folder import checkpoint_path, open_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
-from seqloom.optim import AdamW
+from seqloom.optim import AdamW, Optimizer
 from seqloom.record import load
 from seqloom.tensor import Backend, Tensor
 from seqloom.train._checkpoint import STEPS, State, load_checkpoint
@@ -19,13 +19,16 @@ from seqloom.train._checkpoints import Checkpoints, Interval
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
 from seqloom.train._machine import machine_facts
+from seqloom.train._metrics import Metric
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
-from seqloom.train._progress import Plan, Progress
+from seqloom.train._progress import Plan
+from seqloom.train._rates import Rates, ScheduleLike
 from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
 from seqloom.train._trainer import Trainer
+from seqloom.train._watching import Watchers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,9 @@ class Job:
     report: bool
     interval: Interval
     keep: int
+    optimizer: Optimizer | None
+    schedule: ScheduleLike | None
+    metrics: Mapping[str, Metric]
 
     @property
     def threads(self) -> int:
@@ -49,7 +55,7 @@ class Job:
         return self.backend.threads
 
     def run(
-        self, model: Config | Module, progress: Progress, *, resume: bool, overwrite: bool
+        self, model: Config | Module, progress: Watchers, *, resume: bool, overwrite: bool
     ) -> Run:
         """Checks everything, trains, judges and writes."""
         trained, parts = prepare(
@@ -66,12 +72,17 @@ class Job:
         try:
             chosen = replace(self, settings=self.settings.for_network(trained.model))
             return chosen._work(trained, parts, progress)  # noqa: SLF001 - its own kind
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            progress.on_error(error)
             raise KeyboardInterrupt(_how_to_go_on(self.folder)) from None
+        except BaseException as error:
+            progress.on_error(error)
+            raise
 
-    def _work(self, trained: Trained, parts: Parts, progress: Progress) -> Run:
+    def _work(self, trained: Trained, parts: Parts, progress: Watchers) -> Run:
         """Trains to the end and gives the run."""
-        state = State(trained.model, _optimizer(self.settings, trained.model))
+        optimizer = self.optimizer or _optimizer(self.settings, trained.model)
+        state = State(trained.model, optimizer)
         trainer = self._trainer(trained, parts, progress)
         if self.folder is not None:
             _enter(self.folder, state, trainer)
@@ -79,12 +90,14 @@ class Job:
         # Without a folder a stopped run leaves nothing, and may be stopped anywhere.
         with nullcontext() if self.folder is None else trainer.held.listening():
             trainer.run(state)
-        ended = Ended(trained, parts, state, self._facts(state), draws=self.report)
+        ended = Ended(
+            trained, parts, state, self._facts(state), self.metrics, draws=self.report
+        )
         run = ended.finish(self.folder)
         progress.on_end(run)
         return run
 
-    def _trainer(self, trained: Trained, parts: Parts, progress: Progress) -> Trainer:
+    def _trainer(self, trained: Trained, parts: Parts, progress: Watchers) -> Trainer:
         """Makes the trainer of this run."""
         return Trainer(
             trained=trained,
@@ -100,6 +113,8 @@ class Job:
             ),
             folder=self.folder,
             progress=progress,
+            rates=Rates(self.settings.lr, self.schedule),
+            metrics=self.metrics,
         )
 
     def _plan(self, state: State, trainer: Trainer) -> Plan:
@@ -116,6 +131,7 @@ class Job:
             threads=self.threads,
             parameters=state.model.number_of_parameters,
             folder=self.folder,
+            facts=self._facts(state),
         )
 
     def _facts(self, state: State) -> dict[str, str]:
@@ -123,6 +139,12 @@ class Job:
         every = self.settings.to_dict() | {"class_weight": self.class_weight}
         if self.settings.epochs is None:
             every["epochs"] = f"{state.epoch}, chosen by the validation loss"
+        for name, value in {"optimizer": self.optimizer, "schedule": self.schedule}.items():
+            every[name] = value and repr(value)
+        if self.optimizer is not None:
+            every.pop("weight_decay")  # is its own
+        if self.schedule is not None:
+            every.pop("lr")
         facts = {
             name.replace("_", " "): str(value)
             for name, value in every.items()

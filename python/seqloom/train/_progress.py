@@ -1,6 +1,8 @@
 """What a training run tells the one who watches it."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +23,7 @@ class Plan:
         noun: What the records are called.
         task: The task and its classes, as `fit` takes them from the labels.
         first_batch: The first batch of the first epoch, from 1; more than 1 on resume.
+        facts: The settings of the run and its machine, as the report shows them.
 
     Examples:
         >>> plan = Plan(
@@ -42,6 +45,7 @@ class Plan:
     noun: str = "sequences"
     task: str = ""
     first_batch: int = 1
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class Step:
         samples: The records in it.
         loss: Their loss, before the step.
         accuracy: The share of right answers among them; None for a regression.
+        number: The step in the run, from 1; a resumed run counts on.
+        lr: Its learning rate.
 
     Examples:
         >>> Step(1, 1, 64, 0.7, 0.5).samples
@@ -65,13 +71,17 @@ class Step:
     samples: int
     loss: float
     accuracy: float | None
+    number: int = 0
+    lr: float = math.nan
 
 
 class Progress(Protocol):
-    """Watches a training run; `fit` calls it, on the thread that trains.
+    """Watches a training run: what `fit` takes as ``progress`` and in ``callbacks``.
 
-    Each method may raise ``KeyboardInterrupt`` to stop the run. An object that has some of
-    the methods will do.
+    An object that has some of the methods will do. `fit` calls them on the thread that
+    trains. ``on_batch`` and ``on_epoch`` may return True to end the run: the epoch is then
+    closed where it stands, the best weights are kept, and everything is written. An
+    exception ends the run at once and reaches the caller of `fit`.
 
     Examples:
         >>> from pathlib import Path
@@ -91,33 +101,17 @@ class Progress(Protocol):
     def on_start(self, plan: Plan) -> None:
         """Begins: the data and settings are checked, the folder is made."""
 
-    def on_batch(self, step: Step) -> None:
-        """Hears of one step."""
+    def on_batch(self, step: Step) -> bool | None:
+        """Hears of one step; True ends the run."""
 
-    def on_epoch(self, row: dict[str, Any]) -> None:
-        """Hears of one epoch, saved by now: its line of ``metrics.jsonl``."""
+    def on_epoch(self, row: dict[str, Any]) -> bool | None:
+        """Hears of one epoch, saved by now: its line of ``metrics.jsonl``; True ends."""
 
     def on_more(self, epochs: int) -> None:
         """Hears that the run goes on to a later epoch, because it still improves."""
 
     def on_end(self, run: Any) -> None:
-        """Ends: everything is written."""
+        """Ends: everything is written; it gets the `Run`."""
 
-
-class Silent:
-    """Watches without a word."""
-
-    def on_start(self, plan: Plan) -> None:
-        """Does nothing."""
-
-    def on_batch(self, step: Step) -> None:
-        """Does nothing."""
-
-    def on_epoch(self, row: dict[str, Any]) -> None:
-        """Does nothing."""
-
-    def on_more(self, epochs: int) -> None:
-        """Does nothing."""
-
-    def on_end(self, run: Any) -> None:
-        """Does nothing."""
+    def on_error(self, error: BaseException) -> None:
+        """Ends: an exception stops the run, and is raised after this call."""

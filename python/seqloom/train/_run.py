@@ -1,6 +1,7 @@
 """What a training run leaves behind."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -16,6 +17,7 @@ from seqloom.models import Examples, Trained
 from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
+from seqloom.train._metrics import Metric, measure_all
 
 # So many names of classes fit into a line.
 _SHOWN = 6
@@ -167,9 +169,13 @@ def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
     return f"<p>Run of {escape(lead)}</p>{table}"
 
 
-def judge(trained: Trained, examples: Examples | None) -> Part | None:
+def judge(
+    trained: Trained, examples: Examples | None, metrics: Mapping[str, Metric]
+) -> Part | None:
     """Scores a part and compares the scores with its labels."""
     if examples is None:
         return None
-    scores = score(trained, examples)
-    return Part(scores, np.asarray(examples.labels), measure(trained, examples, scores))
+    scores, labels = score(trained, examples), np.asarray(examples.labels)
+    found = measure(trained, examples, scores)
+    found |= measure_all(metrics, labels, scores.to_numpy())
+    return Part(scores, labels, found)

@@ -2,11 +2,11 @@
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,18 +18,18 @@ from seqloom.models import Examples, Trained
 from seqloom.models._examples import count_positions
 from seqloom.models._folder import write_history
 from seqloom.nn import Module, value_and_grad
-from seqloom.optim import WarmupCosine
 from seqloom.tensor import Tensor, scope
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
-from seqloom.train._progress import Progress, Step
+from seqloom.train._metrics import Metric, measure_all
+from seqloom.train._progress import Step
+from seqloom.train._rates import Rates, Round
 from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._settings import Settings
 from seqloom.train._signals import Held
+from seqloom.train._watching import Watchers
 
 Loss: TypeAlias = Callable[[Tensor, Any], Tensor]
-# The share of the steps in which the learning rate rises.
-_WARMUP = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,9 @@ class Trainer:
     settings: Settings
     checkpoints: Checkpoints
     folder: Path | None
-    progress: Progress
+    progress: Watchers
+    rates: Rates
+    metrics: Mapping[str, Metric]
     held: Held = field(default_factory=Held)
 
     def run(self, state: State) -> None:
@@ -57,17 +59,18 @@ class Trainer:
     def _run(self, state: State) -> None:
         """Trains epoch by epoch."""
         loader = self._loader()
-        schedule = self._schedule(state, len(loader))
-        while schedule is not None and not self.is_stopped(state):
+        here = self._round(state)
+        while here is not None and not self.is_stopped(state):
             start = time.perf_counter() - state.seconds
-            self._epoch(state, loader, schedule, start=start)
+            rates = self.rates.of(here, len(loader), state.history)
+            self._epoch(state, loader, rates, start=start)
             row = {"epoch": state.epoch + 1, "lr": state.lr, **_means(state.steps)}
-            row |= self._judge()
+            row |= self._judge(state.averaged)
             self._keep(state, row | {"seconds": round(time.perf_counter() - start, 3)})
-            schedule = self._schedule(state, len(loader))
+            here = self._round(state)
 
-    def _schedule(self, state: State, batches: int) -> "Round | None":
-        """Gives the learning rates of the round that the next epoch is in, if any."""
+    def _round(self, state: State) -> Round | None:
+        """Gives the round that the next epoch is in, if any."""
         start, end = 0, 0
         for end in ends_of_rounds(self.settings.epochs, state.history):
             if end > state.epoch:
@@ -77,11 +80,13 @@ class Trainer:
             return None
         if state.epoch == start > 0:
             self.progress.on_more(end)
-        return Round.of(self.settings.lr, start * batches, (end - start) * batches)
+        return Round(start, end)
 
     def is_stopped(self, state: State) -> bool:
-        """Says whether the validation part has not improved for too long."""
+        """Says whether a watcher ends the run, or nothing has improved for too long."""
         patience = self.settings.early_stop
+        if self.progress.is_stopped:
+            return True
         return patience is not None and state.epoch - state.best_epoch >= patience
 
     def batches(self) -> int:
@@ -101,19 +106,26 @@ class Trainer:
         )
 
     def _epoch(
-        self, state: State, loader: DataLoader, schedule: "Round", *, start: float
+        self,
+        state: State,
+        loader: DataLoader,
+        rates: Callable[[int], float],
+        *,
+        start: float,
     ) -> None:
         """Makes the steps of one epoch that are left."""
         state.model.train()
         for batch in self._batches_left(state, loader):
             # What the step makes is given back before the next batch is read.
             with self._changing(state), scope():
-                state.lr = schedule(state.optimizer.step_count)
+                state.lr = rates(state.optimizer.step_count)
                 step = self._step(state, batch, len(state.steps), lr=state.lr)
                 state.steps.append(step)
                 state.seconds = time.perf_counter() - start
             self.checkpoints.after_step(state)
             self.progress.on_batch(step)
+            if self.progress.is_stopped:
+                break
 
     def _batches_left(self, state: State, loader: DataLoader) -> Iterator[dict[str, Any]]:
         """Reads the batches of an epoch behind those whose steps are made."""
@@ -140,7 +152,8 @@ class Trainer:
         value = self._finite(loss, *position)
         right = self._right(logits, batch["label"])
         state.optimizer.step(lr, state.model, grads)
-        return Step(*position, len(batch["label"]), value, right)
+        counted = state.optimizer.step_count
+        return Step(*position, len(batch["label"]), value, right, counted, lr)
 
     def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:
         """Gives the loss; one that is no number ends the run before the step."""
@@ -166,17 +179,16 @@ class Trainer:
         decided = task.decide(task.activate(np.asarray(logits)))
         return None if decided is None else float((decided == labels).mean())
 
-    def _judge(self) -> dict[str, Any]:
-        """Measures the network on the validation part."""
+    def _judge(self, model: Module) -> dict[str, Any]:
+        """Measures a network on the validation part."""
         if self.valid is None:
             return {}
         trained, labels = self.trained, np.asarray(self.valid.labels)
-        logits = run_model(trained.model, self.valid, batch_size=trained.batch_size)
-        loss = self.loss(trained.model.backend.tensor(logits), labels).item()
-        found = {
-            "loss": loss,
-            **trained.task.measure(labels, trained.task.activate(logits)),
-        }
+        logits = run_model(model, self.valid, batch_size=trained.batch_size)
+        loss = self.loss(model.backend.tensor(logits), labels).item()
+        scores = trained.task.activate(logits)
+        found = {"loss": loss, **trained.task.measure(labels, scores)}
+        found |= measure_all(self.metrics, labels, scores)
         return {f"valid_{name}": _number(value) for name, value in found.items()}
 
     def _keep(self, state: State, row: dict[str, Any]) -> None:
@@ -191,23 +203,6 @@ class Trainer:
             if state.best_epoch == state.epoch:
                 state.best.save(self.folder / "model.safetensors")
         self.progress.on_epoch(row)
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """The learning rates of some epochs: a rise, then half a cosine."""
-
-    start: int
-    rates: WarmupCosine
-
-    @classmethod
-    def of(cls, lr: float, start: int, steps: int) -> Self:
-        """Spreads the rates over the steps from a step on."""
-        return cls(start, WarmupCosine(lr, round(_WARMUP * steps), steps))
-
-    def __call__(self, step: int) -> float:
-        """Gives the rate of a step of the run."""
-        return self.rates(step - self.start)
 
 
 def _means(steps: list[Step]) -> dict[str, float]:

@@ -1,30 +1,36 @@
 """Who watches a run: the caller's object, a person, or nobody."""
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, cast
+
+import numpy as np
 
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
-from seqloom.train._progress import Progress, Silent
+from seqloom.train._progress import Plan, Progress, Step
 
-_METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end")
+_METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
 
 
 @contextmanager
-def watching(progress: Progress | bool | None) -> Generator[Progress]:  # noqa: FBT001 - as `fit` takes it
+def watching(
+    progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
+    callbacks: Sequence[Any] = (),
+) -> "Generator[Watchers]":
     """Gives what hears of a run, as `fit` takes it."""
     if progress is True or (progress is None and is_watched()):
         # Imported here, because rich takes time to load and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
 
         with Watch(open_console()) as watch:
-            yield watch
+            yield Watchers(watch, *callbacks)
     elif progress is None or progress is False:
-        yield Silent()
+        yield Watchers(*callbacks)
     else:
-        yield _add_missing_methods(progress)
+        _require_methods("progress must be True, False or", progress)
+        yield Watchers(progress, *callbacks)
 
 
 def is_watched() -> bool:
@@ -38,17 +44,68 @@ def is_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def _add_missing_methods(progress: object) -> Any:
-    """Gives an object all of the methods; those it lacks do nothing."""
-    own = {name: getattr(progress, name) for name in _METHODS if hasattr(progress, name)}
-    if not own:
+class Watchers:
+    """Calls each of several watchers, in order; what one lacks, it does not hear."""
+
+    def __init__(self, *watchers: Any) -> None:
+        self._watchers = [watcher for watcher in watchers if watcher is not None]
+        self.is_stopped = False
+
+    def on_start(self, plan: Plan) -> None:
+        """Tells of the begin."""
+        self._tell("on_start", plan)
+
+    def on_batch(self, step: Step) -> None:
+        """Tells of a step; remembers whether one asked to end the run."""
+        self._tell("on_batch", step)
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Tells of an epoch; remembers whether one asked to end the run."""
+        self._tell("on_epoch", row)
+
+    def on_more(self, epochs: int) -> None:
+        """Tells of a later end."""
+        self._tell("on_more", epochs)
+
+    def on_end(self, run: Any) -> None:
+        """Tells of the end."""
+        self._tell("on_end", run)
+
+    def on_error(self, error: BaseException) -> None:
+        """Tells of an exception; that of a watcher who hears it does not hide it."""
+        for watcher in self._watchers:
+            with suppress(Exception):
+                getattr(watcher, "on_error", _ignore)(error)
+
+    def _tell(self, name: str, value: object) -> None:
+        """Calls one method of all watchers."""
+        for watcher in self._watchers:
+            answer = getattr(watcher, name, _ignore)(value)
+            # Only True: a method may return something else for its own purposes.
+            if isinstance(answer, (bool, np.bool_)) and answer:
+                self.is_stopped = True
+
+
+def _ignore(_: object) -> None:
+    """Does nothing."""
+
+
+def check_callbacks(callbacks: object) -> list[Any]:
+    """Gives the callbacks as a list; refuses what hears nothing."""
+    if not isinstance(callbacks, (list, tuple)):
         raise ArgumentError(
-            "progress must be True, False or an object with some of the methods "
-            f"{', '.join(_METHODS)}, got {quote(progress)}"
+            f"callbacks must be a list of objects, got {quote(callbacks)}; write "
+            "callbacks=[...]"
         )
-    if len(own) == len(_METHODS):
-        return progress
-    whole: Any = Silent()
-    for name, method in own.items():
-        setattr(whole, name, method)
-    return whole
+    for callback in (found := [*cast("list[Any]", callbacks)]):
+        _require_methods("each of callbacks must be", callback)
+    return found
+
+
+def _require_methods(expected: str, watcher: object) -> None:
+    """Refuses an object that has none of the methods, and a class instead of an object."""
+    if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _METHODS):
+        raise ArgumentError(
+            f"{expected} an object with some of the methods {', '.join(_METHODS)}, got "
+            f"{quote(watcher)}"
+        )

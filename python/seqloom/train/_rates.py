@@ -1,0 +1,67 @@
+"""The learning rate of each step: a rise and a cosine for each round, or a schedule."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from seqloom._arguments import quote
+from seqloom.errors import ArgumentError
+from seqloom.optim import Schedule, WarmupCosine
+from seqloom.train._names import name_of
+
+ScheduleLike: TypeAlias = Schedule | Callable[[int], float]
+# The share of the steps in which the learning rate rises.
+_WARMUP = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Epochs from a first to before a last one, over which the learning rate falls."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The learning rates of a run."""
+
+    lr: float
+    schedule: ScheduleLike | None
+
+    def of(
+        self, here: Round, batches: int, history: list[dict[str, Any]]
+    ) -> Callable[[int], float]:
+        """Gives the rates of the next epoch, as a function of the step of the run."""
+        if self.schedule is not None:
+            return _observe(self.schedule, history)
+        start, steps = here.start * batches, (here.end - here.start) * batches
+        rates = WarmupCosine(self.lr, round(_WARMUP * steps), steps)
+        return lambda step: rates(step - start)
+
+
+def check_schedule(schedule: object) -> None:
+    """Refuses what gives no rates, and a class instead of an object."""
+    if schedule is None:
+        return
+    if isinstance(schedule, type) or not callable(schedule):
+        raise ArgumentError(
+            "schedule must be an object such as sl.optim.CosineDecay(1e-3, total=1000), "
+            f"or a function of the step, got {quote(schedule)}"
+        )
+
+
+def describe_schedule(schedule: ScheduleLike | None) -> Any:
+    """Describes a schedule by plain values, so that a resumed run can tell another one."""
+    if schedule is None:
+        return None
+    return schedule.to_dict() if isinstance(schedule, Schedule) else name_of(schedule)
+
+
+def _observe(schedule: Any, history: list[dict[str, Any]]) -> Callable[[int], float]:
+    """Shows the losses of all epochs so far to a schedule that asks for them."""
+    # From the history, which a checkpoint holds: a resumed run sees the same losses.
+    if hasattr(schedule, "observe"):
+        for row in history:
+            schedule = schedule.observe(row.get("valid_loss", row["train_loss"]))
+    return schedule

@@ -1,0 +1,243 @@
+"""Callbacks that show a run in TensorBoard, MLflow and Weights & Biases."""
+
+import math
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from seqloom._arguments import as_integer, as_path
+from seqloom.errors import MissingExtraError
+from seqloom.train._progress import Plan, Progress, Step
+from seqloom.train._run import Run
+
+
+class Tracker(Progress, ABC):
+    """Base of callbacks that give numbers to another program.
+
+    After each step that is a multiple of `every` these are ``train/loss``,
+    ``train/accuracy`` and ``lr``; after each epoch all numbers of its line in
+    ``metrics.jsonl``, as ``epoch/valid_loss``; at the end the measures of the kept weights,
+    as ``final/valid/auroc``. All stand at the number of the step in the run, which a
+    resumed run counts on.
+
+    Args:
+        every: Every how many steps the numbers of a step are given.
+    """
+
+    def __init__(self, *, every: int = 1) -> None:
+        self._every = as_integer("every", every, least=1)
+        self._step = 0
+
+    def on_start(self, plan: Plan) -> None:
+        """Opens the program's run."""
+        self.open(plan)
+
+    def on_batch(self, step: Step) -> None:
+        """Gives the numbers of a step."""
+        self._step = step.number
+        if step.number % self._every == 0:
+            found = {"train/loss": step.loss, "train/accuracy": step.accuracy}
+            self.write(dict(_finite(found | {"lr": step.lr})), self._step)
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Gives the numbers of an epoch."""
+        found = {f"epoch/{name}": value for name, value in row.items() if name != "epoch"}
+        self.write(dict(_finite({"epoch/number": row["epoch"], **found})), self._step)
+
+    def on_end(self, run: Run) -> None:
+        """Gives how the kept weights do, and closes."""
+        found = {
+            f"final/{name}/{metric}": value
+            for name, part in {"valid": run.valid, "test": run.test}.items()
+            if part is not None
+            for metric, value in part.metrics.items()
+        }
+        self.write(dict(_finite(found)), self._step)
+        self.close(failed=False)
+
+    def on_error(self, error: BaseException) -> None:
+        """Closes a run that an exception stopped."""
+        del error  # the caller of `fit` gets it
+        self.close(failed=True)
+
+    @abstractmethod
+    def open(self, plan: Plan) -> None:
+        """Opens the program's run."""
+
+    @abstractmethod
+    def write(self, numbers: Mapping[str, float], step: int) -> None:
+        """Gives the program numbers by name."""
+
+    @abstractmethod
+    def close(self, *, failed: bool) -> None:
+        """Closes the program's run; nothing if it is not open."""
+
+
+class TensorBoard(Tracker):
+    """Writes what TensorBoard shows: give it to `fit` in ``callbacks``.
+
+    It uses the package ``tensorboard``. `Tracker` says which numbers are written.
+
+    Args:
+        folder: The folder of the event files; ``tensorboard --logdir`` shows it.
+        every: Every how many steps the numbers of a step are written.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> callbacks = [sl.train.TensorBoard("logs", every=10)]
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, every: int = 1) -> None:
+        super().__init__(every=every)
+        self._folder = as_path("folder", folder, expected="a folder's path")
+        self._writer: Any = None
+
+    def open(self, plan: Plan) -> None:
+        """Opens an event file."""
+        del plan
+        summary = _import("tensorboard.summary", package="tensorboard")
+        self._writer = summary.Writer(os.fspath(self._folder))
+
+    def write(self, numbers: Mapping[str, float], step: int) -> None:
+        """Writes numbers by name."""
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self, *, failed: bool) -> None:
+        """Closes the file."""
+        del failed
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class MLflow(Tracker):
+    """Logs a run to MLflow: give it to `fit` in ``callbacks``.
+
+    It uses the package ``mlflow``, or ``mlflow-skinny``. The settings of the run become
+    parameters. Inside ``with mlflow.start_run()`` that run is used and stays open.
+    `Tracker` says which numbers are logged.
+
+    Args:
+        experiment: The name of the experiment; default: MLflow's own choice.
+        tracking_uri: The server, database or folder; default: MLflow's own choice.
+        run_name: The name of the run.
+        every: Every how many steps the numbers of a step are logged.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> callbacks = [sl.train.MLflow("splice", run_name="wide", every=10)]
+    """
+
+    def __init__(
+        self,
+        experiment: str | None = None,
+        *,
+        tracking_uri: str | None = None,
+        run_name: str | None = None,
+        every: int = 1,
+    ) -> None:
+        super().__init__(every=every)
+        self._experiment, self._run_name = experiment, run_name
+        self._tracking_uri = tracking_uri
+        self._client: Any = None
+        self._run_id = ""
+        self._is_ours = False
+
+    def open(self, plan: Plan) -> None:
+        """Makes a run, or takes the one that is open."""
+        mlflow = _import("mlflow", package="mlflow")
+        self._client = mlflow.MlflowClient(tracking_uri=self._tracking_uri)
+        active = None if self._experiment else mlflow.active_run()
+        self._is_ours = active is None
+        found = self._make_run() if active is None else active
+        self._run_id = found.info.run_id
+        for name, value in plan.facts.items():
+            self._client.log_param(self._run_id, name, value)
+
+    def _make_run(self) -> Any:
+        """Makes a run in the experiment, which is made too if it is new."""
+        if self._experiment is None:
+            return self._client.create_run("0", run_name=self._run_name)
+        known = self._client.get_experiment_by_name(self._experiment)
+        place = known and known.experiment_id
+        place = place or self._client.create_experiment(self._experiment)
+        return self._client.create_run(place, run_name=self._run_name)
+
+    def write(self, numbers: Mapping[str, float], step: int) -> None:
+        """Logs numbers by name, in one request."""
+        entry: Any = import_module("mlflow.entities").Metric
+        now = round(time.time() * 1000)
+        entries = [entry(name, value, now, step) for name, value in numbers.items()]
+        self._client.log_batch(self._run_id, metrics=entries)
+
+    def close(self, *, failed: bool) -> None:
+        """Ends a run of our own."""
+        if self._client is not None and self._is_ours:
+            status = "FAILED" if failed else "FINISHED"
+            self._client.set_terminated(self._run_id, status=status)
+        self._client = None
+
+
+class WandB(Tracker):
+    """Logs a run to Weights & Biases: give it to `fit` in ``callbacks``.
+
+    It uses the package ``wandb``. The settings of the run become its config. A run that
+    ``wandb.init`` has opened is used and stays open. `Tracker` says which numbers are
+    logged.
+
+    Args:
+        project: The name of the project.
+        every: Every how many steps the numbers of a step are logged.
+        **options: Further arguments of ``wandb.init``, such as ``mode="offline"``.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> callbacks = [sl.train.WandB("splice", mode="offline", every=10)]
+    """
+
+    def __init__(
+        self, project: str | None = None, *, every: int = 1, **options: Any
+    ) -> None:
+        super().__init__(every=every)
+        self._options = {"project": project, **options}
+        self._run: Any = None
+        self._is_ours = False
+
+    def open(self, plan: Plan) -> None:
+        """Makes a run, or takes the one that is open."""
+        wandb = _import("wandb", package="wandb")
+        self._is_ours = wandb.run is None
+        self._run = wandb.init(**self._options) if wandb.run is None else wandb.run
+        self._run.config.update(dict(plan.facts), allow_val_change=True)
+
+    def write(self, numbers: Mapping[str, float], step: int) -> None:
+        """Logs numbers by name."""
+        self._run.log(dict(numbers), step=step)
+
+    def close(self, *, failed: bool) -> None:
+        """Ends a run of our own."""
+        if self._run is not None and self._is_ours:
+            self._run.finish(exit_code=int(failed))
+        self._run = None
+
+
+def _finite(numbers: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
+    """Leaves out what has no value, such as the accuracy of a regression."""
+    for name, value in numbers.items():
+        if value is not None and math.isfinite(value):
+            yield name, value
+
+
+def _import(module: str, *, package: str) -> Any:
+    """Imports a library on first use; without it, says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"this callback needs the package {package}, which cannot be imported "
+            f"({error}); install it: pip install {package}"
+        ) from error

@@ -1,0 +1,106 @@
+"""Callbacks: who hears what, in which order, and how they end a run."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+class Diary:
+    """Writes down what it hears, under a name, into one list of all."""
+
+    def __init__(self, name, heard):
+        self.name, self.heard = name, heard
+
+    def __getattr__(self, event):
+        if not event.startswith("on_"):
+            raise AttributeError(event)
+        return lambda value: self.heard.append((self.name, event, value))
+
+
+class End:
+    """Ends a run at a step or behind an epoch."""
+
+    def __init__(self, *, epoch=None, step=None, answer=True):
+        self.place, self.answer = (epoch, step), answer
+
+    def on_batch(self, step):
+        return self.answer if step.number == self.place[1] else None
+
+    def on_epoch(self, row):
+        return self.answer if row["epoch"] == self.place[0] else None
+
+
+@pytest.fixture
+def start(toy, small):
+    """Trains in epochs of three steps; keywords change the call."""
+    return lambda **options: sl.train.fit(
+        small, toy(), epochs=4, batch_size=16, report=False, **options
+    )
+
+
+def test_callbacks_are_called_in_their_order_after_the_progress(start):
+    heard = []
+    first, second, third = (Diary(name, heard) for name in "abc")
+    start(progress=first, callbacks=[second, third])
+    events = ["start", *(["batch"] * 3 + ["epoch"]) * 4, "end"]
+    assert [entry[:2] for entry in heard] == [
+        (name, f"on_{event}") for event in events for name in "abc"
+    ]
+
+
+@pytest.mark.parametrize("answer", [True, np.True_], ids=["bool", "numpy"])
+def test_true_after_an_epoch_ends_the_run_as_if_it_had_no_more(start, answer):
+    run = start(callbacks=[End(epoch=2, answer=answer)])
+    assert len(run.history) == run.best_epoch == 2
+
+
+@pytest.mark.parametrize("answer", [1, "yes", False], ids=repr)
+def test_another_answer_does_not(start, answer):
+    assert len(start(callbacks=[End(epoch=2, answer=answer)]).history) == 4
+
+
+def test_true_after_a_step_closes_the_epoch_there(start):
+    heard = []
+    run = start(callbacks=[End(step=5), Diary("a", heard)])
+    assert len(run.history) == 2
+    assert [event for _, event, _ in heard] == [
+        "on_start",
+        *["on_batch"] * 3,
+        "on_epoch",
+        *["on_batch"] * 2,
+        "on_epoch",
+        "on_end",
+    ]
+
+
+def test_what_a_run_was_ended_by_does_not_bind_its_resume(start, tmp_path):
+    start(callbacks=[End(epoch=2)], out=tmp_path / "run")
+    assert len(start(out=tmp_path / "run", resume=True).history) == 4
+
+
+def test_an_exception_reaches_the_caller_and_every_callback(start):
+    heard = []
+
+    class Fails:
+        def on_epoch(self, row):
+            raise RuntimeError(f"no room for epoch {row['epoch']}")
+
+    with pytest.raises(RuntimeError, match="no room for epoch 1"):
+        start(callbacks=[Fails(), Diary("a", heard)])
+    assert [event for _, event, _ in heard] == ["on_start", *["on_batch"] * 3, "on_error"]
+    assert isinstance(heard[-1][2], RuntimeError)
+
+
+def test_the_plan_names_the_settings(start):
+    seen = []
+
+    class Reader:
+        def on_start(self, plan):
+            seen.append(plan.facts)
+
+    start(callbacks=[Reader()], optimizer=sl.optim.SGD(momentum=0.9))
+    assert seen[0]["optimizer"].startswith("SGD(")
+    assert seen[0]["batch size"] == "16"

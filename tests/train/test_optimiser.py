@@ -1,0 +1,206 @@
+"""The optimiser and the schedule of a user's own: obeyed, named, and gone on with."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, RunFolderError
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+STEPS = 3  # of an epoch: 48 records by 16
+OWN: list[Any] = [
+    lambda: {"optimizer": sl.optim.SGD(momentum=0.9)},
+    lambda: {"optimizer": sl.optim.Muon(), "schedule": sl.optim.OneCycle(0.02, total=12)},
+    lambda: {
+        "optimizer": sl.optim.ScheduleFreeAdamW(),
+        "schedule": sl.optim.Constant(0.01),
+    },
+    lambda: {"schedule": sl.optim.Plateau(0.3, patience=0, factor=0.5)},
+    lambda: {"schedule": halve},
+]
+
+
+def halve(step):
+    """A rate that halves at each step."""
+    return 0.1 * 0.5**step
+
+
+def weights_of(run):
+    """All numbers of a run's network, as bytes."""
+    return b"".join(np.asarray(each).tobytes() for each in run.model.to_record().values())
+
+
+@pytest.fixture
+def start(toy, small, tmp_path):
+    """Trains four epochs of three steps each; keywords change the call."""
+
+    def call(out="run", **options):
+        every: dict[str, Any] = {"epochs": 4, "batch_size": 16, **options}
+        valid = toy(30, name="valid")
+        folder = out and tmp_path / out
+        return sl.train.fit(small, toy(), valid, out=folder, report=False, **every)
+
+    return call
+
+
+def stop_after(epoch):
+    """A callback that is interrupted behind an epoch."""
+
+    class Stop(sl.train.Progress):
+        def on_epoch(self, row):
+            if row["epoch"] == epoch:
+                raise KeyboardInterrupt
+
+    return Stop()
+
+
+@pytest.mark.parametrize("make", OWN, ids=["sgd", "muon", "free", "plateau", "function"])
+def test_a_run_with_ones_own_optimiser_goes_on_to_the_same_bits(start, make):
+    whole = start(out=None, **make())
+    with pytest.raises(KeyboardInterrupt):
+        start(callbacks=[stop_after(2)], **make())
+    again = start(resume=True, **make())
+    assert weights_of(again) == weights_of(whole)
+    assert [row["lr"] for row in again.history] == [row["lr"] for row in whole.history]
+
+
+def test_the_rate_is_that_of_the_schedule_at_each_step(start):
+    heard = []
+
+    class Listener:
+        def on_batch(self, step):
+            heard.append((step.number, step.lr))
+
+    start(out=None, epochs=2, schedule=halve, callbacks=[Listener()])
+    assert heard == [(step + 1, halve(step)) for step in range(2 * STEPS)]
+
+
+def test_a_plateau_falls_where_the_validation_loss_stays(start):
+    run = start(out=None, epochs=8, schedule=sl.optim.Plateau(1.0, patience=0, factor=0.5))
+    expected, schedule = [], sl.optim.Plateau(1.0, patience=0, factor=0.5)
+    for row in run.history:
+        expected.append(schedule(0))
+        schedule = schedule.observe(row["valid_loss"])
+    assert [row["lr"] for row in run.history] == expected
+    assert expected[-1] < 1.0
+
+
+def test_an_optimiser_trains_as_it_does_in_a_loop_of_ones_own(toy):
+    config = sl.models.SequenceCNNConfig(4, 2, widths=(8,), kernel_size=5, dropout=0.0)
+    data, ours, theirs = (
+        toy(),
+        config.init("numpy", sl.Key(1)),
+        config.init("numpy", sl.Key(1)),
+    )
+    options: Any = {"optimizer": sl.optim.SGD(momentum=0.9)}
+    options["schedule"] = sl.optim.Constant(0.1)
+    sl.train.fit(ours, data, epochs=2, batch_size=16, report=False, **options)
+    optimizer = sl.optim.SGD(momentum=0.9)
+
+    def loss_of(model, x, labels):
+        return sl.nn.functional.cross_entropy(model.logits(x), labels)
+
+    loader = sl.data.DataLoader(data, batch_size=16, shuffle=True, seed=0)
+    for epoch in range(2):
+        loader.set_epoch(epoch)
+        for batch in loader:
+            x = theirs.backend.tensor(batch["inputs"])
+            _, grads = sl.nn.value_and_grad(loss_of)(theirs.train(), x, batch["label"])
+            optimizer.step(0.1, theirs, grads)
+    for path, array in theirs.to_record().items():
+        np.testing.assert_allclose(ours.to_record()[path], array, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        ({"optimizer": sl.optim.SGD(momentum=0.5)}, "momentum 0.9, not 0.5"),
+        ({"optimizer": sl.optim.Lion()}, "class SGD, not Lion"),
+        (
+            {"optimizer": sl.optim.SGD(momentum=0.9).group("*.bias", lr_factor=2.0)},
+            "groups",
+        ),
+        ({"schedule": sl.optim.Constant(0.2)}, "lr 0.1, not 0.2"),
+    ],
+    ids=["setting", "class", "group", "rate"],
+)
+def test_a_run_is_not_gone_on_with_by_other_means(start, other, difference):
+    def given():
+        return {"optimizer": sl.optim.SGD(momentum=0.9), "schedule": sl.optim.Constant(0.1)}
+
+    start(epochs=1, **given())
+    with pytest.raises(RunFolderError, match=difference):
+        start(resume=True, **given() | other)
+
+
+def test_the_weights_that_are_kept_are_averaged_where_the_optimiser_averages(toy, small):
+    optimizer, valid = sl.optim.ScheduleFreeAdamW(), toy(30, name="valid")
+    network, points = small.init("numpy", sl.Key(0)), []
+
+    class Keep:
+        def on_epoch(self, row):
+            assert row["epoch"] == len(points) + 1
+            points.append(optimizer.apply_average(network).to_record())
+
+    run = sl.train.fit(
+        network, toy(), valid, epochs=2, optimizer=optimizer, callbacks=[Keep()]
+    )
+    kept = points[run.best_epoch - 1]
+    for path, array in network.to_record().items():
+        np.testing.assert_array_equal(array, kept[path])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"optimizer": "sgd"}, "optimizer must be an optimiser such as"),
+        ({"optimizer": sl.optim.SGD}, "optimizer must be an optimiser such as"),
+        ({"schedule": 0.1}, "schedule must be an object such as"),
+        ({"schedule": sl.optim.Constant}, "schedule must be an object such as"),
+        ({"schedule": sl.optim.Constant(0.1), "lr": 0.1}, "both give the learning rate"),
+        ({"optimizer": sl.optim.SGD(), "weight_decay": 0.1}, "SGD.weight_decay=0.1"),
+        ({"metrics": "f1"}, "metrics must be a dict"),
+        ({"metrics": {"f1": 3}}, "the metric 'f1' must be a function"),
+        ({"callbacks": sl.train.Progress}, "callbacks must be a list"),
+        ({"callbacks": [object()]}, "with some of the methods on_start"),
+    ],
+    ids=str,
+)
+def test_what_neither_trains_nor_measures_is_refused(start, wrong, message):
+    with pytest.raises(ArgumentError, match=message):
+        start(out=None, **wrong)
+
+
+def error_rate(labels, scores):
+    """The share of wrong answers."""
+    return float((labels != scores.argmax(axis=1)).mean())
+
+
+class Mean:
+    """Adds up what it is shown."""
+
+    def __init__(self):
+        self.values = []
+
+    def update(self, labels, scores):
+        self.values += (labels != scores.argmax(axis=1)).tolist()
+
+    def compute(self):
+        return sum(self.values) / len(self.values)
+
+
+@pytest.mark.parametrize("metrics", [[error_rate], {"error_rate": Mean()}], ids=str)
+def test_metrics_of_ones_own_stand_beside_those_of_the_task(start, metrics):
+    run = start(out=None, epochs=2, metrics=metrics)
+    for row in run.history:
+        assert math.isclose(row["valid_error_rate"], 1 - row["valid_accuracy"])
+    assert math.isclose(run.valid.metrics["error_rate"], 1 - run.valid.metrics["accuracy"])
+
+
+def test_a_metric_that_is_no_number_is_refused(start):
+    with pytest.raises(ArgumentError, match="'rows' must give one number"):
+        start(out=None, epochs=1, metrics={"rows": lambda labels, scores: scores[labels]})
