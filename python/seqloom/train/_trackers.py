@@ -25,6 +25,28 @@ class Tracker(Progress, ABC):
 
     Args:
         every: Every how many steps the numbers of a step are given.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import seqloom as sl
+        >>> class Printer(sl.train.Tracker):
+        ...     def open(self, plan):
+        ...         print(plan.samples, "records")
+        ...
+        ...     def write(self, numbers, step):
+        ...         print("step", step, *sorted(numbers)[:2])
+        ...
+        ...     def close(self, *, failed):
+        ...         print("failed" if failed else "done")
+        >>> _ = Path("a.fa").write_text(">a\\nACGT\\n>b\\nACGA\\n")
+        >>> encoder, labels = sl.encode.OneHot("dna"), {"a": "yes", "b": "no"}
+        >>> data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=encoder)
+        >>> config = sl.models.SequenceCNNConfig.for_data(data)
+        >>> _ = sl.train.fit(config, data, epochs=1, callbacks=[Printer()])
+        2 records
+        step 1 lr train/accuracy
+        step 1 epoch/lr epoch/number
+        done
     """
 
     def __init__(self, *, every: int = 1) -> None:
@@ -55,7 +77,8 @@ class Tracker(Progress, ABC):
             if part is not None
             for metric, value in part.metrics.items()
         }
-        self.write(dict(_finite(found)), self._step)
+        if found:
+            self.write(dict(_finite(found)), self._step)
         self.close(failed=False)
 
     def on_error(self, error: BaseException) -> None:
