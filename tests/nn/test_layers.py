@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
 
 torch = pytest.importorskip("torch")
 RANDOM = np.random.default_rng(0)
@@ -148,9 +148,54 @@ def test_a_record_without_places_has_a_summary_of_zero(summary):
     assert not out.numpy().any()
 
 
-def test_same_padding_needs_an_odd_kernel():
-    with pytest.raises(ArgumentError, match="odd"):
-        sl.nn.Conv1d(4, 4, 4, padding="same")
+def test_same_padding_needs_a_stride_of_one():
+    with pytest.raises(ArgumentError, match='"same" needs stride 1'):
+        sl.nn.Conv1d(4, 4, 3, stride=2, padding="same")
+
+
+def test_batch_norm_of_images_does_not_see_the_padding():
+    mask = np.broadcast_to(MASK[:, None], (5, 3, 12))
+    images = RANDOM.normal(size=(5, 4, 3, 12)).astype("f4")
+    rows, norms = images.reshape(5, 4, 36), [bound(sl.nn.BatchNorm2d(4)) for _ in "ab"]
+    padded = tensor(np.where(mask[:, None] > 0, images, np.nan).astype("f4"))
+    out = norms[0](padded, mask=mask).numpy()
+    flat = bound(sl.nn.BatchNorm1d(4))
+    wanted = flat(tensor(rows), mask=mask.reshape(5, 36)).numpy()
+    np.testing.assert_allclose(out.reshape(5, 4, 36), wanted, rtol=1e-6)
+    np.testing.assert_allclose(norms[0].running_var, flat.running_var, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wanted", [(19, 24), (20, 24), (20, 25)])
+def test_a_transposed_convolution_gives_the_lengths_that_are_asked_for(wanted):
+    ours = bound(sl.nn.ConvTranspose2d(4, 2, 3, 2, 1))
+    theirs = torch.nn.ConvTranspose2d(4, 2, 3, 2, 1)
+    ours.load_state_dict({key: value.numpy() for key, value in theirs.state_dict().items()})
+    x = RANDOM.normal(size=(1, 4, 10, 13)).astype("f4")
+    if wanted[1] == 24:
+        with pytest.raises(ShapeError, match=r"between \[19, 25\] and \[20, 26\]"):
+            ours(tensor(x), output_size=wanted)
+        return
+    expected = theirs(torch.tensor(x), output_size=wanted).detach()
+    np.testing.assert_allclose(ours(tensor(x), output_size=wanted), expected, atol=1e-5)
+
+
+INITIALISED = {
+    "Conv1d": (8, 64, 9, 2, 0, 1, 4),
+    "Conv2d": (8, 64, 3),
+    "ConvTranspose1d": (8, 64, 9, 2, 0, 0, 4),
+    "ConvTranspose2d": (8, 64, 3),
+    "Linear": (32, 64),
+}
+
+
+@pytest.mark.parametrize("name", INITIALISED)
+def test_a_layer_begins_with_numbers_spread_as_torchs(name):
+    ours = bound(getattr(sl.nn, name)(*INITIALISED[name])).weight.numpy()
+    theirs = getattr(torch.nn, name)(*INITIALISED[name]).weight.detach().numpy()
+    assert ours.shape == theirs.shape
+    bound_of = abs(theirs).max()
+    assert abs(ours).max() == pytest.approx(bound_of, rel=0.02)
+    assert ours.std() == pytest.approx(theirs.std(), rel=0.05)
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])

@@ -34,7 +34,7 @@ class NumberReader(Module):
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Brings ``(batch, number)`` to ``(batch, channel, position)``, zero in padding."""
-        is_one = self.norm.weight.shape == (1,)
+        is_one = self.norm.num_features == 1
         x = apply("expand_dims", x, axis=1 if is_one else 2)
         return normalise(self.norm, x, mask)
 

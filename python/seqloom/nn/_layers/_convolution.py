@@ -1,23 +1,91 @@
-"""Modules that convolve along one axis or two."""
+"""Modules that convolve along one axis or two, and their common constructor."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from seqloom._arguments import as_integer
+from seqloom._arguments import as_choice, as_integer
 from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, get_value
-from seqloom.nn.functional._convolutions import same_padding
-from seqloom.nn.functional._geometry import as_size, as_sizes
+from seqloom.nn.functional._convolutions import find_same_padding
+from seqloom.nn.functional._geometry import as_option, as_size, as_sizes
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
+Line = int | tuple[int]  # a size along one axis
+Size = int | tuple[int, int]  # a size for each of two axes, or for both
+Sizes = int | tuple[int, ...]
+_MODES = ("zeros", "reflect", "replicate", "circular")
 
-class Conv1d(Module):
+
+class Convolution(Module):
+    """A convolution along any number of axes."""
+
+    weight: Param
+    bias: Param | None
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    groups: int
+    padding_mode: str
+    edges: tuple[int, ...] | None
+
+    def _declare(
+        self,
+        channels: tuple[int, int],
+        windows: tuple[Sizes, Sizes, Sizes],
+        around: tuple[Sizes | str, str],
+        *,
+        axes: int,
+        groups: int,
+        bias: bool,
+    ) -> None:
+        """Checks the sizes of a convolution, and declares its parameters."""
+        names = "kernel_size", "stride", "dilation"
+        kernel, stride, apart = (
+            as_sizes(name, size, 1, axes) for name, size in zip(names, windows, strict=True)
+        )
+        self._declare_weight(channels, kernel, groups, bias=bias)
+        self.stride, self.dilation = as_option(stride), as_option(apart)
+        padding, self.padding_mode = around[0], as_choice("padding_mode", around[1], _MODES)
+        widths = _find_widths(padding, kernel, stride, apart)
+        is_even = self.padding_mode == "zeros" and all(
+            before == after for before, after in widths
+        )
+        # What the convolution itself adds, and what `pad` adds to the input before it.
+        self.padding = as_option(tuple(before if is_even else 0 for before, _ in widths))
+        self.edges = None if is_even else tuple(sum(reversed(widths), ()))
+
+    def _declare_weight(
+        self, channels: tuple[int, int], kernel: tuple[int, ...], groups: int, *, bias: bool
+    ) -> None:
+        """Declares weight ``(out, in / groups, ...)`` and bias, initialised as torch's."""
+        inside = as_integer("in_channels", channels[0])
+        outside = as_integer("out_channels", channels[1])
+        self.groups = as_size("groups", groups, 1)
+        require_groups(inside, outside, self.groups)
+        fan_in = FanIn(inside // self.groups * prod(kernel))
+        self.weight = Param((outside, inside // self.groups, *kernel), fan_in)
+        self.bias = Param((outside,), fan_in) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``(n, in, ...)`` to ``(n, out, ...)``, or both without `n`."""
+        if self.edges is not None:
+            mode = "constant" if self.padding_mode == "zeros" else self.padding_mode
+            x = functional.pad(x, self.edges, mode)
+        is_row = len(self.weight.shape) == 3  # noqa: PLR2004  # (out, in, k)
+        function = functional.conv1d if is_row else functional.conv2d
+        parameters = self.weight.value, get_value(self.bias)
+        sizes = self.stride, self.padding, self.dilation, self.groups
+        return function(x, *parameters, *sizes)  # pyright: ignore[reportArgumentType]
+
+
+class Conv1d(Convolution):
     """Computes the cross-correlation along the last axis.
 
     Args:
@@ -25,13 +93,19 @@ class Conv1d(Module):
         out_channels: Number of channels of the output.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows.
-        padding: Number of zeros before and after, or ``"same"``.
+        padding: Number of positions added before and after; ``"same"`` for an output as
+            long as the input (stride 1; an odd position is added at the end), or
+            ``"valid"`` for none.
         dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of blocks of channels that are convolved independently;
+            `in_channels` of them is a depthwise convolution.
         bias: Whether to add a bias.
-        groups: Must be 1; `functional.conv1d` takes more.
+        padding_mode: What is added: ``"zeros"``; ``"reflect"`` and ``"circular"``, values
+            from the same end or the other one; ``"replicate"``, the outermost value.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small.
+        ArgumentError: A size is not an integer, or too small; the groups do not divide the
+            channels; or `padding` or `padding_mode` is unknown.
 
     Examples:
         >>> import seqloom as sl
@@ -40,62 +114,24 @@ class Conv1d(Module):
         (1, 8, 60)
     """
 
-    weight: Param
-    bias: Param | None
-    stride: int
-    padding: int
-    dilation: int
-
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int | tuple[int],
-        stride: int | tuple[int] = 1,
-        padding: int | tuple[int] | str = 0,
-        dilation: int | tuple[int] = 1,
-        bias: bool = True,
-        *,
+        kernel_size: Line,
+        stride: Line = 1,
+        padding: Line | str = 0,
+        dilation: Line = 1,
         groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
-        _require_one_group("conv1d", groups)
-        inside = as_integer("in_channels", in_channels)
-        outside = as_integer("out_channels", out_channels)
-        size = as_size("kernel_size", kernel_size, 1)
-        fan_in = FanIn(inside * size)
-        self.weight = Param((outside, inside, size), fan_in)
-        self.bias = Param((outside,), fan_in) if bias else None
-        self.stride = as_size("stride", stride, 1)
-        self.dilation = as_size("dilation", dilation, 1)
-        if isinstance(padding, str):
-            padding = same_padding(size, self.stride, padding, self.dilation)
-        self.padding = as_size("padding", padding, 0)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """``(n, in, l)`` to ``(n, out, l')``."""
-        return functional.conv1d(
-            x,
-            self.weight.value,
-            get_value(self.bias),
-            self.stride,
-            self.padding,
-            self.dilation,
-        )
+        channels, windows = (in_channels, out_channels), (kernel_size, stride, dilation)
+        around = padding, padding_mode
+        self._declare(channels, windows, around, axes=1, groups=groups, bias=bias)
 
 
-def _require_one_group(function: str, groups: int) -> None:
-    """Refuses several groups; names the function that takes them."""
-    if groups != 1:
-        raise ArgumentError(
-            f"groups must be 1 in this layer, got {groups!r}; write a Module with a Param "
-            f"as weight that calls sl.nn.functional.{function}(..., groups={groups!r})"
-        )
-
-
-Size = int | tuple[int, int]
-
-
-class Conv2d(Module):
+class Conv2d(Convolution):
     """Computes the cross-correlation along the last two axes.
 
     Args:
@@ -103,13 +139,16 @@ class Conv2d(Module):
         out_channels: Number of channels of the output.
         kernel_size: Number of positions in a window, for each axis or for both.
         stride: Distance between neighbouring windows.
-        padding: Number of zeros on each side.
+        padding: Number of positions added on each side, ``"same"`` or ``"valid"``, as in
+            `Conv1d`.
         dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of blocks of channels that are convolved independently.
         bias: Whether to add a bias.
-        groups: Must be 1; `functional.conv2d` takes more.
+        padding_mode: What is added, as in `Conv1d`.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small.
+        ArgumentError: A size is not an integer, or too small; the groups do not divide the
+            channels; or `padding` or `padding_mode` is unknown.
 
     Examples:
         >>> import seqloom as sl
@@ -118,40 +157,39 @@ class Conv2d(Module):
         (1, 8, 4, 5)
     """
 
-    weight: Param
-    bias: Param | None
-    stride: Size
-    padding: Size
-    dilation: Size
-
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         kernel_size: Size,
         stride: Size = 1,
-        padding: Size = 0,
+        padding: Size | str = 0,
         dilation: Size = 1,
-        bias: bool = True,
-        *,
         groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
-        _require_one_group("conv2d", groups)
-        inside = as_integer("in_channels", in_channels)
-        outside = as_integer("out_channels", out_channels)
-        sizes = as_sizes("kernel_size", kernel_size, 1, 2)
-        fan_in = FanIn(inside * sizes[0] * sizes[1])
-        self.weight = Param((outside, inside, *sizes), fan_in)
-        self.bias = Param((outside,), fan_in) if bias else None
-        self.stride, self.padding, self.dilation = stride, padding, dilation
+        channels, windows = (in_channels, out_channels), (kernel_size, stride, dilation)
+        around = padding, padding_mode
+        self._declare(channels, windows, around, axes=2, groups=groups, bias=bias)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """``(n, in, h, w)`` to ``(n, out, h', w')``."""
-        return functional.conv2d(
-            x,
-            self.weight.value,
-            get_value(self.bias),
-            self.stride,
-            self.padding,
-            self.dilation,
-        )
+
+def require_groups(inside: int, outside: int, groups: int) -> None:
+    """Refuses channels that the groups do not divide."""
+    for name, count in (("in_channels", inside), ("out_channels", outside)):
+        if count % groups:
+            raise ArgumentError(
+                f"{name} must be a multiple of groups={groups}, got {count}"
+            )
+
+
+def _find_widths(
+    padding: Sizes | str,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> list[tuple[int, int]]:
+    """Returns how many positions to add before and after each axis."""
+    if isinstance(padding, str):
+        return find_same_padding(padding, kernel, stride, dilation)
+    return [(width, width) for width in as_sizes("padding", padding, 0, len(kernel))]

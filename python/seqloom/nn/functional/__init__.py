@@ -15,6 +15,12 @@ from seqloom.nn.functional._activations import (
     softplus,
     tanh,
 )
+from seqloom.nn.functional._adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+)
 from seqloom.nn.functional._attention import attention_varlen, scaled_dot_product_attention
 from seqloom.nn.functional._class_losses import cross_entropy, nll_loss
 from seqloom.nn.functional._columns import fold, unfold
@@ -41,19 +47,36 @@ from seqloom.nn.functional._masked import masked_max, masked_mean
 from seqloom.nn.functional._norms import (
     batch_norm,
     cosine_similarity,
+    group_norm,
+    instance_norm,
     layer_norm,
     normalize,
     rms_norm,
 )
+from seqloom.nn.functional._piecewise import (
+    celu,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    prelu,
+    relu6,
+    selu,
+    softsign,
+)
 from seqloom.nn.functional._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
     "attention_varlen",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "celu",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
@@ -66,7 +89,12 @@ __all__ = [
     "fold",
     "gelu",
     "glu",
+    "group_norm",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
     "huber_loss",
+    "instance_norm",
     "interpolate",
     "kl_div",
     "l1_loss",
@@ -86,14 +114,18 @@ __all__ = [
     "one_hot",
     "pad",
     "poisson_nll_loss",
+    "prelu",
     "relu",
+    "relu6",
     "rms_norm",
     "scaled_dot_product_attention",
+    "selu",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
     "softmax",
     "softplus",
+    "softsign",
     "tanh",
     "unfold",
 ]

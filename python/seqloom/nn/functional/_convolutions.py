@@ -17,6 +17,8 @@ from seqloom.nn.functional._geometry import (
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from seqloom.nn.functional._geometry import Size
     from seqloom.tensor import Tensor
 
@@ -218,31 +220,31 @@ def _pad_input(
     dilation: tuple[int, ...],
 ) -> tuple[Tensor, tuple[int, ...]]:
     """Returns the input, with an odd zero at the end, and the padding on both sides."""
-    axes, kernel = len(stride), weight.shape[2:]
     if not isinstance(padding, str):
-        return x, as_sizes("padding", padding, 0, axes)
+        return x, as_sizes("padding", padding, 0, len(stride))
+    widths = find_same_padding(padding, weight.shape[2:], stride, dilation)
+    odd = [(0, after - before) for before, after in widths]
+    if any(map(any, odd)):
+        x = apply("pad", x, ((0, 0), (0, 0), *odd))
+    return x, tuple(before for before, _ in widths)
+
+
+def find_same_padding(
+    padding: str,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> list[tuple[int, int]]:
+    """Returns the numbers before and after each axis of ``"same"`` or ``"valid"``."""
     if padding == "valid":
-        return x, (0,) * axes
+        return [(0, 0) for _ in kernel]
     if padding != "same" or any(step != 1 for step in stride):
         raise ArgumentError(
             f"padding={padding!r} with stride {list(stride)} and kernel {list(kernel)}: "
             '"same" needs stride 1; pass the padding as a number'
         )
     spans = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-    if any(span % 2 for span in spans):
-        x = apply("pad", x, ((0, 0), (0, 0), *((0, span % 2) for span in spans)))
-    return x, tuple(span // 2 for span in spans)
-
-
-def same_padding(kernel_size: int, stride: int, padding: str, dilation: int) -> int:
-    """Returns the padding on each side that keeps the length; raises if none exists."""
-    span = dilation * (kernel_size - 1)
-    if padding != "same" or stride != 1 or span % 2:
-        raise ArgumentError(
-            f'padding={padding!r} with stride {stride} and kernel {kernel_size}: "same" '
-            "needs stride 1 and an odd kernel; pass the padding as a number"
-        )
-    return span // 2
+    return [(span // 2, span - span // 2) for span in spans]
 
 
 def _convolve_transposed(
@@ -256,12 +258,12 @@ def _convolve_transposed(
         option: as_sizes(option, size, 1 if option in {"stride", "dilation"} else 0, axes)
         for option, size in sizes.items()
     }
-    _require_reach(options["output_padding"], options["stride"], options["dilation"])
+    require_reach(options["output_padding"], options["stride"], options["dilation"])
     options = {option: as_option(value) for option, value in options.items()}
     return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
 
 
-def _require_reach(
+def require_reach(
     extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> None:
     """Raises an error for an output padding that no window could have reached."""

@@ -148,16 +148,31 @@ def pad(
     if mode == "constant":
         widths = (*((0, 0),) * (x.ndim - len(pairs)), *pairs)
         return apply("pad", x, widths, value=value or 0)
-    for axis, (before, after) in enumerate(pairs, x.ndim - len(pairs)):
-        size = x.shape[axis]
-        start, ring = 0, size
-        if mode == "circular":  # repeats what negative widths leave
-            start, ring = max(-before, 0), size + min(before, 0) + min(after, 0)
-        indices = [
-            start + _SOURCES[mode](at - start, ring) for at in range(-before, size + after)
-        ]
-        x = apply("take", x, as_operand(x, np.asarray(indices, np.int32)), axis=axis)
+    for axis, widths in enumerate(pairs, x.ndim - len(pairs)):
+        x = _extend(x, axis, widths, mode) if any(widths) else x
     return x
+
+
+def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
+    """Adds repeated values at both ends of an axis; negative widths cut."""
+    before, after = widths
+    size = x.shape[axis]
+    start, ring = 0, size
+    if mode == "circular":  # repeats what negative widths leave
+        start, ring = max(-before, 0), size + min(before, 0) + min(after, 0)
+    # Only the ends are looked up: the middle is most of the axis, and stays as it is.
+    ends = range(-before, 0), range(size, size + after)
+    first, last = (
+        np.asarray([start + _SOURCES[mode](at - start, ring) for at in end], np.int32)
+        for end in ends
+    )
+    kept = slice(max(-before, 0), size + min(after, 0))
+    parts = [x[(slice(None),) * axis + (kept,)]]
+    if before > 0:
+        parts.insert(0, apply("take", x, as_operand(x, first), axis=axis))
+    if after > 0:
+        parts.append(apply("take", x, as_operand(x, last), axis=axis))
+    return apply("concat", parts, axis=axis) if len(parts) > 1 else parts[0]
 
 
 def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seqloom._arguments import as_integer
 from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
+from seqloom.nn.functional._geometry import as_size
 from seqloom.nn.functional._operands import as_operand
 from seqloom.tensor import Tensor, apply
 
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 
 def batch_norm(
     x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     mask: object = None,
     *,
     eps: float = 1e-5,
@@ -29,15 +32,16 @@ def batch_norm(
     updates the running averages, because no function writes into its arguments.
 
     Args:
-        x: ``(n, c, l)``.
-        weight: ``(c,)``, standard deviation of the result.
-        bias: ``(c,)``, mean of the result.
-        mask: ``(n, l)``, 1 or true for real positions, and 0 or false for padding, which
-            does not count; default: all real.
+        x: ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.
+        weight: ``(c,)``, standard deviation of the result; default 1.
+        bias: ``(c,)``, mean of the result; default 0.
+        mask: ``(n, l)`` or ``(n, h, w)``, 1 or true for real positions, and 0 or false for
+            padding, which does not count; default: all real.
         eps: Number added to the variance.
 
     Returns:
-        The output ``(n, c, l)``, 0 at padding; the means ``(c,)``; the biased variances.
+        The output, shaped as `x` and 0 at padding; the means ``(c,)``; the biased
+        variances.
 
     Raises:
         DTypeError: The arguments do not have the same float type.
@@ -50,10 +54,139 @@ def batch_norm(
         >>> batch_norm(x, B.tensor([1.0]), B.tensor([0.0]))[1].item()
         2.0
     """
-    require_same_dtype("batch_norm", LAYER, weight, x, bias)
+    _require_floats("batch_norm", x, weight, bias)
     _require_several(x)
-    mask = None if mask is None else as_operand(x, mask, x.dtype)
-    return apply("batch_norm", x, weight, bias, mask, eps=eps)
+    flat, kept = _flatten_positions(x, mask)
+    weight, bias = _fill(x, weight, 1.0), _fill(x, bias, 0.0)
+    out, *statistics = apply("batch_norm", flat, weight, bias, kept, eps=eps)
+    return _restore(out, x), *statistics
+
+
+def group_norm(
+    x: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each record over groups of its channels (Wu and He 2018).
+
+    Args:
+        x: ``(n, c, ...)``.
+        num_groups: Number of groups of channels that are normalised together.
+        weight: ``(c,)``, factor of each channel; default 1.
+        bias: ``(c,)``, summand of each channel; default 0.
+        eps: Number added to the variance.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The groups do not divide the channels, or a group has only one value.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[1.0], [3.0], [5.0], [9.0]]])
+        >>> group_norm(x, 2).numpy().round(2).flatten().tolist()
+        [-1.0, 1.0, -1.0, 1.0]
+    """
+    _require_floats("group_norm", x, weight, bias)
+    if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory, not two
+        return _restore(join_records("group_norm", x, None, weight, bias, eps)[0], x)
+    out = _restore(join_records("group_norm", x, num_groups, None, None, eps)[0], x)
+    return out if weight is None and bias is None else scale_channels(out, weight, bias)
+
+
+def instance_norm(
+    x: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel of each record by itself (Ulyanov et al. 2016).
+
+    Other than torch's function it keeps no running averages: the layer does.
+
+    Args:
+        x: ``(n, c, l)`` or ``(n, c, h, w)``.
+        weight: ``(c,)``, factor of each channel; default 1.
+        bias: ``(c,)``, summand of each channel; default 0.
+        eps: Number added to the variance.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: A channel of a record has only one value.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[1.0, 3.0], [5.0, 9.0]]])
+        >>> instance_norm(x).numpy().round(2).tolist()
+        [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+    _require_floats("instance_norm", x, weight, bias)
+    return _restore(join_records("instance_norm", x, None, weight, bias, eps)[0], x)
+
+
+def scale_channels(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, mask: object = None
+) -> Tensor:
+    """Multiplies each channel by a number and adds another; 0 at masked positions."""
+    flat, kept = _flatten_positions(x, mask)
+    weight, bias = _fill(x, weight, 1.0), _fill(x, bias, 0.0)
+    return _restore(apply("scale_shift", flat, weight, bias, kept), x)
+
+
+def join_records(
+    name: str,
+    x: Tensor,
+    groups: int | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalises groups of channels of each record; each channel alone for None."""
+    # A batch norm of one record, whose channels are the groups of all records. It returns
+    # ``(1, n * groups, ...)``, the means, and the biased variances.
+    records, channels = x.shape[:2]
+    groups = channels if groups is None else as_size("num_groups", groups, 1)
+    values = math.prod(x.shape[1:]) // max(groups, 1)
+    if channels % max(groups, 1) or values == 1:
+        raise ShapeError(
+            f"{name}: expected a multiple of {groups} channels, and more than 1 value in "
+            f"each of the {groups} groups of a record, got shape {x.shape}"
+        )
+    rows = apply("reshape", x, (1, records * groups, values))
+    weight, bias = (
+        _fill(rows, None if part is None else apply("tile", part, (records,)), default)
+        for part, default in ((weight, 1.0), (bias, 0.0))
+    )
+    return apply("batch_norm", rows, weight, bias, None, eps=eps)
+
+
+def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
+    """Reshapes ``(n, c, ...)`` and its mask ``(n, ...)`` to one axis of positions."""
+    count = math.prod(x.shape[2:])
+    kept = None if mask is None else as_operand(x, mask, x.dtype)
+    if x.ndim == 3:  # noqa: PLR2004  # (n, c, l)
+        return x, kept
+    kept = None if kept is None else apply("reshape", kept, (x.shape[0], count))
+    return apply("reshape", x, (*x.shape[:2], count)), kept
+
+
+def _restore(out: Tensor, x: Tensor) -> Tensor:
+    """Reshapes a result to the shape of the input."""
+    return out if out.shape == x.shape else apply("reshape", out, x.shape)
+
+
+def _fill(x: Tensor, values: Tensor | None, default: float) -> Tensor:
+    """Returns one number for each channel: those given, or the default."""
+    if values is not None:
+        return values
+    return as_operand(x, np.full(x.shape[1], default, np.float32), x.dtype)
 
 
 def _require_several(x: Tensor) -> None:

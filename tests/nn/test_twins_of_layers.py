@@ -1,0 +1,100 @@
+"""Every layer against torch's of that name: values, slopes, averages, state."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from layer_cases import CASES
+
+torch = pytest.importorskip("torch")
+
+# What `make test` runs where a library compiles each layer for itself; soak runs the rest.
+FEW = {
+    "conv2d depthwise",
+    "transposed 1d in strides",
+    "batch norm 2d",
+    "group norm",
+    "PReLU 1",
+}
+QUICK = {("numpy", False), ("numpy", True), ("torch", False)}
+RUNS = [
+    pytest.param(
+        case,
+        library,
+        compiled,
+        id=f"{case}, {library}{', compiled' * compiled}",
+        marks=[] if (library, compiled) in QUICK or case in FEW else [pytest.mark.soak],
+    )
+    for compiled in (False, True)
+    for library in ("numpy", "torch", "jax")
+    for case in CASES
+]
+
+
+def make_twins(case, library) -> tuple[Any, Any]:
+    """A layer and torch's, with the same parameters."""
+    name, options, _ = CASES[case]
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, name)(**options)
+    with torch.no_grad():
+        for value in theirs.parameters():
+            value.copy_(torch.randn_like(value))
+    ours = getattr(sl.nn, name)(**options).bind(library, sl.Key(0))
+    state = {path: value.numpy() for path, value in theirs.state_dict().items()}
+    return ours.load_state_dict(state), theirs
+
+
+def values(shape, seed):
+    return np.random.default_rng((seed, *shape)).normal(size=shape).astype("f4") * 2 + 0.5
+
+
+def step(layer, x, factors):
+    """The output of a layer, and slopes by its input and parameters."""
+
+    def loss_of(layer, x, factors):
+        out = layer(x)
+        return (out * out * factors).sum(), out
+
+    _, out, slopes = sl.nn.value_and_grad(loss_of, inputs=(0,))(layer, x, factors)
+    return out, slopes.wrt(x), *(slopes.wrt(param) for _, param in layer.parameters())
+
+
+def torchs(layer, x, factors):
+    layer.zero_grad()
+    x = torch.tensor(x, requires_grad=True)
+    out = layer(x)
+    (out * out * torch.tensor(factors)).sum().backward()
+    slopes = [value.grad for value in layer.parameters()]
+    return [part.detach().numpy() for part in (out, x.grad, *slopes)]
+
+
+def assert_close(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        one, other = np.asarray(one), np.asarray(other)  # noqa: PLW2901
+        assert one.shape == other.shape
+        assert abs(one - other).max() <= 1e-5 * max(abs(other).max(), 1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
+@pytest.mark.parametrize(("case", "library", "compiled"), RUNS)
+def test_a_layer_computes_what_torchs_does(case, library, compiled):
+    pytest.importorskip(library)
+    ours, theirs = make_twins(case, library)
+    backend, shape = sl.tensor.backend(library), CASES[case][2]
+    run = sl.tensor.compile(step) if compiled else step
+    factors = values(theirs(torch.tensor(values(shape, 0))).shape, 9)
+    theirs.load_state_dict({p: torch.tensor(v) for p, v in ours.state_dict().items()})
+    for seed in (1, 2, 3, None):
+        if seed is None:  # evaluation last
+            ours.eval(), theirs.eval()
+        x = values(shape, seed or 0)
+        found = run(ours, backend.tensor(x), backend.tensor(factors))
+        assert_close([part.numpy() for part in found], torchs(theirs, x, factors))
+    state, wanted = ours.state_dict(), theirs.state_dict()
+    assert list(state) == list(wanted)
+    if "InstanceNorm" in CASES[case][0]:  # whose batches torch does not count
+        for each in (state, wanted):
+            each.pop("num_batches_tracked", None)
+    assert_close(state.values(), wanted.values())
