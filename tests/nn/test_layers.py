@@ -1,5 +1,7 @@
 """Layers against torch's."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ X = RANDOM.normal(size=(5, 4, 12)).astype("f4")
 MASK = (np.arange(12) < np.array([[12], [7], [1], [9], [3]])).astype("f4")
 
 
-def bound(layer):
+def bound(layer) -> Any:
     return layer.bind("numpy", sl.Key(0))
 
 

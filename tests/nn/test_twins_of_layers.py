@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from layer_cases import CASES
+from layer_cases import CASES, LINE
 
 torch = pytest.importorskip("torch")
 
@@ -98,3 +98,22 @@ def test_a_layer_computes_what_torchs_does(case, library, compiled):
         for each in (state, wanted):
             each.pop("num_batches_tracked", None)
     assert_close(state.values(), wanted.values())
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+def test_averages_stay_in_32_bits_in_a_model_of_16(library):
+    pytest.importorskip(library)
+    layer = sl.nn.BatchNorm1d(4).bind(library, sl.Key(0)).to(library, "float16")
+    theirs = torch.nn.BatchNorm1d(4)
+    x = values(LINE, 0)
+    for _ in range(3):
+        assert layer(layer.backend.tensor(x).astype("float16")).dtype == "float16"
+        theirs(torch.tensor(x))
+    state = layer.state_dict()
+    assert state["num_batches_tracked"] == 3
+    assert state["running_var"].dtype == "float32"
+    np.testing.assert_allclose(state["running_var"], theirs.running_var, rtol=2e-3)
+    evaluated = layer.eval()(layer.backend.tensor(x).astype("float16"))
+    assert evaluated.dtype == "float16"
+    wanted = theirs.eval()(torch.tensor(x)).detach()
+    np.testing.assert_allclose(evaluated.numpy(), wanted, atol=2e-2)

@@ -51,9 +51,9 @@ class ChannelNorm(Module):
         self.running_mean = self.running_var = self.num_batches_tracked = None
         if track_running_stats:
             # In 16 bits the share of a new batch would be rounded away.
-            self.running_mean = Buffer(shape, Fill(0.0))
-            self.running_var = Buffer(shape, Fill(1.0))
-            self.num_batches_tracked = Buffer((), Fill(0.0))
+            self.running_mean = Buffer(shape, Fill(0.0), least_dtype="float32")
+            self.running_var = Buffer(shape, Fill(1.0), least_dtype="float32")
+            self.num_batches_tracked = Buffer((), Fill(0), dtype="int64")
         self.eps = eps
         expected = "a number, or None for a mean over all batches"
         self.momentum = (
