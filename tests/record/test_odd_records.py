@@ -112,7 +112,7 @@ def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):
     Record({"x": np.ones(9)}).save(path)
     array = sl.record.load(path)["x"]
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(RecordError, match="x is cut"):
+    with pytest.raises(RecordError, match="was changed after it was opened"):
         np.asarray(array)
     path.unlink()
     with pytest.raises(RecordError, match="cannot be read any more"):

@@ -1,5 +1,6 @@
-//! The order in which a loader visits its records.
+//! The order in which a loader visits its records; large files read by many threads.
 
+pub mod checksum;
 pub mod gather;
 pub mod genotype;
 pub mod order;

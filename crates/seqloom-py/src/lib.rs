@@ -107,6 +107,8 @@ mod _native {
     #[pymodule_export]
     use super::lend::{Loan, Ring};
     #[pymodule_export]
+    use super::load::checksum::{hash_pieces, read_pieces};
+    #[pymodule_export]
     use super::load::genotype::bed_file::{BedFile, decode_lines};
     #[pymodule_export]
     use super::load::genotype::codes::{GenotypeCodes, GenotypeLayer, GenotypeWatch, hash_bed};

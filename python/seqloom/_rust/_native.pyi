@@ -57,6 +57,7 @@ __all__ = [
     "hardy_p",
     "hash_bed",
     "hash_ids",
+    "hash_pieces",
     "header_ids",
     "locate",
     "log_softmax",
@@ -77,6 +78,7 @@ __all__ = [
     "products",
     "randint",
     "random_bits",
+    "read_pieces",
     "relu",
     "relu_grad",
     "render_table",
@@ -823,6 +825,11 @@ def hash_ids(headers: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.N
     A number for the id in each header: the same for the same id.
     """
 
+def hash_pieces(data: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
+    r"""
+    Hashes each MiB of an array of bytes: eight bytes for each.
+    """
+
 def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
     r"""
     The same as a list of texts.
@@ -925,6 +932,11 @@ def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: bui
 def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
     Fills `out` with random words, in the order of jax's `threefry_2x32`.
+    """
+
+def read_pieces(path: builtins.str | os.PathLike[str] | pathlib.Path, start: builtins.int, out: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
+    r"""
+    Fills an array with bytes of a file, and gives the same hashes.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

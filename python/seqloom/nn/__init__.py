@@ -67,6 +67,7 @@ from seqloom.nn._metrics import (
     spearman,
 )
 from seqloom.nn._module import Module
+from seqloom.nn._state import LoadReport
 from seqloom.nn._stored import Buffer, Param
 from seqloom.nn._visitor import Visitor
 
@@ -105,6 +106,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LoadReport",
     "LogSigmoid",
     "LogSoftmax",
     "MaxPool1d",

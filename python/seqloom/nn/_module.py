@@ -22,21 +22,23 @@ from seqloom.nn._parts import (
     walk,
 )
 from seqloom.nn._state import (
+    LoadReport,
     collect_by_path,
-    find_misfits,
-    require_mapping,
-    to_numpy,
+    find_report,
+    load_state,
+    make_record,
 )
 from seqloom.nn._static import describe_fields
 from seqloom.nn._stored import Param, Stored
 from seqloom.nn._visitor import show_parts
-from seqloom.record import Record
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from seqloom.nn._visitor import Visitor
+    from seqloom.record import Record
+    from seqloom.record._keys import KeyMap
     from seqloom.tensor import Tensor
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._leaves import Leaf
@@ -363,51 +365,69 @@ class Module:
     def to_record(self) -> Record:
         """Returns the current values of parameters and buffers by path.
 
+        Nothing is copied: a later step that writes an array copies it first.
+
         Returns:
-            A record of copies; later steps do not change it.
+            A record of arrays that cannot be written; later steps do not change it.
 
         Examples:
             >>> import seqloom as sl
             >>> list(sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to_record())
             ['weight', 'bias']
         """
-        parts = collect_by_path(self)
-        return Record({path: part.value.numpy() for path, part in parts.items()})
+        return make_record(self)
 
-    def load_record(self, record: Mapping[str, Any]) -> Self:
+    def load_record(
+        self, record: Mapping[str, Any], *, strict: bool = True, keys: KeyMap | None = None
+    ) -> Self:
         """Sets parameters and buffers from a record with exactly their paths.
+
+        Numbers are converted to the element types of the module, array by array. The
+        attribute `load_report` says what was applied and what was converted.
 
         Args:
             record: Record that `to_record` returned, or arrays or lists of numbers by path.
+            strict: Whether every path must be in both, with equal shapes. False sets what
+                fits and leaves the rest.
+            keys: Paths in the module by paths in the record; a ``*`` in both stands for the
+                same text, the last match decides, and other paths stay. A pair ``(path,
+                function)`` changes the array too, and None leaves it out. Or a function
+                that returns these for a path.
 
         Returns:
             This module.
 
         Raises:
-            ArgumentError: `record` is not a mapping, for example the path of a file.
+            ArgumentError: `record` is not a mapping, for example the path of a file; or a
+                pattern of `keys` matches nothing.
             RecordError: The record lacks a path, has an unknown one, or has values whose
-                shape or type does not fit. The message names all of them, and the module
-                does not change.
+                shape does not fit; or values that the type of the module cannot hold
+                (complex ones, or too large ones), also where `strict` is False. The message
+                names all of them, and the module does not change.
 
         Examples:
-            >>> import seqloom as sl
+            >>> import numpy as np, seqloom as sl
             >>> one = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
             >>> other = (
             ...     sl.nn.Linear(2, 1).bind("numpy", sl.Key(1)).load_record(one.to_record())
             ... )
             >>> bool((one.weight.numpy() == other.weight.numpy()).all())
             True
+            >>> keras = {
+            ...     "dense/kernel": np.ones((2, 1), "f4"),
+            ...     "dense/bias": np.ones(1, "f4"),
+            ... }
+            >>> keys = {"dense/*": "*", "dense/kernel": ("weight", np.transpose)}
+            >>> print(other.load_record(keras, keys=keys).load_report)
+            2 applied
         """
-        parts = collect_by_path(self)
-        require_mapping(record)
-        values = {path: to_numpy(path, record[path]) for path in record if path in parts}
-        if problems := list(find_misfits(parts, record, values)):
-            raise RecordError(
-                f"the record does not fit {type(self).__name__}: " + "; ".join(problems)
-            )
-        for path, part in parts.items():
-            part.assign(values[path])
+        load_state(self, record, strict=strict, keys=keys)
         return self
+
+    @property
+    def load_report(self) -> LoadReport | None:
+        """What the last `load_record` applied, missed and converted; None before."""
+        return find_report(self)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns parameters and buffers by path as NumPy arrays, like torch's method.
@@ -423,11 +443,12 @@ class Module:
         """
         return {path: np.array(values) for path, values in self.to_record().items()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> Self:
         """Sets parameters and buffers from `state_dict`: torch's name for `load_record`.
 
         Args:
             state: Arrays by path, with exactly the paths of the module.
+            strict: As of `load_record`.
 
         Returns:
             This module.
@@ -445,8 +466,7 @@ class Module:
             ... )
             True
         """
-        require_mapping(state)
-        return self.load_record({path: to_numpy(path, state[path]) for path in state})
+        return self.load_record(state, strict=strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
         """Yields the parameters with their paths: torch's name for `parameters`.

@@ -1,21 +1,96 @@
-"""Checks whether the state in a record fits a module."""
+"""Puts the state in a record into a module, and says what of it fits."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._stored import Stored
+from seqloom.record import LazyArray, Record
+from seqloom.record._keys import rename
+from seqloom.record._prepared import to_numpy
+from seqloom.tensor import backend as find_backend
+from seqloom.tensor._element_types import misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from seqloom.nn._parts import HasParts
+    from seqloom.record._keys import KeyMap
+    from seqloom.tensor._backend import Array, Backend
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """What `Module.load_record` did with each path.
+
+    Attributes:
+        applied: Paths of the module that were set.
+        missing: Paths of the module that the record lacks; they keep their values.
+        unused: Paths of the record that the module lacks.
+        misshapen: Paths with the shape in the record and the shape in the module.
+        converted: Paths with the dtype in the record and the dtype in the module.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+        >>> print(layer.load_record({"bias": [0.5]}, strict=False).load_report)
+        1 applied, 1 missing (weight), 1 converted (bias: float64 to float32)
+    """
+
+    applied: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    misshapen: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = field(
+        default_factory=dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+    )
+    converted: dict[str, tuple[str, str]] = field(
+        default_factory=dict[str, tuple[str, str]]
+    )
+
+    def __str__(self) -> str:
+        changes = [f"{path}: {old} to {new}" for path, (old, new) in self.converted.items()]
+        shapes = [
+            f"{path}: {old}, not {new}" for path, (old, new) in self.misshapen.items()
+        ]
+        groups = {
+            "missing": self.missing,
+            "unused": self.unused,
+            "misshapen": shapes,
+            "converted": changes,
+        }
+        parts = [
+            f"{len(names)} {group} ({', '.join(names)})"
+            for group, names in groups.items()
+            if names
+        ]
+        return ", ".join([f"{len(self.applied)} applied", *parts])
+
+
+class _New(NamedTuple):
+    """A new array of a part, and whether somebody else reads it."""
+
+    array: Array
+    is_shared: bool = False
+
+
+# Numbers that are converted together.
+_PIECE = 1 << 18
+
+# The last report of each module: a field of it would be part of its compiled programs.
+_reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
+
+
+def find_report(module: HasParts) -> LoadReport | None:
+    """Returns the report of the last record that a module loaded."""
+    return _reports.get(module)
 
 
 def collect_by_path(module: HasParts) -> dict[str, Stored]:
@@ -32,6 +107,59 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
     return parts
 
 
+def make_record(module: HasParts) -> Record:
+    """Returns a record that shares the arrays of a module: its next step copies them."""
+    parts = collect_by_path(module)
+    least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
+    return Record(
+        {
+            path: hold(path, part.share(), part.bound_backend)
+            for path, part in parts.items()
+        },
+        least_dtypes={path: dtype for path, dtype in least.items() if dtype is not None},
+    )
+
+
+def hold(path: str, array: Array, backend: Backend) -> Any:
+    """Returns an array for a record: a view that cannot be written, or a lazy array."""
+    if backend.device == "cpu":
+        view = np.asarray(backend.to_numpy(array)).view()
+        view.flags.writeable = False
+        return view
+    # Copied from the device when it is written or read.
+    return LazyArray(
+        str(backend),
+        path,
+        tuple(array.shape),
+        backend.dtype(array),
+        lambda: backend.to_numpy(array),
+    )
+
+
+def load_state(
+    module: HasParts, record: Mapping[str, Any], *, strict: bool, keys: KeyMap | None
+) -> None:
+    """Sets the parts of a module from a record; changes nothing if it does not fit."""
+    require_mapping(record)
+    parts = collect_by_path(module)
+    values = {path: _readable(path, value) for path, value in rename(record, keys).items()}
+    report, misfits = _compare(parts, values)
+    problems = [*_list_problems(report), *misfits] if strict else misfits
+    # One array after the other is read, converted and checked before any is set.
+    found: dict[str, _New | None] = {}
+    for path in report.applied if not problems else ():
+        found[path] = _convert(parts[path], values.pop(path), problems)
+    if problems:
+        raise RecordError(
+            f"the record does not fit {type(module).__name__}: " + "; ".join(problems)
+        )
+    for path, new in found.items():
+        if new is not None:
+            parts[path].put(new.array)
+            parts[path].is_shared = new.is_shared
+    _reports[module] = report
+
+
 def require_mapping(record: object) -> None:
     """Refuses a record that is not a mapping."""
     if isinstance(record, (str, bytes, PathLike)):
@@ -46,28 +174,86 @@ def require_mapping(record: object) -> None:
         )
 
 
-def to_numpy(path: str, values: object) -> NDArray[Any]:
-    """Returns values as a NumPy array; those of a torch parameter without its gradient."""
-    detach = getattr(values, "detach", None)
-    try:
-        return np.asarray(detach() if callable(detach) else values)
-    except ValueError as error:  # rows of different lengths
-        raise RecordError(f"the values of {path} are not an array: {error}") from None
+def _readable(path: str, value: Any) -> Any:
+    """Returns a lazy array as it is, and anything else as a NumPy array."""
+    return value if isinstance(value, LazyArray) else to_numpy(path, value)
 
 
-def find_misfits(
-    parts: Mapping[str, Stored],
-    record: Mapping[str, Any],
-    values: Mapping[str, NDArray[Any]],
-) -> Iterator[str]:
-    """Yields a phrase for each path of a record that does not fit."""
-    for path, part in parts.items():
-        if path not in record:
-            yield f"{path} is missing"
-        elif values[path].shape != part.shape:
-            yield f"{path} has shape {values[path].shape}, expected {part.shape}"
-        elif problem := part.misfit(values[path]):
-            yield f"{path} {problem}"
-    for path in record:
-        if path not in parts:
-            yield f"{path} is not in the module"
+def _compare(
+    parts: Mapping[str, Stored], values: Mapping[str, Any]
+) -> tuple[LoadReport, list[str]]:
+    """Returns a report, and a phrase for each path whose type cannot fit."""
+    common = {path: (values[path], parts[path]) for path in parts if path in values}
+    fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
+    kinds = {path: (values[path].dtype, _element_type(parts[path])) for path in fits}
+    report = LoadReport(
+        applied=tuple(fits),
+        missing=tuple(path for path in parts if path not in values),
+        unused=tuple(path for path in values if path not in parts),
+        misshapen={
+            path: (value.shape, part.shape)
+            for path, (value, part) in common.items()
+            if value.shape != part.shape
+        },
+        converted={
+            path: (str(old), str(new)) for path, (old, new) in kinds.items() if old != new
+        },
+    )
+    misfits = [
+        f"{path} {problem}"
+        for path, (old, new) in kinds.items()
+        if (problem := misfit(np.zeros((), old), new))
+    ]
+    return report, misfits
+
+
+def _list_problems(report: LoadReport) -> list[str]:
+    """Returns a phrase for each path that keeps a record from fitting."""
+    return [
+        *(
+            f"{path} has shape {found}, expected {expected}"
+            for path, (found, expected) in report.misshapen.items()
+        ),
+        *(f"{path} is missing" for path in report.missing),
+        *(f"{path} is not in the module" for path in report.unused),
+    ]
+
+
+def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
+    """Returns a new array of a part's type and backend; None where the numbers misfit."""
+    array = np.asarray(value)
+    kind, backend = _element_type(part), part.bound_backend
+    is_lazy = isinstance(value, LazyArray)
+    if array.dtype == kind and is_lazy:
+        # Nobody else has it, or it is a view of a file, which a writer copies first.
+        is_view = not array.flags.writeable
+        is_kept = is_view and backend.name == "numpy" and array.flags.aligned
+        plain = array if is_kept or not is_view else array.copy()
+        return _New(backend.asarray(_in_order(plain)), is_shared=is_kept)
+    plain = np.empty(array.shape, kind)
+    _fill(part, plain, array, problems)
+    return None if problems else _New(backend.astype(backend.asarray(plain), part.dtype))
+
+
+def _fill(
+    part: Stored, out: NDArray[Any], array: NDArray[Any], problems: list[str]
+) -> None:
+    """Converts numbers piece by piece; adds a phrase for those that the type lacks."""
+    flat, source = out.reshape(-1), _in_order(array).reshape(-1)
+    for start in range(0, flat.size, _PIECE):
+        piece = source[start : start + _PIECE]
+        if problem := misfit(piece, flat.dtype):
+            problems.append(f"{part.path} {problem}")
+            return
+        flat[start : start + _PIECE] = piece.astype(flat.dtype)
+
+
+def _in_order(array: NDArray[Any]) -> NDArray[Any]:
+    """Returns an array in C order; ascontiguousarray adds an axis to one without axes."""
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _element_type(part: Stored) -> np.dtype[Any]:
+    """Returns the element type of a part as NumPy's."""
+    plain = find_backend("numpy")
+    return plain.dtype(plain.zeros((), dtype=part.dtype))

@@ -1,6 +1,26 @@
 """Records of modules and optimisers, and their files."""
 
-from seqloom.record._record import Record, load
-from seqloom.record._safetensors import LazyArray, Safetensors
+from seqloom.record._json_gz import JsonGz
+from seqloom.record._lazy_array import LazyArray
+from seqloom.record._load import load
+from seqloom.record._msgpack import MsgPack
+from seqloom.record._precision import BFloat16, Double, Full, Half, Precision
+from seqloom.record._record import Record, Recorder
+from seqloom.record._safetensors import Safetensors
+from seqloom.record._source import RecordSource
 
-__all__ = ["LazyArray", "Record", "Safetensors", "load"]
+__all__ = [
+    "BFloat16",
+    "Double",
+    "Full",
+    "Half",
+    "JsonGz",
+    "LazyArray",
+    "MsgPack",
+    "Precision",
+    "Record",
+    "RecordSource",
+    "Recorder",
+    "Safetensors",
+    "load",
+]

@@ -1,93 +1,102 @@
-"""Reads the header of a safetensors file, and the arrays at its offsets."""
+"""Reads the header of a safetensors file, and checks where its arrays are."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
-import ml_dtypes
-import numpy as np
+import msgspec
 
 from seqloom.errors import RecordError
+from seqloom.record._facts import parse_json
+from seqloom.record._types import find_type
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import numpy as np
 
-    from numpy.typing import NDArray
+    from seqloom.record._source import RecordSource
 
-_LENGTH_BYTES = 8  # the length of the header is an integer of this size
+Kind = TypeVar("Kind")
+Size = Annotated[int, msgspec.Meta(ge=0)]
 
-_TYPES: dict[str, Any] = {
-    "BOOL": np.bool_,
-    **{f"I{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
-    **{f"U{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
-    **{f"F{8 * size}": np.dtype(f"f{size}") for size in (2, 4, 8)},
-    "C64": np.complex64,
-    "BF16": ml_dtypes.bfloat16,
-    "F8_E4M3": ml_dtypes.float8_e4m3fn,
-    "F8_E5M2": ml_dtypes.float8_e5m2,
-}
-READ_TYPES = tuple(np.dtype(dtype) for dtype in _TYPES.values())
+LENGTH_BYTES = 8  # the length of the header is an integer of this size
+_LONGEST = 100_000_000  # that of the format
+
+
+class HeaderEntry(msgspec.Struct):
+    """What the header says of one array."""
+
+    dtype: str
+    shape: tuple[Size, ...]
+    data_offsets: tuple[Size, Size]
 
 
 class ArrayEntry(NamedTuple):
     """The dtype, shape and bytes of one array in a file."""
 
-    dtype: str
+    kind: str
+    dtype: np.dtype[Any]
     shape: tuple[int, ...]
     start: int
     stop: int
 
 
-def read_header(path: Path) -> tuple[dict[str, ArrayEntry], dict[str, str]]:
+def read_header(source: RecordSource) -> tuple[dict[str, ArrayEntry], dict[str, str]]:
     """Returns the entries of arrays and the table of strings, both by name."""
-    # The library has checked the offsets before.
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-        header = cast("dict[str, Any]", parse_json(path, file.read(length)))
-    strings = cast("dict[str, str]", header.pop("__metadata__", None) or {})
-    begin = _LENGTH_BYTES + length
-    entries: dict[str, ArrayEntry] = {}
-    for name, entry in header.items():
-        start, stop = entry["data_offsets"]
-        shape = tuple(entry["shape"])
-        entries[name] = ArrayEntry(entry["dtype"], shape, begin + start, begin + stop)
-    return entries, strings
+    length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
+    begin = LENGTH_BYTES + length
+    if begin > source.size or length > _LONGEST:
+        raise _not_whole(source, "its header does not end")
+    header: Any = parse_json(source.name, source.read(LENGTH_BYTES, begin))
+    if not isinstance(header, dict):
+        raise _not_whole(source, "its header is no table")
+    table = cast("dict[str, Any]", header)
+    strings = _strings(source, table.pop("__metadata__", None))
+    entries = {name: _entry(source, name, entry) for name, entry in table.items()}
+    _require_no_gaps(source, list(entries.values()), source.size - begin)
+    moved = {
+        name: entry._replace(start=begin + entry.start, stop=begin + entry.stop)
+        for name, entry in entries.items()
+    }
+    return moved, strings
 
 
-def read_array(path: Path, name: str, entry: ArrayEntry) -> NDArray[Any]:
-    """Reads one array."""
-    dtype = _TYPES.get(entry.dtype)
-    if dtype is None:
-        raise RecordError(
-            f"{path}: {name} has the unknown dtype {entry.dtype}; expected one of "
-            f"{', '.join(_TYPES)}"
-        )
-    values = np.empty(entry.stop - entry.start, np.uint8)
-    with path.open("rb") as file:
-        file.seek(entry.start)
-        if file.readinto(values.data) != values.size:
-            raise RecordError(
-                f"{path}: {name} is cut; the file was changed after it was opened"
-            )
-    return values.view(dtype).reshape(entry.shape)
+def _strings(source: RecordSource, table: Any) -> dict[str, str]:
+    """Returns the table of strings."""
+    return _convert(
+        source, "its metadata", {} if table is None else table, kind=dict[str, str]
+    )
 
 
-def parse_json(path: Path, text: str | bytes) -> Any:
-    """Parses JSON; refuses a name that appears twice, and too deep nesting."""
+def _entry(source: RecordSource, name: str, entry: Any) -> ArrayEntry:
+    """Returns an entry; refuses one that says something impossible."""
+    fields = _convert(source, f"the entry of {name!r}", entry, kind=HeaderEntry)
+    dtype = find_type(source.name, name, fields.dtype)
+    start, stop = fields.data_offsets
+    if stop - start != prod(fields.shape) * dtype.itemsize:
+        raise _not_whole(source, f"the entry of {name!r} has a wrong number of bytes")
+    return ArrayEntry(fields.dtype, dtype, fields.shape, start, stop)
+
+
+def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
+    """Returns a parsed value as a type; refuses another one."""
     try:
-        return json.loads(text, object_pairs_hook=_require_unique)
-    except RecursionError:
-        raise RecordError(f"{path}: its metadata is nested too deeply") from None
-    except ValueError as error:
-        raise RecordError(f"{path}: its header is not valid ({error})") from None
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _not_whole(source, f"{what} is not valid: {error}") from None
 
 
-def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns pairs as a dict; refuses a name that appears twice."""
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in entries if names.count(name) > 1)
-        raise ValueError(f"the name {twice!r} appears twice")
-    return entries
+def _require_no_gaps(source: RecordSource, entries: list[ArrayEntry], size: int) -> None:
+    """Refuses arrays that overlap or leave bytes between them or at the end."""
+    end = 0
+    for entry in sorted(entries, key=lambda entry: (entry.start, entry.stop)):
+        if entry.start != end:
+            raise _not_whole(source, "its arrays overlap or leave a gap")
+        end = entry.stop
+    if end != size:
+        raise _not_whole(source, f"its arrays have {end} bytes, but {size} follow")
+
+
+def _not_whole(source: RecordSource, why: str) -> RecordError:
+    """Returns the error for a file that cannot be trusted."""
+    return RecordError(f"{source.name}: not a whole safetensors file ({why})")

@@ -1,5 +1,6 @@
 //! The border of `seqloom-load`.
 
+pub(crate) mod checksum;
 pub(crate) mod genotype;
 pub(crate) mod maker;
 pub(crate) mod order;

@@ -1,0 +1,192 @@
+"""Records as JSON in gzip: a text for programs that know nothing of arrays."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
+
+import msgspec
+import numpy as np
+
+from seqloom.errors import RecordError
+from seqloom.record._checksum import checksum
+from seqloom.record._facts import Facts, seal, unseal
+from seqloom.record._record import Record, Recorder
+from seqloom.record._source import hash_bytes
+from seqloom.record._types import find_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.record._precision import PrecisionPolicy
+    from seqloom.record._prepared import PreparedArray
+    from seqloom.record._source import RecordSource
+
+# One JSON document, in which each array has a line of its own.
+_FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
+_FACTS = b'"facts":'
+_LEVEL = 1  # the digits of weights are random: a higher level saves next to nothing
+_BLOCK = 3 << 20  # bytes that are encoded together; base64 takes three at a time
+
+
+class JsonArray(msgspec.Struct):
+    """One array in the document."""
+
+    dtype: str
+    shape: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
+    data: bytearray
+
+
+@dataclass(frozen=True, slots=True)
+class JsonGz(Recorder):
+    """Writes and reads records as JSON, compressed by gzip.
+
+    The document has ``arrays``, with ``dtype``, ``shape`` and ``data`` of each: the bytes
+    of its numbers, little-endian, in base64, so that every number comes back exactly. It is
+    the slowest format; arrays are written one by one, and all are read at once.
+
+    Args:
+        precision: Float type of the arrays in the file, as of `Safetensors`.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> sl.record.Record({"bias": np.ones(2)}).save("model.json.gz")
+        >>> sl.record.load("model.json.gz")["bias"].tolist()
+        [1.0, 1.0]
+    """
+
+    precision: PrecisionPolicy | None = None
+    suffixes: ClassVar[tuple[str, ...]] = (".json.gz",)
+
+    def encode(self, record: Record, file: BinaryIO) -> None:
+        """Writes the arrays one after the other, then the metadata.
+
+        Args:
+            record: Record of prepared arrays.
+            file: Binary file.
+
+        Examples:
+            >>> import gzip, seqloom as sl
+            >>> gzip.decompress(sl.record.JsonGz().to_bytes(sl.record.Record({})))[:19]
+            b'{"seqloom":"record"'
+        """
+        sums: dict[str, str] = {}
+        with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:
+            packed.write(_FIRST)
+            for number, (path, array) in enumerate(record.items()):
+                packed.write(b",\n" if number else b"")
+                sums[path] = _write_array(packed, path, array)
+            packed.write(b"\n" if record else b"")
+            facts = seal(Facts(sums, record.metadata, record.least_dtypes))
+            packed.write(_MIDDLE + _FACTS + json.dumps(facts).encode() + b"\n" + _LAST)
+
+    def decode(self, source: RecordSource) -> Record:
+        """Reads and checks all arrays.
+
+        Args:
+            source: Bytes that `encode` wrote.
+
+        Returns:
+            A record of NumPy arrays.
+
+        Raises:
+            RecordError: The bytes are not such a record, or they are damaged or cut.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.record.JsonGz().from_bytes(b"no record")
+            Traceback (most recent call last):
+            ...
+            seqloom.errors.RecordError: bytes: not a whole gzip file
+        """
+        try:
+            with source.open() as file, gzip.GzipFile(fileobj=file) as packed:
+                return _read(source.name, packed)
+        except (OSError, EOFError, zlib.error) as error:
+            raise RecordError(f"{source.name}: not a whole gzip file") from error
+
+
+def _write_array(file: Any, path: str, array: PreparedArray) -> str:
+    """Writes the line of an array, and returns its checksum."""
+    shape = json.dumps(list(array.shape))
+    head = f'{json.dumps(path)}:{{"dtype":"{array.kind}","shape":{shape},"data":"'
+    file.write(head.encode())
+    hashes: list[bytes] = []
+    for block in _blocks(array.pieces(), hashes):
+        file.write(b64encode(block))
+    file.write(b'"}')
+    return checksum(array.kind, array.shape, b"".join(hashes))
+
+
+def _blocks(
+    pieces: Iterable[NDArray[np.uint8]], hashes: list[bytes]
+) -> Iterator[memoryview | bytes]:
+    """Yields bytes in blocks whose lengths are multiples of three, and adds the hashes."""
+    rest = b""
+    for piece in pieces:
+        hashes.append(hash_bytes(piece))
+        start = -len(rest) % 3 if rest else 0
+        if rest:
+            yield from ([rest + piece[:start].tobytes()])
+        whole = start + (piece.size - start) // 3 * 3
+        for place in range(start, whole, _BLOCK):
+            yield piece[place : min(place + _BLOCK, whole)].data
+        rest = piece[whole:].tobytes()
+    yield rest
+
+
+def _read(name: str, file: Any) -> Record:
+    """Reads the document line by line."""
+    if file.readline(len(_FIRST)) != _FIRST:
+        raise RecordError(f"{name}: not a record in JSON")
+    arrays: dict[str, JsonArray] = {}
+    while (line := file.readline()) != _MIDDLE:
+        path, array = _parse_line(name, line)
+        if path in arrays:
+            raise RecordError(f"{name}: the name {path!r} appears twice")
+        arrays[path] = array
+    sealed = file.readline()
+    if file.read() != _LAST or not sealed.startswith(_FACTS):
+        raise RecordError(f"{name}: does not end as a record in JSON")
+    facts = unseal(name, _parse(name, sealed.removeprefix(_FACTS), str))
+    if arrays.keys() != facts.sums.keys():
+        raise RecordError(f"{name}: the names of its arrays are damaged")
+    values = {
+        path: _to_array(name, path, arrays.pop(path), expected=sum_)
+        for path, sum_ in facts.sums.items()
+    }
+    return Record(values, metadata=facts.metadata, least_dtypes=facts.least)
+
+
+def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
+    """Returns the path and the array of a line."""
+    if not line:
+        raise RecordError(f"{name}: does not end as a record in JSON")
+    text = b"{" + line.rstrip(b",\n") + b"}"
+    found = _parse(name, text, dict[str, JsonArray])
+    if len(found) != 1:
+        raise RecordError(f"{name}: a line must have one array, found {len(found)}")
+    return next(iter(found.items()))
+
+
+def _parse(name: str, text: bytes, kind: Any) -> Any:
+    """Parses JSON of a type."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RecordError(f"{name}: its text is not valid ({error})") from None
+
+
+def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
+    """Returns the array of an entry, after a check."""
+    dtype = find_type(name, path, entry.dtype)
+    data = np.frombuffer(entry.data, np.uint8)
+    if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:
+        raise RecordError(f"{name}: {path} is damaged (its checksum differs)")
+    return data.view(dtype).reshape(entry.shape)

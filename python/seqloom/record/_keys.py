@@ -1,0 +1,121 @@
+"""Keys: the paths in a module of the arrays of another program's file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, RecordError
+from seqloom.record._lazy_array import LazyArray
+from seqloom.record._prepared import to_numpy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A new path, or one with a function that changes the array (`numpy.transpose`); None leaves
+# the array out.
+NewKey: TypeAlias = str | tuple[str, Callable[[Any], Any]] | None
+_Table: TypeAlias = Mapping[str, NewKey]
+KeyMap: TypeAlias = _Table | Callable[[str], NewKey]
+
+
+def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
+    """Returns arrays under the paths that a key map gives them."""
+    if keys is None:
+        return dict(record)
+    renamed: dict[str, Any] = {}
+    for old, new, change in _list_renamed(record, keys):
+        if new in renamed:
+            raise ArgumentError(f"keys gives two arrays the path {new!r}; one is {old!r}")
+        renamed[new] = record[old] if change is None else _change(old, record[old], change)
+    return renamed
+
+
+def _list_renamed(
+    record: Mapping[str, Any], keys: KeyMap
+) -> Iterator[tuple[str, str, Callable[[Any], Any] | None]]:
+    """Yields old path, new path and change of each array that is not left out."""
+    is_table = isinstance(keys, Mapping)
+    find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
+    for old in record:
+        found = find(old)
+        if isinstance(found, tuple):
+            yield old, found[0], found[1]
+        elif isinstance(found, str):
+            yield old, found, None
+        elif found is not None:
+            raise ArgumentError(
+                f"keys must give a path, a path and a function, or None, got {found!r} "
+                f"for {old!r}"
+            )
+
+
+def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
+    """Returns a function that the last matching pattern decides."""
+    patterns = {pattern: _compile(pattern) for pattern in keys}
+    for pattern, regular in patterns.items():
+        if not any(map(regular.fullmatch, record)):
+            raise ArgumentError(
+                f"keys has {pattern!r}, which matches no path of the record; its paths "
+                f"are {', '.join(list(record)[:8])}"
+            )
+
+    def find(old: str) -> NewKey:
+        new: NewKey = old
+        for pattern, regular in patterns.items():
+            if match := regular.fullmatch(old):
+                new = _fill(pattern, keys[pattern], match)
+        return new
+
+    return find
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Returns a pattern in which each ``*`` stands for any text."""
+    return re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+
+
+def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
+    """Puts what each ``*`` of the old path stood for into the new path."""
+    if new is None:
+        return None
+    path, *change = (new,) if isinstance(new, str) else new
+    texts = cast("tuple[str, ...]", match.groups())
+    parts = path.split("*")
+    if len(parts) - 1 not in {0, len(texts)}:
+        raise ArgumentError(
+            f"keys maps {pattern!r} to {path!r}, which must have as many * or none"
+        )
+    filled = "".join(
+        part + text for part, text in zip(parts, (*texts, ""), strict=len(parts) > 1)
+    )
+    return (filled, change[0]) if change else filled
+
+
+def _change(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a changed array; a lazy one is changed when it is read."""
+    if not isinstance(value, LazyArray):
+        return _apply(path, to_numpy(path, value), change)
+    # A stand-in without memory tells the new shape.
+    stand_in = np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    shape = _apply(path, stand_in, change).shape
+    return LazyArray(
+        value.file,
+        path,
+        shape,
+        value.dtype,
+        lambda: _apply(path, np.asarray(value), change),
+    )
+
+
+def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
+    """Changes an array."""
+    try:
+        return np.asarray(change(array))
+    except Exception as error:  # whatever the caller's function raises
+        raise RecordError(
+            f"the function that keys has for {path} failed: {error}"
+        ) from error

@@ -1,0 +1,162 @@
+"""Precisions: the float types in which a recorder writes arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+
+import ml_dtypes
+import numpy as np
+
+from seqloom.errors import ArgumentError
+from seqloom.record._types import FLOATS, is_float
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Precision:
+    """Base of precisions: one float type for all float arrays.
+
+    Attributes:
+        dtype: The float type.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.record.Half().dtype
+        dtype('float16')
+    """
+
+    dtype: ClassVar[np.dtype[Any]]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Full(Precision):
+    """Writes float arrays as float32.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> record = sl.record.Record({"x": np.ones(2, "f8"), "n": np.arange(2)})
+        >>> record.save("x.safetensors", sl.record.Safetensors(precision=sl.record.Full()))
+        >>> found = sl.record.load("x.safetensors")
+        >>> found["x"].dtype, found["n"].dtype
+        (dtype('float32'), dtype('int64'))
+    """
+
+    dtype = np.dtype("float32")
+
+
+class Half(Precision):
+    """Writes float arrays as float16, whose largest number is 65504.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> half = sl.record.Safetensors(precision=sl.record.Half())
+        >>> half.from_bytes(half.to_bytes(sl.record.Record({"x": np.ones(2)})))["x"].dtype
+        dtype('float16')
+    """
+
+    dtype = np.dtype("float16")
+
+
+class BFloat16(Precision):
+    """Writes float arrays as bfloat16: the range of float32 with 8 significant bits.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> brain = sl.record.MsgPack(precision=sl.record.BFloat16())
+        >>> brain.from_bytes(brain.to_bytes(sl.record.Record({"x": np.ones(2)})))["x"].dtype
+        dtype(bfloat16)
+    """
+
+    dtype = np.dtype(ml_dtypes.bfloat16)
+
+
+class Double(Precision):
+    """Writes float arrays as float64.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.record.Double().dtype
+        dtype('float64')
+    """
+
+    dtype = np.dtype("float64")
+
+
+# One precision, precisions by pattern of the path (the last match decides), or a function
+# of path and dtype that returns a dtype or None, which leaves the dtype.
+PrecisionPolicy: TypeAlias = (
+    Precision | Mapping[str, Precision] | Callable[[str, np.dtype[Any]], Any]
+)
+
+
+def require_policy(policy: object) -> None:
+    """Refuses what is no precision."""
+    if callable(policy) and not isinstance(policy, type):
+        return
+    table = cast("Mapping[str, object]", policy if isinstance(policy, Mapping) else {})
+    if not isinstance(policy, Precision) and not (
+        table and all(isinstance(each, Precision) for each in table.values())
+    ):
+        raise ArgumentError(
+            "precision must be a precision such as sl.record.Half(), a dict of precisions "
+            f"by pattern of the path, or a function of path and dtype, got {policy!r}"
+        )
+
+
+def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> None:
+    """Refuses a pattern that matches no path, which would be a misspelt one."""
+    known = list(paths)
+    for pattern in _table(policy):
+        if not any(fnmatchcase(path, pattern) for path in known):
+            raise ArgumentError(
+                f"precision has the pattern {pattern!r}, which matches no path of the "
+                f"record; its paths are {', '.join(known[:8])}"
+            )
+
+
+def choose_type(
+    policy: PrecisionPolicy | None, path: str, dtype: np.dtype[Any], *, least: str | None
+) -> np.dtype[Any]:
+    """Returns the type in which an array is written; only that of floats may differ."""
+    if policy is None or not is_float(dtype):
+        return dtype
+    wanted = _ask(policy, path, dtype)
+    if wanted not in FLOATS:
+        raise ArgumentError(
+            f"precision gives {wanted} for {path}, expected one of "
+            f"{', '.join(map(str, FLOATS))}"
+        )
+    lowest = FLOATS[0] if least is None else _BY_NAME[least]
+    return wanted if wanted.itemsize >= lowest.itemsize else min(dtype, lowest, key=_size)
+
+
+def _table(policy: object) -> Mapping[str, Precision]:
+    """Returns the precisions by pattern; none of another policy."""
+    return cast("Mapping[str, Precision]", policy if isinstance(policy, Mapping) else {})
+
+
+def _size(dtype: np.dtype[Any]) -> int:
+    """Returns the bytes of a number."""
+    return dtype.itemsize
+
+
+def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns what a policy says of one float array."""
+    if isinstance(policy, Precision):
+        return policy.dtype
+    if isinstance(policy, Mapping):
+        items = _table(cast("object", policy)).items()
+        found = [each for pattern, each in items if fnmatchcase(path, pattern)]
+        return found[-1].dtype if found else dtype
+    answer = cast("Callable[..., object]", policy)(path, dtype)
+    kind: Any = getattr(answer, "dtype", answer)
+    return dtype if kind is None else np.dtype(_BY_NAME.get(kind, kind))
+
+
+# NumPy does not know the name before somebody imports ml_dtypes' types by name.
+_BY_NAME: dict[Any, np.dtype[Any]] = {str(dtype): dtype for dtype in FLOATS}

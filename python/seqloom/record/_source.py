@@ -1,0 +1,204 @@
+"""RecordSource: the bytes of a record, in a file or in memory."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from seqloom._rust._native import hash_pieces, read_pieces
+from seqloom._threads import count_threads
+from seqloom.errors import FileError, MissingFileError, RecordError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Below so many bytes a second thread costs more than it does.
+_SHARED = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSource:
+    """The bytes of a record, which a recorder's ``decode`` reads.
+
+    Attributes:
+        name: Name for messages: the path of the file, or ``"bytes"``.
+        size: Number of bytes.
+        path: Path of the file; that of no file in memory.
+
+    Examples:
+        >>> from seqloom.record import RecordSource
+        >>> with RecordSource.of_bytes(b"ACGT").open() as file:
+        ...     file.read(2)
+        b'AC'
+    """
+
+    name: str
+    size: int
+    path: Path = Path()
+    _memory: NDArray[np.uint8] | None = field(default=None, repr=False)
+    _state: tuple[int, ...] = ()
+
+    @classmethod
+    def of_file(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> RecordSource:
+        """Describes a file.
+
+        Args:
+            path: Path of the file.
+            mapped: Whether arrays become views of the file, which the system reads when
+                somebody looks at them.
+
+        Returns:
+            A source.
+
+        Raises:
+            MissingFileError: The file does not exist.
+            FileError: The file cannot be read.
+
+        Examples:
+            >>> from seqloom.record import RecordSource
+            >>> RecordSource.of_file("none")
+            Traceback (most recent call last):
+            ...
+            seqloom.errors.MissingFileError: none: no such file; expected a model record
+        """
+        try:
+            with Path(path).open("rb") as file:
+                state = _describe(os.fstat(file.fileno()))
+                memory = _map(file) if mapped and state[0] else None
+        except FileNotFoundError:
+            raise MissingFileError(
+                f"{path}: no such file; expected a model record"
+            ) from None
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+        return cls(str(path), state[0], Path(path), memory, state)
+
+    @classmethod
+    def of_bytes(cls, data: bytes | bytearray | memoryview) -> RecordSource:
+        """Describes bytes in memory.
+
+        Args:
+            data: The bytes.
+
+        Returns:
+            A source.
+
+        Examples:
+            >>> from seqloom.record import RecordSource
+            >>> RecordSource.of_bytes(b"ACGT").size
+            4
+        """
+        memory = np.frombuffer(data, np.uint8)
+        memory.flags.writeable = False
+        return cls("bytes", memory.size, Path(), memory)
+
+    def open(self) -> BinaryIO:
+        """Opens the bytes as a binary file.
+
+        Returns:
+            A file, to be closed by the caller.
+
+        Raises:
+            RecordError: The file was changed since it was described.
+
+        Examples:
+            >>> from seqloom.record import RecordSource
+            >>> RecordSource.of_bytes(b"ACGT").open().read()
+            b'ACGT'
+        """
+        if self._memory is not None:
+            return io.BytesIO(self._memory.data)
+        return cast("BinaryIO", self._checked_path().open("rb"))
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads some bytes.
+
+        Args:
+            start: First byte.
+            stop: Byte behind the last one.
+
+        Returns:
+            The bytes.
+
+        Raises:
+            RecordError: The file was changed since it was described, or ends before.
+
+        Examples:
+            >>> from seqloom.record import RecordSource
+            >>> RecordSource.of_bytes(b"ACGT").read(1, 3)
+            b'CG'
+        """
+        if not 0 <= start <= stop <= self.size:
+            raise RecordError(
+                f"{self.name}: is cut: {stop} bytes expected, {self.size} found"
+            )
+        if self._memory is not None:
+            return self._memory[start:stop].tobytes()
+        try:
+            with self.open() as file:
+                file.seek(start)
+                return file.read(stop - start)
+        except OSError as error:
+            raise RecordError(f"{self.name}: cannot be read ({error})") from None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether arrays share memory with the source, and cannot be written."""
+        return self._memory is not None
+
+    def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:
+        """Returns bytes as a view or a new array, and the hash of each MiB."""
+        if self._memory is not None:
+            view = self._memory[start:stop]
+            return view, hash_bytes(view)
+        out = np.empty(stop - start, np.uint8)
+        return out, self.fill(start, out)
+
+    def fill(self, start: int, out: NDArray[np.uint8]) -> bytes:
+        """Fills an array with bytes, and returns the hash of each MiB."""
+        if self._memory is not None:
+            out[:] = self._memory[start : start + out.size]
+            return hash_bytes(out)
+        try:
+            path = self._checked_path()
+            return read_pieces(path, start, out, _count_threads(out.size))
+        except FileError as error:
+            raise RecordError(f"{self.name}: cannot be read any more ({error})") from None
+
+    def _checked_path(self) -> Path:
+        """Returns the path; refuses another file than the one that was described."""
+        path = self.path
+        try:
+            now = _describe(path.stat())
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be read any more ({error})") from None
+        if now != self._state:
+            raise RecordError(f"{path}: was changed after it was opened; load it again")
+        return path
+
+
+def hash_bytes(data: NDArray[np.uint8]) -> bytes:
+    """Returns the XXH3 of each MiB of some bytes: eight bytes for each."""
+    return hash_pieces(data, _count_threads(data.size))
+
+
+def _count_threads(size: int) -> int:
+    """Returns the number of threads for so many bytes."""
+    return count_threads() if size >= _SHARED else 1
+
+
+def _describe(status: os.stat_result) -> tuple[int, ...]:
+    """Returns what tells a file from the one that replaces it."""
+    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
+
+
+def _map(file: Any) -> NDArray[np.uint8]:
+    """Maps a file into memory; the map lives as long as a view of it."""
+    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(found, np.uint8)

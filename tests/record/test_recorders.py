@@ -1,0 +1,256 @@
+"""Recorders: formats and precisions, in files and in memory."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays as any_array
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, RecordError
+from seqloom.record import (
+    BFloat16,
+    Double,
+    Full,
+    Half,
+    JsonGz,
+    MsgPack,
+    Record,
+    RecordSource,
+    Safetensors,
+)
+
+RECORDERS = [Safetensors, MsgPack, JsonGz]
+SUFFIXES = {Safetensors: "safetensors", MsgPack: "msgpack", JsonGz: "json.gz"}
+PRECISIONS = {Full: "f4", Half: "f2", BFloat16: ml_dtypes.bfloat16, Double: "f8"}
+every_recorder = pytest.mark.parametrize("recorder", RECORDERS)
+
+
+def a_record():
+    rng = np.random.default_rng(0)
+    arrays = {
+        "weight": rng.normal(size=(5, 7)).astype("f4"),
+        "norm.scale": rng.normal(size=3),
+        "count": np.array([1 << 40, -3]),
+        "mask": np.array([True, False, True]),
+        "turned": np.array([1 + 2j], "c8"),
+        "none": np.zeros((0, 4), "f4"),
+        "one": np.float32(0.5),
+    }
+    return Record(arrays, metadata={"epoch": 3, "note": "ä"})
+
+
+def same(found, expected):
+    assert list(found) == list(expected)
+    for path, array in expected.items():
+        value = np.asarray(found[path])
+        assert (value.dtype, value.shape) == (array.dtype, array.shape)
+        assert value.tobytes() == array.tobytes()
+
+
+@every_recorder
+def test_a_record_comes_back_from_a_file_and_from_memory(tmp_path, recorder):
+    path = tmp_path / "model"
+    a_record().save(path, recorder())
+    data = recorder().to_bytes(a_record())
+    assert path.read_bytes() == data
+    for found in (
+        recorder().read(path),
+        sl.record.load(path, recorder()),
+        recorder().from_bytes(data),
+    ):
+        same(found, a_record())
+        assert found.metadata == a_record().metadata
+
+
+@every_recorder
+def test_the_suffix_chooses_the_recorder_and_the_content_opens_it(tmp_path, recorder):
+    path = tmp_path / f"model.{SUFFIXES[recorder]}"
+    a_record().save(path)
+    assert path.read_bytes() == recorder().to_bytes(a_record())
+    same(sl.record.load(path), a_record())
+    same(sl.record.load(path.rename(tmp_path / "model")), a_record())
+
+
+@every_recorder
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_precision_converts_float_arrays_and_no_others(recorder, precision):
+    data = recorder(precision=precision()).to_bytes(a_record())
+    expected = {
+        path: np.asarray(array).astype(PRECISIONS[precision])
+        if np.asarray(array).dtype.kind == "f"
+        else np.asarray(array)
+        for path, array in a_record().items()
+    }
+    same(recorder().from_bytes(data), expected)
+
+
+@every_recorder
+def test_a_large_array_is_converted_piece_by_piece_as_at_once(recorder):
+    values = np.random.default_rng(1).normal(size=3_000_001)
+    data = recorder(precision=Half()).to_bytes(Record({"x": values}))
+    same(recorder().from_bytes(data), {"x": values.astype("f2")})
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"*": Half(), "norm.*": Double()},
+        lambda path, _: "float64" if path.startswith("norm") else Half(),
+    ],
+)
+def test_a_policy_decides_by_path(policy):
+    data = MsgPack(precision=policy).to_bytes(a_record())
+    found = MsgPack().from_bytes(data)
+    kinds = [str(found[path].dtype) for path in ("weight", "norm.scale", "one", "count")]
+    assert kinds == ["float16", "float64", "float16", "int64"]
+
+
+def test_paths_that_no_pattern_matches_keep_their_type():
+    found = Safetensors().from_bytes(
+        Safetensors(precision={"norm.*": Half()}).to_bytes(a_record())
+    )
+    assert (found["weight"].dtype, found["norm.scale"].dtype) == (np.float32, np.float16)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"nrom.*": Half()}, "matches no path"),
+        (Half, "such as sl.record.Half"),
+        ("float16", "such as sl.record.Half"),
+        ({"*": "float16"}, "such as sl.record.Half"),
+        (lambda *_: "int8", "gives int8 for weight"),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(policy, message):
+    with pytest.raises(ArgumentError, match=message):
+        Safetensors(precision=policy).to_bytes(a_record())
+
+
+@every_recorder
+def test_a_number_that_would_become_infinite_is_an_error_and_no_file(tmp_path, recorder):
+    record = Record({"a": np.ones(2), "weight": np.array([1.0, 1e6])})
+    with pytest.raises(RecordError, match=r"weight holds 1000000\.0, which float16"):
+        record.save(tmp_path / "x", recorder(precision=Half()))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_infinite_already_stays_so():
+    values = np.array([np.inf, -np.inf, np.nan], "f4")
+    data = Safetensors(precision=Half()).to_bytes(Record({"x": values}))
+    np.testing.assert_array_equal(np.asarray(Safetensors().from_bytes(data)["x"]), values)
+
+
+@every_recorder
+def test_a_least_type_is_kept_when_others_become_narrower(recorder):
+    record = Record(
+        {"x": np.ones(2, "f4"), "variance": np.ones(2), "y": np.ones(2, "f2")},
+        least_dtypes={"variance": "float32", "y": "float32"},
+    )
+    found = recorder().from_bytes(recorder(precision=Half()).to_bytes(record))
+    kinds = {path: str(array.dtype) for path, array in found.items()}
+    assert kinds == {"x": "float16", "variance": "float32", "y": "float16"}
+    assert found.least_dtypes == record.least_dtypes
+    both = found.with_prefix("model.") | Record({})
+    assert both.under("model.").least_dtypes == record.least_dtypes
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    values=any_array(
+        st.sampled_from(["f2", "f4", "f8", "c8", "i1", "u2", "i4", "u8", "?"]),
+        array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+    ),
+    path=st.text(st.characters(codec="utf-8"), max_size=8),
+)
+def test_every_array_comes_back_bit_for_bit(values, path):
+    for recorder in RECORDERS:
+        found = recorder().from_bytes(recorder().to_bytes(Record({path: values})))
+        same(found, {path: values})
+
+
+def test_a_mapped_file_gives_views_that_cannot_be_written(tmp_path):
+    path = tmp_path / "x.safetensors"
+    a_record().save(path)
+    found = sl.record.load(path, mapped=True)
+    same(found, a_record())
+    view = np.asarray(found["weight"])
+    assert not view.flags.owndata
+    assert not view.flags.writeable
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(RecordError, match="damaged"):
+        [np.asarray(each) for each in found.values()]
+
+
+class Npz(sl.record.Recorder):
+    """A user's own format."""
+
+    def encode(self, record, file):
+        np.savez(file, **{path: np.asarray(record[path]) for path in record})
+
+    def decode(self, source):
+        with source.open() as file, np.load(file) as arrays:
+            return Record(dict(arrays))
+
+
+def test_a_recorder_of_a_user_has_files_memory_and_precision(tmp_path):
+    own = Npz()
+    own.precision = Half()
+    record = Record({"x": np.ones(2), "n": np.arange(2)})
+    record.save(tmp_path / "x.npz", own)
+    expected = {"x": np.ones(2, "f2"), "n": np.arange(2)}
+    same(sl.record.load(tmp_path / "x.npz", own), expected)
+    same(own.from_bytes(own.to_bytes(record)), expected)
+
+
+def test_other_programs_read_what_is_written():
+    import base64
+    import gzip
+    import json
+
+    import msgspec
+    from safetensors.numpy import load
+
+    record = Record({"weight": np.arange(6, dtype="f4").reshape(2, 3)})
+    values = record["weight"]
+    assert np.array_equal(load(Safetensors().to_bytes(record))["weight"], values)
+    document = json.loads(gzip.decompress(JsonGz().to_bytes(record)))
+    entry = document["arrays"]["weight"]
+    assert base64.b64decode(entry["data"]) == values.tobytes()
+    assert (entry["dtype"], entry["shape"]) == ("F32", [2, 3])
+    stream = MsgPack().to_bytes(record)
+    size = int.from_bytes(stream[9:13], "big")
+    header = msgspec.msgpack.decode(stream[13 : 13 + size])
+    assert header["arrays"] == [["weight", "F32", [2, 3]]]
+    assert msgspec.msgpack.decode(stream[13 + size :]) == values.tobytes()
+
+
+def test_a_file_of_a_later_version_is_refused():
+    from seqloom.record import _facts
+
+    data = Safetensors().to_bytes(a_record())
+    later = pytest.MonkeyPatch()
+    later.setattr(_facts, "VERSION", 2)
+    newer = Safetensors().to_bytes(a_record())
+    later.undo()
+    assert len(newer) == len(data)
+    with pytest.raises(RecordError, match=r"format version 2.*reads versions up to 1"):
+        Safetensors().from_bytes(newer)
+
+
+def test_memory_is_no_file_and_a_file_names_itself(tmp_path):
+    source = RecordSource.of_bytes(b"ACGT")
+    assert (source.name, source.read(1, 3)) == ("bytes", b"CG")
+    with pytest.raises(RecordError, match="is cut"):
+        source.read(2, 5)
+    (tmp_path / "x").write_bytes(b"ACGT")
+    assert RecordSource.of_file(tmp_path / "x").read(0, 4) == b"ACGT"
+
+
+def test_a_torch_tensor_in_half_precision_is_written():
+    torch = pytest.importorskip("torch")
+    values = torch.tensor([1.5, -2.0], dtype=torch.bfloat16, requires_grad=True)
+    found = MsgPack().from_bytes(MsgPack().to_bytes(Record({"x": values})))
+    assert np.asarray(found["x"]).tolist() == [1.5, -2.0]
+    assert found["x"].dtype == ml_dtypes.bfloat16
