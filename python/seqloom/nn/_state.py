@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
+from seqloom.nn._dtype import cast, kind_of
 from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record
 from seqloom.record._keys import rename
 from seqloom.record._prepared import to_numpy
-from seqloom.tensor import backend as find_backend
 from seqloom.tensor._element_types import misfit
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _compare(
     """Returns a report, and a phrase for each path whose type cannot fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
     fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
-    kinds = {path: (values[path].dtype, _element_type(parts[path])) for path in fits}
+    kinds = {path: (values[path].dtype, kind_of(parts[path].dtype)) for path in fits}
     report = LoadReport(
         applied=tuple(fits),
         missing=tuple(path for path in parts if path not in values),
@@ -222,17 +222,23 @@ def _list_problems(report: LoadReport) -> list[str]:
 def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
     """Returns a new array of a part's type and backend; None where the numbers misfit."""
     array = np.asarray(value)
-    kind, backend = _element_type(part), part.bound_backend
+    kind = kind_of(part.dtype)
     is_lazy = isinstance(value, LazyArray)
     if array.dtype == kind and is_lazy:
         # Nobody else has it, or it is a view of a file, which a writer copies first.
         is_view = not array.flags.writeable
-        is_kept = is_view and backend.name == "numpy" and array.flags.aligned
+        is_kept = is_view and part.bound_backend.name == "numpy" and array.flags.aligned
         plain = array if is_kept or not is_view else array.copy()
-        return _New(backend.asarray(_in_order(plain)), is_shared=is_kept)
+        return _New(_adopt(part, _in_order(plain)), is_shared=is_kept)
     plain = np.empty(array.shape, kind)
     _fill(part, plain, array, problems)
-    return None if problems else _New(backend.astype(backend.asarray(plain), part.dtype))
+    return None if problems else _New(_adopt(part, plain))
+
+
+def _adopt(part: Stored, plain: NDArray[Any]) -> Array:
+    """Returns an array of a part's backend, which may share the memory."""
+    backend = part.bound_backend
+    return cast(backend, backend.asarray(plain), part.dtype)
 
 
 def _fill(
@@ -251,9 +257,3 @@ def _fill(
 def _in_order(array: NDArray[Any]) -> NDArray[Any]:
     """Returns an array in C order; ascontiguousarray adds an axis to one without axes."""
     return np.ascontiguousarray(array).reshape(array.shape)
-
-
-def _element_type(part: Stored) -> np.dtype[Any]:
-    """Returns the element type of a part as NumPy's."""
-    plain = find_backend("numpy")
-    return plain.dtype(plain.zeros((), dtype=part.dtype))

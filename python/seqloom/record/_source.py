@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-from seqloom._rust._native import hash_pieces, read_pieces
+from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import FileError, MissingFileError, RecordError
 
@@ -167,7 +167,7 @@ class RecordSource:
             return hash_bytes(out)
         try:
             path = self._checked_path()
-            return read_pieces(path, start, out, _count_threads(out.size))
+            return _native.read_pieces(path, start, out, _count_threads(out.size))
         except FileError as error:
             raise RecordError(f"{self.name}: cannot be read any more ({error})") from None
 
@@ -185,7 +185,7 @@ class RecordSource:
 
 def hash_bytes(data: NDArray[np.uint8]) -> bytes:
     """Returns the XXH3 of each MiB of some bytes: eight bytes for each."""
-    return hash_pieces(data, _count_threads(data.size))
+    return _native.hash_pieces(data, _count_threads(data.size))
 
 
 def _count_threads(size: int) -> int:
