@@ -13,7 +13,7 @@ pub fn forward<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    if direct::suits(shape, shape.taps()) {
+    if direct::suits(shape, shape.taps()) || direct::suits_rows(shape, shape.outputs) {
         return direct::forward(shape, (x, weight), bias, out, threads);
     }
     let size = shape.outputs * shape.positions();

@@ -18,7 +18,7 @@ pub fn input_grad<T: Float>(
     threads: usize,
 ) {
     let window = shape.kernel[0] * shape.kernel[1];
-    if direct::suits(shape, shape.outputs * window) {
+    if direct::suits(shape, shape.outputs * window) || direct::suits_rows(shape, shape.channels) {
         return direct::input_grad(shape, grad, weight, out, threads);
     }
     let size = shape.channels * shape.plane();

@@ -199,6 +199,21 @@ fn long() -> Shape {
 #[test]
 fn blocks_join_without_a_seam() {
     check_all(&long());
+    check_all(&Shape {
+        outputs: 49,
+        ..long()
+    }); // its windows are packed
+}
+
+#[test]
+fn taps_that_are_far_apart_find_their_windows() {
+    check_all(&Shape {
+        channels: 10,
+        outputs: 32,
+        padding: [0, 100],
+        dilation: [1, 25],
+        ..long()
+    });
 }
 
 #[test]
@@ -228,16 +243,24 @@ fn rows_longer_than_a_tile_join_without_a_seam() {
 
 #[test]
 fn threads_change_no_bit() {
-    let (shape, case) = (long(), Case::<f32>::new(&long()));
+    for channels in [45, 50] {
+        compare_threads(&Shape { channels, ..long() });
+    }
+}
+
+/// Channels up to 48 are convolved without packing, in pieces of a sample.
+fn compare_threads(shape: &Shape) {
+    let case = Case::<f32>::new(shape);
     let grads = [1, 2, 4].map(|threads| {
-        let mut out = vec![0.0; case.x.len()];
+        let (mut y, mut out) = (vec![0.0; case.grad.len()], vec![0.0; case.x.len()]);
         let mut weights = vec![0.0; case.weight.len()];
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build().unwrap().install(|| {
-            input_grad(&shape, &case.grad, &case.weight, &mut out, threads);
-            weight_grad(&shape, (&case.x, &case.grad), &mut weights, None, threads);
+            forward(shape, (&case.x, &case.weight), None, &mut y, threads);
+            input_grad(shape, &case.grad, &case.weight, &mut out, threads);
+            weight_grad(shape, (&case.x, &case.grad), &mut weights, None, threads);
         });
-        (out, weights)
+        (y, out, weights)
     });
     assert_eq!(grads[0], grads[1]);
     assert_eq!(grads[0], grads[2]);

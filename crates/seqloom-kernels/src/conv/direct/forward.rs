@@ -1,5 +1,7 @@
 //! Output channels as products of a packed filter and a sample's windows.
 
+use std::ops::Range;
+
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
@@ -8,7 +10,9 @@ use crate::machine::dispatch;
 use crate::{
     Float,
     lanes::{Lanes, Registers},
-    machine, parallel,
+    machine,
+    matrix::MatrixMut,
+    parallel,
 };
 
 /// A matrix of weights, `rows` by `taps`, and what is added to each row.
@@ -28,8 +32,15 @@ pub(super) struct Product {
     pub(super) size: [usize; 2],
 }
 
-/// Numbers of a tile of rows: with the weights in use they fit into a first-level cache.
-const TILE: usize = 6144;
+/// Windows of a row that are worked on at a time: whole blocks of registers of every kind.
+const TILE: usize = 480;
+/// Numbers that these windows see in the channels that are worked on at a time: with the
+/// weights in use they fit into a first-level cache.
+const SEEN: usize = 6144;
+/// Registers that blocks of two and of three fill.
+const WHOLE: usize = 6;
+/// Pieces of the output for each thread, so that none waits long for the last one.
+const PIECES: usize = 4;
 
 impl Product {
     /// Fills `out` (batch, filter rows, height, width).
@@ -44,13 +55,16 @@ impl Product {
             return;
         }
         let Registers { lanes, are_many } = Registers::of::<T>();
-        let rows = if are_many { MANY_ROWS } else { ROWS };
-        let block = rows * (filter.taps + 1);
-        T::with_scratch(filter.rows.div_ceil(rows) * block, |packed| {
-            pack(&filter, rows, packed);
+        let form = Form::of(filter.rows, are_many);
+        let block = form.rows * (filter.taps + 1);
+        T::with_scratch(filter.rows.div_ceil(form.rows) * block, |packed| {
+            pack(&filter, form.rows, packed);
+            let tile = TILE.min(self.size[1].next_multiple_of(WHOLE * lanes));
             let job = Job {
                 product: self,
-                tile: self.tile(2 * lanes),
+                form,
+                tile,
+                channels: self.channels(tile),
                 packed,
                 block,
             };
@@ -58,20 +72,43 @@ impl Product {
         });
     }
 
-    /// Windows that are worked on at a time, a multiple of register blocks.
-    fn tile(self, step: usize) -> usize {
-        let [_, width] = self.size;
-        let fitting = TILE / self.input.scratch(1).max(1);
-        let tile = fitting.clamp(64, width.max(64));
-        tile.min(width).next_multiple_of(step)
+    /// Input channels that are worked on at a time: parts of equal size.
+    fn channels(self, tile: usize) -> usize {
+        let all = self.input.channels.max(1);
+        let fitting = (SEEN / self.input.of_channels(1).scratch(tile).max(1)).max(1);
+        all.div_ceil(all.div_ceil(fitting))
     }
 }
 
-/// Filter rows that are worked on at a time: twelve sums, two inputs and a weight are what
-/// sixteen registers hold.
-const ROWS: usize = 6;
-/// The same of thirty-two registers.
-const MANY_ROWS: usize = 12;
+/// A block of sums: filter rows, and registers of neighbouring windows. With its inputs and a
+/// weight it fills the registers.
+#[derive(Clone, Copy)]
+struct Form {
+    rows: usize,
+    wide: usize,
+}
+
+impl Form {
+    /// For sixteen registers, where three registers of windows would not leave enough.
+    const FEW: Self = Self { rows: 6, wide: 2 };
+    /// For thirty-two.
+    const MANY: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
+
+    /// The block that leaves the fewest rows unused.
+    fn of(rows: usize, are_many: bool) -> Self {
+        let [high, low] = Self::MANY;
+        match are_many {
+            false => Self::FEW,
+            true if high.computed(rows) <= low.computed(rows) => high,
+            true => low,
+        }
+    }
+
+    /// The rows that are computed where there are so many; the last block may be half full.
+    fn computed(self, rows: usize) -> usize {
+        rows.next_multiple_of(self.rows / 2)
+    }
+}
 
 /// Lays blocks of rows out in the order of their use: the biases, then tap by tap.
 fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
@@ -98,33 +135,101 @@ fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
 #[derive(Clone, Copy)]
 struct Job<'a, T> {
     product: Product,
+    form: Form,
     tile: usize,
+    /// Input channels that are worked on at a time.
+    channels: usize,
     packed: &'a [T],
     /// Numbers in a block of packed rows.
     block: usize,
 }
 
+/// Positions of all filter rows for one sample, from the one numbered `start` on.
+struct Piece<'a, T> {
+    sample: &'a [T],
+    start: usize,
+    out: MatrixMut<'a, T>,
+}
+
 impl<T: Float> Job<'_, T> {
     fn run(self, rows: usize, x: &[T], out: &mut [T], threads: usize) {
         let Product { input, size } = self.product;
-        let offsets: Vec<usize> = input.offsets(self.tile).collect();
-        let sample_size = input.sample();
-        parallel::chunks(out, rows * size[0] * size[1], threads, |number, out| {
-            let sample = &x[number * sample_size..][..sample_size];
-            T::with_scratch(input.scratch(self.tile), |scratch| {
-                for position in positions(size, self.tile) {
-                    input.fill(sample, position, self.tile, scratch);
-                    fill_tile(Tile {
-                        job: self,
-                        offsets: &offsets,
-                        scratch,
-                        position,
-                        out: &mut *out,
-                    });
-                }
-            });
+        let offsets: Vec<usize> = input
+            .of_channels(self.channels)
+            .offsets(self.tile)
+            .collect();
+        let plane = size[0] * size[1];
+        let samples = out.len() / (rows * plane);
+        let columns = self.columns(samples, plane, threads);
+        let outs = out.chunks_exact_mut(rows * plane).enumerate();
+        let pieces = outs.flat_map(|(number, out)| {
+            let sample = &x[number * input.sample()..][..input.sample()];
+            let pieces = MatrixMut::new(out, rows, plane, plane).cut(rows, columns);
+            pieces
+                .into_iter()
+                .map(move |(_, start, out)| Piece { sample, start, out })
+        });
+        parallel::each(pieces.collect(), threads, |piece| {
+            self.fill(piece, &offsets);
         });
     }
+
+    /// Positions of a piece: whole tiles of one axis, whole rows of an image.
+    fn columns(self, samples: usize, plane: usize, threads: usize) -> usize {
+        if parallel::is_alone(threads) || samples >= PIECES * threads {
+            return plane;
+        }
+        let [height, width] = self.product.size;
+        let whole = if height == 1 { self.tile } else { width };
+        let wanted = samples * plane / (PIECES * threads);
+        wanted
+            .next_multiple_of(whole)
+            .clamp(whole, plane.max(whole))
+    }
+
+    fn fill(self, mut piece: Piece<'_, T>, offsets: &[usize]) {
+        let Product { input, size } = self.product;
+        let count = piece.out.columns_count();
+        T::with_scratch(
+            input.of_channels(self.channels).scratch(self.tile),
+            |scratch| {
+                for range in ranges(piece.start, count, size[1], self.tile) {
+                    for channel in (0..input.channels.max(1)).step_by(self.channels) {
+                        let some = input.of_channels(self.channels.min(input.channels - channel));
+                        let scratch = &mut scratch[..some.scratch(self.tile)];
+                        let values = &piece.sample[channel * some.plane()..];
+                        let position = [range.start / size[1], range.start % size[1]];
+                        some.fill(values, position, self.tile, scratch);
+                        let window = some.kernel[0] * some.kernel[1];
+                        fill_tile(Tile {
+                            job: self,
+                            taps: channel * window..(channel + some.channels) * window,
+                            offsets,
+                            scratch,
+                            columns: range.start - piece.start..range.end - piece.start,
+                            out: piece.out.lend(),
+                        });
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// Cuts positions into ranges of at most `tile` that do not reach into the next row.
+fn ranges(
+    start: usize,
+    count: usize,
+    width: usize,
+    tile: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let end = start + count;
+    let mut next = start;
+    std::iter::from_fn(move || {
+        let first = next;
+        next = end.min(first + tile.min(width - first % width));
+        (first < end).then_some(first..next)
+    })
 }
 
 /// Where tiles of so many positions start, row by row.
@@ -140,70 +245,113 @@ pub(super) fn positions(
     (0..height).flat_map(row)
 }
 
-/// Windows of a row, in scratch, from the one at `position`; and the sample's output channels.
+/// Windows of some channels of a row, in scratch, and the output that they belong to.
 struct Tile<'a, T> {
     job: Job<'a, T>,
+    /// The taps of these channels, and where each stands in scratch.
+    taps: Range<usize>,
     offsets: &'a [usize],
     scratch: &'a [T],
-    position: [usize; 2],
-    out: &'a mut [T],
+    /// The columns of `out` that are filled, and its rows.
+    columns: Range<usize>,
+    out: MatrixMut<'a, T>,
 }
 
 #[vectorized]
 fn fill_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
-    if machine::has_many_registers::<S>() {
-        tile.blocks::<S, MANY_ROWS>(simd);
-    } else {
-        tile.blocks::<S, ROWS>(simd);
+    match (machine::has_many_registers::<S>(), tile.job.form.wide) {
+        (true, 2) => tile.blocks::<S, 12, 6, 2>(simd),
+        (true, _) => tile.blocks::<S, 8, 4, 3>(simd),
+        (false, _) => tile.blocks::<S, 6, 3, 2>(simd),
     }
 }
 
 impl<T: Float> Tile<'_, T> {
+    /// Fills all rows, `R` at a time; `H`, half as many, where the last block is half empty.
     #[inline(always)]
-    fn blocks<S: Simd, const R: usize>(self, simd: S) {
-        let lanes = Lanes::<S, T>::COUNT;
-        let [height, width] = self.job.product.size;
-        let [line, first] = self.position;
-        let (positions, plane) = ((width - first).min(self.job.tile), height * width);
+    fn blocks<S: Simd, const R: usize, const H: usize, const V: usize>(mut self, simd: S) {
         let blocks = self.job.packed.chunks_exact(self.job.block);
-        for (block, out) in blocks.zip(self.out.chunks_mut(R * plane)) {
+        for (number, block) in blocks.enumerate() {
             let (block, _) = block.as_chunks::<R>();
-            for position in (0..positions).step_by(2 * lanes) {
-                let input = &self.scratch[position..];
-                let left = positions - position;
-                let out = &mut out[line * width + first + position..];
-                if left > lanes {
-                    let sums = sums::<S, T, R, 2>(simd, block, self.offsets, input);
-                    store(sums, left, plane, out);
-                } else {
-                    let sums = sums::<S, T, R, 1>(simd, block, self.offsets, input);
-                    store(sums, left, plane, out);
+            let row = number * R;
+            if self.out.rows_count() - row > H {
+                self.rows::<S, R, R, V>(simd, block, row);
+            } else {
+                self.rows::<S, R, H, 3>(simd, block, row);
+            }
+        }
+    }
+
+    /// Fills `K` of a block's rows, `V` registers of windows at a time.
+    #[inline(always)]
+    fn rows<S: Simd, const R: usize, const K: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        block: &[[T; R]],
+        row: usize,
+    ) {
+        let lanes = Lanes::<S, T>::COUNT;
+        for position in (0..self.columns.len()).step_by(V * lanes) {
+            match (self.columns.len() - position).div_ceil(lanes) {
+                1 => self.block::<S, R, K, 1>(simd, block, row, position),
+                2 => self.block::<S, R, K, 2>(simd, block, row, position),
+                _ => self.block::<S, R, K, V>(simd, block, row, position),
+            }
+        }
+    }
+
+    /// Fills `K` rows at `V` registers of neighbouring windows, or adds to them.
+    #[inline(always)]
+    fn block<S: Simd, const R: usize, const K: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        block: &[[T; R]],
+        row: usize,
+        position: usize,
+    ) {
+        let Some((biases, weights)) = block.split_first() else {
+            return;
+        };
+        let (first, lanes) = (self.columns.start + position, Lanes::<S, T>::COUNT);
+        let columns = first..self.columns.end.min(first + V * lanes);
+        let rows = row..self.out.rows_count().min(row + K);
+        // Loops: closures of arrays are not always inlined, and vectors are lost then.
+        let mut sums = [[Lanes::splat(simd, T::ZERO); V]; K];
+        if self.taps.start == 0 {
+            for (sums, &bias) in sums.iter_mut().zip(biases) {
+                *sums = [Lanes::splat(simd, bias); V];
+            }
+        } else {
+            for (sums, row) in sums.iter_mut().zip(rows.clone()) {
+                let found = self.out.row(row)[columns.clone()].chunks(lanes);
+                for (sum, found) in sums.iter_mut().zip(found) {
+                    *sum = sum.load(found);
                 }
+            }
+        }
+        let weights = &weights[self.taps.clone()];
+        let sums = add_products(simd, sums, weights, self.offsets, &self.scratch[position..]);
+        for (sums, row) in sums.into_iter().zip(rows) {
+            let outs = self.out.row(row)[columns.clone()].chunks_mut(lanes);
+            for (sum, out) in sums.into_iter().zip(outs) {
+                sum.store(out);
             }
         }
     }
 }
 
-/// The sums of `R` filter rows at `V` registers of neighbouring windows.
+/// Adds the products of the first `K` of `R` filter rows with `V` registers of neighbouring windows.
 #[inline(always)]
-fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
+fn add_products<S: Simd, T: Float, const R: usize, const K: usize, const V: usize>(
     simd: S,
-    block: &[[T; R]],
+    mut sums: [[Lanes<S, T>; V]; K],
+    weights: &[[T; R]],
     offsets: &[usize],
     input: &[T],
-) -> [[Lanes<S, T>; V]; R] {
-    let Some((biases, taps)) = block.split_first() else {
-        return [[Lanes::splat(simd, T::ZERO); V]; R];
-    };
-    // Loops: closures of arrays are not always inlined, and vectors are lost then.
-    let zero = Lanes::splat(simd, T::ZERO);
-    let mut sums = [[zero; V]; R];
-    for (sums, &bias) in sums.iter_mut().zip(biases) {
-        *sums = [Lanes::splat(simd, bias); V];
-    }
-    for (weights, &offset) in taps.iter().zip(offsets) {
+) -> [[Lanes<S, T>; V]; K] {
+    for (weights, &offset) in weights.iter().zip(offsets) {
         let (x, _) = T::split::<S>(&input[offset..][..V * Lanes::<S, T>::COUNT]);
-        let mut inputs = [zero; V];
+        let mut inputs = [Lanes::splat(simd, T::ZERO); V];
         for (input, &x) in inputs.iter_mut().zip(x) {
             *input = Lanes::new(simd, x);
         }
@@ -215,28 +363,4 @@ fn sums<S: Simd, T: Float, const R: usize, const V: usize>(
         }
     }
     sums
-}
-
-/// Stores the sums of the first `positions` windows into channels that stand `plane` apart.
-#[inline(always)]
-fn store<S: Simd, T: Float, const R: usize, const V: usize>(
-    sums: [[Lanes<S, T>; V]; R],
-    positions: usize,
-    plane: usize,
-    out: &mut [T],
-) {
-    let lanes = Lanes::<S, T>::COUNT;
-    for (number, sums) in sums.into_iter().enumerate() {
-        let Some(row) = out.get_mut(number * plane..) else {
-            return;
-        };
-        let row = if positions < row.len() {
-            &mut row[..positions]
-        } else {
-            row
-        };
-        for (sum, out) in sums.into_iter().zip(row.chunks_mut(lanes)) {
-            sum.store(out);
-        }
-    }
 }

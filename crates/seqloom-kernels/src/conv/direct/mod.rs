@@ -1,5 +1,5 @@
 //! Convolutions that do not pack the input's windows, a row of the output at a time; for few
-//! taps.
+//! taps, or few channels of one axis.
 //!
 //! All three are matrix products in which one matrix, the input's windows side by side,
 //! is never built: what a row of the output sees is copied once into rows with zeros
@@ -17,8 +17,7 @@ use rows::{Rows, signed};
 
 /// Whether this is quicker than packing, where `products` are summed for a number.
 pub(super) fn suits(shape: &Shape, products: usize) -> bool {
-    let one_axis = shape.size[0] == 1 && shape.kernel[0] == 1 && shape.padding[0] == 0;
-    let pays = if one_axis {
+    let pays = if is_row(shape) {
         products <= FEW
     } else {
         products <= FEW_OF_TWO_AXES && shape.size[1] >= WIDE
@@ -26,11 +25,24 @@ pub(super) fn suits(shape: &Shape, products: usize) -> bool {
     shape.groups == 1 && pays
 }
 
+/// Whether this is quicker than packing, for a filter of so many rows, whatever it sums: few
+/// rows use a window too seldom to pay for its packing.
+pub(super) fn suits_rows(shape: &Shape, rows: usize) -> bool {
+    let is_plain = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
+    is_plain && FEW_ROWS.contains(&rows) && shape.positions() >= WIDE
+}
+
+fn is_row(shape: &Shape) -> bool {
+    shape.size[0] == 1 && shape.kernel[0] == 1 && shape.padding[0] == 0
+}
+
 /// Products that are summed for a number: fewer do not pay for the packing.
 const FEW: usize = 160;
 /// The same of an image, whose windows take longer to pack.
 const FEW_OF_TWO_AXES: usize = 640;
-/// Positions of an image's row that fill some registers.
+/// Rows that use most of a block of sums, and whose sums stay in a second-level cache.
+const FEW_ROWS: std::ops::RangeInclusive<usize> = 3..=48;
+/// Positions that fill some registers.
 const WIDE: usize = 16;
 
 impl Shape {

@@ -27,9 +27,19 @@ impl Rows {
         self.channels * self.kernel[0]
     }
 
+    /// The same of so many channels.
+    pub(super) fn of_channels(self, channels: usize) -> Self {
+        Self { channels, ..self }
+    }
+
+    /// Numbers of a channel.
+    pub(super) fn plane(&self) -> usize {
+        self.size[0] * self.size[1]
+    }
+
     /// Numbers of a sample.
     pub(super) fn sample(&self) -> usize {
-        self.channels * self.size[0] * self.size[1]
+        self.channels * self.plane()
     }
 
     /// Numbers that hold the rows of `width` windows.
