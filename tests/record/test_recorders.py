@@ -180,7 +180,21 @@ def test_a_mapped_file_gives_views_that_cannot_be_written(tmp_path):
     assert not view.flags.writeable
     path.write_bytes(path.read_bytes()[:-1] + b"\xff")
     with pytest.raises(RecordError, match="damaged"):
-        [np.asarray(each) for each in found.values()]
+        found.verify()
+
+
+def test_a_module_on_numpy_computes_from_a_mapped_file_until_a_step_copies(tmp_path):
+    path = tmp_path / "x.safetensors"
+    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    layer.to_record().save(path)
+    again = sl.nn.Linear(3, 2).bind("numpy", sl.Key(1))
+    again.load_record(sl.record.load(path, mapped=True))
+    assert not again.weight.storage().flags.writeable
+    gradients = sl.nn.value_and_grad(lambda net: (net.weight.value * 1.0).sum())(again)[1]
+    sl.optim.SGD().step(0.5, again, gradients)
+    expected = layer.weight.numpy() - 0.5
+    np.testing.assert_array_equal(again.weight.numpy(), expected)
+    np.testing.assert_array_equal(sl.record.load(path)["weight"], layer.weight.numpy())
 
 
 class Npz(sl.record.Recorder):

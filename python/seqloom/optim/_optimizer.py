@@ -227,7 +227,7 @@ class Optimizer(ABC):
         """Returns the states by path, and the number of steps.
 
         Returns:
-            A record of copies; later steps do not change it.
+            A record whose arrays cannot be written; later steps do not change it.
 
         Examples:
             >>> import seqloom as sl

@@ -122,7 +122,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         """Returns the states by path, the number of steps, and which point a model holds.
 
         Returns:
-            A record of copies; its metadata has ``"model_point": "y"``.
+            A record; its metadata has ``"model_point": "y"``.
 
         Examples:
             >>> import seqloom as sl

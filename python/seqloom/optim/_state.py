@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import RecordError
+from seqloom.nn._state import hold
 from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import Leaf, assign_owners, copy_to, new_leaf
 
@@ -68,9 +69,9 @@ class States:
         return list(self._leaves)
 
     def to_numpy(self) -> dict[str, Any]:
-        """Returns copies as NumPy arrays, by path and name joined with a dot."""
+        """Returns arrays that the next step copies, by path and name joined with a dot."""
         return {
-            f"{path}.{name}": np.array(_to_numpy(leaf))
+            f"{path}.{name}": _hold(f"{path}.{name}", leaf)
             for path, state in self._leaves.items()
             for name, leaf in state.items()
         }
@@ -142,9 +143,13 @@ def _kind_of(leaf: Leaf) -> tuple[Any, Any]:
     return tuple(array.shape), dtype
 
 
-def _to_numpy(leaf: Leaf) -> Any:
-    """Returns a leaf's array as NumPy's."""
-    return leaf.array if leaf.backend is None else leaf.backend.to_numpy(leaf.array)
+def _hold(path: str, leaf: Leaf) -> Any:
+    """Returns a leaf's array for a record, which cannot write it."""
+    if leaf.backend is not None:
+        return hold(path, leaf.share(), leaf.backend)
+    view = leaf.array.view()  # a leaf without a backend is copied to one before it changes
+    view.flags.writeable = False
+    return view
 
 
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:

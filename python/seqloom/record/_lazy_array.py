@@ -26,7 +26,8 @@ class LazyArray:
     """An array in a file, which is read and checked when it is used.
 
     ``numpy.asarray(array)`` reads it. Of a file that was loaded with ``mapped=True``, and
-    of bytes in memory, the result is a view that cannot be written.
+    of bytes in memory, the result is a view that cannot be written; that of a mapped file
+    is checked by `verify` only.
 
     Attributes:
         file: Path of the file; ``"bytes"`` in memory.
@@ -34,6 +35,7 @@ class LazyArray:
         shape: Lengths of the axes.
         dtype: Element type.
         read: Function that reads the array.
+        check: Function that reads the array and checks it; None: `read` does.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -47,11 +49,25 @@ class LazyArray:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     read: Callable[[], NDArray[Any]] = field(repr=False)
+    check: Callable[[], object] | None = field(default=None, repr=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         array = self.read()
         fresh = array.copy() if copy and not array.flags.writeable else array
         return fresh if dtype is None else fresh.astype(dtype, copy=False)
+
+    def verify(self) -> None:
+        """Reads the array and checks it.
+
+        Raises:
+            RecordError: It is damaged.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> sl.record.Record({"bias": np.ones(2)}).save("model.safetensors")
+            >>> sl.record.load("model.safetensors", mapped=True)["bias"].verify()
+        """
+        (self.check or self.read)()
 
     @property
     def nbytes(self) -> int:
@@ -73,7 +89,17 @@ class Placement:
 
     def to_lazy(self) -> LazyArray:
         """Returns a lazy array that is read from here."""
-        return LazyArray(self.source.name, self.path, self.shape, self.dtype, self.read)
+        read, check = self.read, None
+        if self.source.is_mapped:
+            # Later changes of the file would be seen in spite of a check.
+            read, check = self.view, self.read
+        return LazyArray(self.source.name, self.path, self.shape, self.dtype, read, check)
+
+    def view(self) -> NDArray[Any]:
+        """Returns a view of the source, unchecked; an array of several spans is read."""
+        if len(self.spans) != 1:
+            return self.read()
+        return self.source.view(*self.spans[0]).view(self.dtype).reshape(self.shape)
 
     def read(self) -> NDArray[Any]:
         """Reads the array, and checks it."""

@@ -28,8 +28,9 @@ def load(
     Args:
         path: Path of a file that `Record.save` wrote.
         recorder: Format of the file; default: that of its content, else of its suffix.
-        mapped: Whether arrays become views of the file that cannot be written: nothing is
-            read before somebody looks at it.
+        mapped: Whether arrays become views of the file, that cannot be written: the system
+            reads what somebody looks at, and nothing is checked before `Record.verify` is
+            called. The file must not be written meanwhile; to replace it is safe.
 
     Returns:
         A record of lazy arrays; ``np.asarray(array)`` reads one.

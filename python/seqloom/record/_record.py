@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
+import numpy as np
+
 from seqloom._files import atomic_path
 from seqloom.record._checksum import checksum
+from seqloom.record._lazy_array import LazyArray
 from seqloom.record._precision import choose_type, require_matches, require_policy
 from seqloom.record._prepared import PreparedArray, prepare
 from seqloom.record._source import RecordSource, hash_bytes
@@ -115,6 +118,42 @@ class Record(Mapping[str, Any]):
         }
         arrays = {new: self[path] for path, new in names.items()}
         return Record(arrays, metadata=self.metadata, least_dtypes=least)
+
+    def copy(self) -> Record:
+        """Reads all arrays now.
+
+        Returns:
+            A record of copies in memory, which no file and no module changes.
+
+        Raises:
+            RecordError: An array is damaged.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> sl.record.Record({"bias": np.ones(2)}).save("model.safetensors")
+            >>> sl.record.load("model.safetensors").copy()["bias"].tolist()
+            [1.0, 1.0]
+        """
+        arrays = {path: np.array(array) for path, array in self.items()}
+        return Record(arrays, metadata=self.metadata, least_dtypes=self.least_dtypes)
+
+    def verify(self) -> None:
+        """Reads each array that lies in a file, and checks it.
+
+        Arrays of a file are checked whenever they are read, but for those of a file that
+        was loaded with ``mapped=True``: only this method checks them.
+
+        Raises:
+            RecordError: An array is damaged.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> sl.record.Record({"bias": np.ones(2)}).save("model.safetensors")
+            >>> sl.record.load("model.safetensors", mapped=True).verify()
+        """
+        for array in self.values():
+            if isinstance(array, LazyArray):
+                array.verify()
 
     def save(self, path: str | os.PathLike[str], recorder: Recorder | None = None) -> None:
         """Writes the record to a file, completely or not at all.

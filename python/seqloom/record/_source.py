@@ -148,9 +148,17 @@ class RecordSource:
             raise RecordError(f"{self.name}: cannot be read ({error})") from None
 
     @property
-    def is_view(self) -> bool:
-        """Whether arrays share memory with the source, and cannot be written."""
-        return self._memory is not None
+    def is_mapped(self) -> bool:
+        """Whether arrays are views of a file."""
+        return self._memory is not None and bool(self._state)
+
+    def view(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Returns bytes as a view of the memory."""
+        return (
+            self._memory[start:stop]
+            if self._memory is not None
+            else self.take(start, stop)[0]
+        )
 
     def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:
         """Returns bytes as a view or a new array, and the hash of each MiB."""

@@ -63,7 +63,7 @@ class State:
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:
-            self.best_epoch, self.best = self.epoch, copy_record(self.averaged.to_record())
+            self.best_epoch, self.best = self.epoch, self.averaged.to_record()
             self.best_step = self.optimizer.step_count
 
     @property
@@ -94,7 +94,8 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
     facts |= {"lr": state.lr, "seconds": state.seconds}
     facts |= {"others": {name: record.metadata for name, record in others.items()}}
-    Record(parts, metadata={**optimizer.metadata, **facts}).save(path)
+    parts.metadata = {**optimizer.metadata, **facts}
+    parts.save(path)
 
 
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
@@ -115,12 +116,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.best_step = facts.get("best_step", 0)
     state.steps = _from_table(record, epoch=state.epoch + 1)
     state.lr, state.seconds = facts.get("lr", 0.0), facts.get("seconds", 0.0)
-    state.best = copy_record(record.under("best.") or state.model.to_record())
-
-
-def copy_record(record: Record) -> Record:
-    """Copies all arrays: later steps, and a file that is replaced, do not change them."""
-    return Record({path: np.array(array) for path, array in record.items()})
+    state.best = (record.under("best.") or state.model.to_record()).copy()
 
 
 def _to_table(steps: list[Step]) -> NDArray[np.float64]:

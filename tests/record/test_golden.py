@@ -1,0 +1,101 @@
+"""Files of every format version, which every later version reads.
+
+`golden/version_0.safetensors` is of before there were versions. Those of the present version
+were written by ``python tests/record/test_golden.py`` and are never written again; a new
+version adds its own.
+"""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.record import BFloat16, Double, Full, Half, Record, _facts
+
+GOLDEN = Path(__file__).parent / "golden"
+PRECISIONS = {"own": None, "full": Full(), "half": Half(), "bfloat16": BFloat16()}
+PRECISIONS["double"] = Double()
+KINDS = {"full": "f4", "half": "f2", "bfloat16": ml_dtypes.bfloat16, "double": "f8"}
+RECORDERS = {
+    "safetensors": sl.record.Safetensors,
+    "msgpack": sl.record.MsgPack,
+    "json.gz": sl.record.JsonGz,
+}
+METADATA = {"epoch": 3, "note": "ä", "nested": {"lr": 0.1, "name": None}}
+ARRAYS = {
+    "weight": np.arange(6, dtype="f4").reshape(2, 3) / np.float32(7),
+    "scale": np.float32(2.5),
+    "half": np.array([1.5, -2.25, 65504.0], "f2"),
+    "brain": np.array([1.5, -2.25, 3e38]).astype(ml_dtypes.bfloat16),
+    "wide": np.array([1 / 3, 1e300]),
+    "count": np.array([7, -8]),
+    "mask": np.array([True, False]),
+    "empty": np.zeros((0, 4), "f4"),
+    "turned": np.array([1 + 2j], "c8"),
+}
+# Numbers that fit into every precision; the variance is not narrowed.
+SMALL = {**ARRAYS, "brain": ARRAYS["brain"][:2], "wide": ARRAYS["wide"][:1]}
+SMALL["variance"] = np.array([0.1], "f4")
+
+
+def a_record():
+    return Record(SMALL, metadata=METADATA, least_dtypes={"variance": "float32"})
+
+
+def converted(name, path):
+    array = np.asarray(SMALL[path])
+    is_float = array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16
+    if name == "own" or not is_float:
+        return array
+    is_narrow = path == "variance" and np.dtype(KINDS[name]).itemsize < 4
+    return array.astype("f4" if is_narrow else KINDS[name])
+
+
+def same(found, expected):
+    assert list(found) == list(expected)
+    for path, array in expected.items():
+        value, wanted = np.asarray(found[path]), np.asarray(array)
+        assert (value.dtype, value.shape) == (wanted.dtype, wanted.shape)
+        assert value.tobytes() == wanted.tobytes()
+
+
+def test_a_file_of_before_there_were_versions_is_read():
+    found = sl.record.load(GOLDEN / "version_0.safetensors")
+    same(found, ARRAYS)
+    assert found.metadata == METADATA
+
+
+@pytest.mark.parametrize("suffix", RECORDERS)
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_a_file_of_every_recorder_and_precision_is_read(suffix, name):
+    path = GOLDEN / f"version_1_{name}.{suffix}"
+    found = sl.record.load(path)
+    same(found, {path: converted(name, path) for path in SMALL})
+    assert found.metadata == METADATA
+    assert found.least_dtypes == {"variance": "float32"}
+
+
+@pytest.mark.parametrize("suffix", ["safetensors", "msgpack"])
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_the_present_version_writes_the_same_bytes(suffix, name):
+    path = GOLDEN / f"version_{_facts.VERSION}_{name}.{suffix}"
+    written = RECORDERS[suffix](precision=PRECISIONS[name]).to_bytes(a_record())
+    assert written == path.read_bytes()
+
+
+def test_a_damaged_file_of_before_there_were_versions_is_an_error(tmp_path):
+    data = bytearray((GOLDEN / "version_0.safetensors").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "x.safetensors").write_bytes(data)
+    with pytest.raises(sl.errors.RecordError, match="damaged"):
+        sl.record.load(tmp_path / "x.safetensors").verify()
+
+
+if __name__ == "__main__":
+    for ending, recorder in RECORDERS.items():
+        for label, precision in PRECISIONS.items():
+            new = GOLDEN / f"version_{_facts.VERSION}_{label}.{ending}"
+            if not new.exists():
+                a_record().save(new, recorder(precision=precision))
