@@ -1,6 +1,6 @@
 """Files of every format version, which every later version reads.
 
-`golden/version_0.safetensors` is of before there were versions. Those of the present version
+`golden/version_0.safetensors` is of before there were versions. Those of the present one
 were written by ``python tests/record/test_golden.py`` and are never written again; a new
 version adds its own.
 """

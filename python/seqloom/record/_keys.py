@@ -80,8 +80,8 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     """Puts what each ``*`` of the old path stood for into the new path."""
-    if new is None:
-        return None
+    if not isinstance(new, (str, tuple)):
+        return new
     path, *change = (new,) if isinstance(new, str) else new
     texts = cast("tuple[str, ...]", match.groups())
     parts = path.split("*")

@@ -1,0 +1,174 @@
+"""Files of torch.save: the tensors, without running what a file says.
+
+A file is a zip archive: the bytes of the tensors, and a pickle that says what they are. A
+pickle is a program: `_tensor_pickle` follows the few instructions that tensors need.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, cast
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+import numpy as np
+
+from seqloom.errors import RecordError
+from seqloom.record._lazy_array import LazyArray
+from seqloom.record._record import Record
+from seqloom.record._tensor_pickle import TensorEntry, read_pickle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from zipfile import ZipInfo
+
+    from numpy.typing import NDArray
+
+    from seqloom.record._source import RecordSource
+
+ZIP = b"PK\x03\x04"
+# What files of torch before version 1.6, and pickles, begin with.
+PICKLE = b"\x80"
+_LOCAL_HEADER = 30  # bytes of a header in the archive, before the name
+# So deep are nested dicts read, and so many values.
+_DEEPEST, _MOST = 32, 1 << 20
+
+
+def read_torch(source: RecordSource) -> Record:
+    """Opens a file of torch.save."""
+    try:
+        with source.open() as file, ZipFile(file) as archive:
+            members = {info.filename: info for info in archive.infolist()}
+            prefix = _find_prefix(source, members)
+            pickle = archive.read(f"{prefix}data.pkl")
+            order = f"{prefix}byteorder"
+            is_big = order in members and archive.read(order).strip() == b"big"
+    except (BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
+        raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
+    if is_big:
+        raise RecordError(f"{source.name}: has big-endian numbers; save it again")
+    arrays: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    storages = {name.removeprefix(f"{prefix}data/"): info for name, info in members.items()}
+    tree = read_pickle(source.name, pickle)
+    for path, value in _flatten(source.name, tree):
+        if isinstance(value, TensorEntry):
+            if value.key not in storages:
+                raise _no_storage(source, path)
+            arrays[path] = _StoredTensor(source, storages[value.key], path, value).to_lazy()
+        else:
+            metadata[path] = value
+    return Record(arrays, metadata=metadata)
+
+
+def refuse_pickle(source: RecordSource) -> Record:
+    """Refuses a file that only code could load."""
+    raise RecordError(
+        f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
+        "may run any code and is not loaded; load it in torch with weights_only=True, and "
+        "save it again with torch.save"
+    )
+
+
+def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
+    """Returns the folder of the archive in which everything is."""
+    found = [name for name in members if name.rpartition("/")[2] == "data.pkl"]
+    prefixes = [name.removesuffix("data.pkl") for name in found]
+    if any(f"{prefix}constants.pkl" in members for prefix in prefixes):
+        raise RecordError(
+            f"{source.name}: is a program of TorchScript, which is not run; save its "
+            "model.state_dict() with torch.save"
+        )
+    if len(found) != 1:
+        raise RecordError(f"{source.name}: is not a file of torch.save (no data.pkl)")
+    return prefixes[0]
+
+
+def _flatten(name: str, tree: object) -> Iterator[tuple[str, Any]]:
+    """Yields paths and values of nested dicts and lists."""
+    waiting: list[tuple[str, int, Any]] = [("", 0, tree)]
+    for _ in range(_MOST):
+        if not waiting:
+            return
+        path, depth, value = waiting.pop()
+        if not isinstance(value, (dict, list, tuple)):
+            yield path, value
+        elif depth == _DEEPEST:
+            break
+        else:
+            waiting += [
+                (f"{path}.{key}" if path else f"{key}", depth + 1, item)
+                for key, item in reversed(_list_items(name, value))
+            ]
+    raise RecordError(f"{name}: its dicts hold themselves, or too many values")
+
+
+def _list_items(name: str, tree: Any) -> list[tuple[str | int, Any]]:
+    """Returns keys and values of a dict, or positions and values of a list."""
+    items: list[tuple[Any, Any]] = list(
+        cast("Any", tree.items() if isinstance(tree, dict) else enumerate(tree))
+    )
+    for key, _ in items:
+        if not isinstance(key, (str, int)):
+            raise RecordError(f"{name}: the key {key!r} must be a string or a number")
+    return items
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredTensor:
+    """A tensor in the archive: its storage, and the part of it."""
+
+    source: RecordSource
+    info: ZipInfo
+    path: str
+    entry: TensorEntry
+
+    def to_lazy(self) -> LazyArray:
+        """Returns a lazy array; refuses a tensor that is not within its storage."""
+        entry = self.entry
+        steps = zip(entry.shape, entry.strides, strict=True)
+        last = entry.offset + sum((size - 1) * step for size, step in steps)
+        end = (last + 1) * entry.dtype.itemsize if prod(entry.shape) else 0
+        if self.info.compress_type != ZIP_STORED or end > self.info.file_size:
+            raise _no_storage(self.source, self.path)
+        read = self.view if self.source.is_mapped else self.read
+        name = self.source.name
+        return LazyArray(name, self.path, entry.shape, entry.dtype, read, self.read)
+
+    def read(self) -> NDArray[Any]:
+        """Reads the whole storage and checks it; returns the part."""
+        data, _ = self.source.take(*self._find_bytes())
+        if self.info.CRC and zlib.crc32(data.data) != self.info.CRC:
+            raise RecordError(
+                f"{self.source.name}: {self.path} is damaged (its checksum differs)"
+            )
+        found = self._part_of(data)
+        # A small part would keep all of the storage.
+        return found if found.nbytes == data.size else found.copy()
+
+    def view(self) -> NDArray[Any]:
+        """Returns a view of the mapped file, unchecked."""
+        return self._part_of(self.source.view(*self._find_bytes()))
+
+    def _find_bytes(self) -> tuple[int, int]:
+        """Returns where the bytes of the storage begin and end, behind their header."""
+        place = self.info.header_offset
+        header = self.source.read(place, place + _LOCAL_HEADER)
+        name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
+        start = place + _LOCAL_HEADER + name + extra
+        return start, start + self.info.file_size
+
+    def _part_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+        """Returns the numbers of the tensor among those of its storage."""
+        shape, dtype = self.entry.shape, self.entry.dtype
+        if not prod(shape):
+            return np.empty(shape, dtype)
+        whole = data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
+        strides = tuple(step * dtype.itemsize for step in self.entry.strides)
+        return np.lib.stride_tricks.as_strided(whole[self.entry.offset :], shape, strides)
+
+
+def _no_storage(source: RecordSource, path: str) -> RecordError:
+    """Returns the error for a tensor that is not within its storage."""
+    return RecordError(f"{source.name}: {path} has no storage that is large enough")

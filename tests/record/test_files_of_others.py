@@ -1,0 +1,378 @@
+"""Files of PyTorch, Keras and Hugging Face: arrays are read, and no code runs."""
+
+import io
+import json
+import pickle
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, MissingFileError, RecordError
+from seqloom.record import Record
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def h5py():
+    return pytest.importorskip("h5py")
+
+
+def network(torch):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Conv1d(4, 3, 5), torch.nn.BatchNorm1d(3))
+
+
+def same(found, state):
+    assert sorted(found) == sorted(state)
+    for path, tensor in state.items():
+        value = np.asarray(found[path])
+        wanted = tensor.detach().float().numpy() if tensor.is_floating_point() else tensor
+        assert value.shape == tuple(tensor.shape)
+        assert str(value.dtype) == str(tensor.dtype).removeprefix("torch.")
+        np.testing.assert_array_equal(value.astype(np.asarray(wanted).dtype), wanted)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("protocol", [2, 4])
+@pytest.mark.parametrize("name", ["model.pt", "pytorch_model.bin"])
+def test_a_state_dict_of_torch_is_read(tmp_path, torch, name, protocol, mapped):
+    state = network(torch).state_dict()
+    torch.save(state, tmp_path / name, pickle_protocol=protocol)
+    same(sl.record.load(tmp_path / name, mapped=mapped), state)
+
+
+def test_every_type_layout_and_nesting_of_tensors_is_read(tmp_path, torch):
+    base = torch.arange(24.0).reshape(4, 6)
+    tensors = {
+        "turned": base.T,
+        "part": base[1:3, 2:5],
+        "none": torch.zeros(0, 3),
+        "number": torch.tensor(2.5),
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        **{
+            str(dtype): torch.tensor([1, 0, 3]).to(dtype)
+            for dtype in (
+                torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+                torch.int16, torch.int8, torch.uint8, torch.bool,
+            )
+        },
+    }  # fmt: skip
+    torch.save({"model": tensors, "steps": [1, 2.5, "a", None]}, tmp_path / "x.pt")
+    found = sl.record.load(tmp_path / "x.pt")
+    same(found.under("model."), tensors)
+    assert found.metadata == {f"steps.{n}": v for n, v in enumerate([1, 2.5, "a", None])}
+    found.verify()
+
+
+def test_a_layer_takes_its_weights_from_torch(tmp_path, torch):
+    theirs = torch.nn.Linear(3, 2)
+    torch.save({"module.fc": theirs.state_dict()}, tmp_path / "x.pt")
+    ours = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    ours.load_record(sl.record.load(tmp_path / "x.pt"), keys={"module.fc.*": "*"})
+    x = torch.ones(1, 3)
+    np.testing.assert_allclose(
+        ours(ours.backend.tensor(x.numpy())).numpy(), theirs(x).detach().numpy(), rtol=1e-6
+    )
+
+
+class Canary:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (Path(self.path),)
+
+
+class Evaluated(Canary):
+    def __reduce__(self):
+        return eval, (f"__import__('pathlib').Path({str(self.path)!r}).touch()",)  # noqa: S307
+
+
+@pytest.mark.parametrize("kind", [Canary, Evaluated])
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_file_of_torch_that_runs_code_is_refused_by_name(tmp_path, torch, kind, protocol):
+    canary = tmp_path / "canary"
+    state = {"w": torch.ones(2), "evil": kind(canary)}
+    torch.save(state, tmp_path / "x.pt", pickle_protocol=protocol)
+    name = "(pathlib|getattr)" if kind is Canary else "eval"
+    with pytest.raises(RecordError, match=rf"x\.pt: needs .*{name}.*may run code"):
+        sl.record.load(tmp_path / "x.pt")
+    assert not canary.exists()
+    torch.load(tmp_path / "x.pt", weights_only=False)
+    assert canary.exists()  # it would have been made
+
+
+def with_pickle(path, data):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x/data.pkl", data)
+    return path
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.",
+        b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x02ls\x85R.",
+        b"\x80\x02ccollections\nOrderedDict\n)\x81.",
+        b"\x80\x02(i__builtin__\neval\n.",
+        b"\x80\x02\x82\x01.",
+        b"\x80\x02]q\x00h\x00a}X\x01\x00\x00\x00ah\x00s.",
+        b"\x80\x02}X\x01\x00\x00\x00a",
+        b"\x80\x02h\x05.",
+        b"\x80\x02u.",
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)R.",
+        b"",
+        b"\xff",
+    ],
+)
+def test_a_crafted_pickle_is_an_error(tmp_path, data):
+    with pytest.raises(RecordError, match=r"x\.pt: "):
+        sl.record.load(with_pickle(tmp_path / "x.pt", data))
+
+
+def test_a_dict_that_holds_itself_is_an_error(tmp_path):
+    data = b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s."
+    with pytest.raises(RecordError, match="hold themselves"):
+        sl.record.load(with_pickle(tmp_path / "x.pt", data))
+
+
+def test_dicts_that_share_their_values_without_end_are_an_error(tmp_path):
+    shared = ["leaf"]
+    for _ in range(40):
+        shared = [shared, shared]
+    with pytest.raises(RecordError, match="too many values"):
+        sl.record.load(with_pickle(tmp_path / "x.pt", pickle.dumps(shared, 2)))
+
+
+def test_a_tensor_outside_of_its_storage_is_an_error(tmp_path, torch):
+    torch.save({"w": torch.ones(4, 4)}, tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "y.pt", "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data[:8] if name.endswith("data/0") else data)
+    with pytest.raises(RecordError, match="w has no storage that is large enough"):
+        sl.record.load(tmp_path / "y.pt")
+
+
+def test_a_flipped_bit_of_a_tensor_of_torch_is_an_error(tmp_path, torch):
+    torch.save({"w": torch.arange(64.0)}, tmp_path / "x.pt")
+    data = bytearray((tmp_path / "x.pt").read_bytes())
+    place = data.find(np.arange(64.0, dtype="f4").tobytes())
+    data[place + 9] ^= 1
+    (tmp_path / "x.pt").write_bytes(data)
+    with pytest.raises(RecordError, match="w is damaged"):
+        sl.record.load(tmp_path / "x.pt").verify()
+
+
+def test_the_old_format_of_torch_and_other_pickles_are_refused(tmp_path, torch):
+    torch.save(
+        {"w": torch.ones(2)}, tmp_path / "x.pt", _use_new_zipfile_serialization=False
+    )
+    (tmp_path / "y.pkl").write_bytes(pickle.dumps({"w": [1, 2]}))
+    for name in ("x.pt", "y.pkl"):
+        with pytest.raises(
+            RecordError, match=r"is a pickle.*save it again with torch.save"
+        ):
+            sl.record.load(tmp_path / name)
+
+
+def test_a_program_of_torchscript_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.pt", "w") as archive:
+        for name in ("data.pkl", "constants.pkl"):
+            archive.writestr(f"x/{name}", b"\x80\x02}.")
+    with pytest.raises(RecordError, match="program of TorchScript"):
+        sl.record.load(tmp_path / "x.pt")
+
+
+LAMBDA = {
+    "class_name": "Lambda",
+    "config": {"function": ["4wEAAAAAAAAAAAAAAAAAAAAA", None, None]},
+}
+
+
+def write_keras(h5py, file, *, prefix=""):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "conv/conv/kernel:0": rng.normal(size=(5, 4, 3)).astype("f4"),
+        "conv/conv/bias:0": rng.normal(size=3).astype("f4"),
+    }
+    with h5py.File(file, "w") as root:
+        for name, array in arrays.items():
+            root[prefix + name] = array
+        root.attrs["keras_version"] = "2.1.5"
+        root.attrs["model_config"] = json.dumps({"layers": [LAMBDA]})
+    return arrays
+
+
+@pytest.mark.parametrize("prefix", ["", "model_weights/"])
+def test_arrays_of_keras_are_read_and_a_lambda_layer_is_a_text(tmp_path, h5py, prefix):
+    arrays = write_keras(h5py, tmp_path / "x.h5", prefix=prefix)
+    found = sl.record.load(tmp_path / "x.h5")
+    assert sorted(found) == ["conv.conv.bias", "conv.conv.kernel"]
+    np.testing.assert_array_equal(found["conv.conv.kernel"], arrays["conv/conv/kernel:0"])
+    assert found.metadata["keras_version"] == "2.1.5"
+    assert "Lambda" in found.metadata["model_config"]
+
+
+def test_a_kernel_of_keras_is_turned_by_the_key_map(tmp_path, h5py):
+    arrays = write_keras(h5py, tmp_path / "x.h5")
+    layer = sl.nn.Conv1d(4, 3, 5).bind("numpy", sl.Key(0))
+    keys = {
+        "conv.conv.*": "*",
+        "conv.conv.kernel": ("weight", lambda kernel: kernel.transpose(2, 1, 0)),
+    }
+    layer.load_record(sl.record.load(tmp_path / "x.h5"), keys=keys)
+    expected = arrays["conv/conv/kernel:0"].transpose(2, 1, 0)
+    np.testing.assert_array_equal(layer.weight.numpy(), expected)
+
+
+def test_the_weights_in_an_archive_of_keras_3_are_read(tmp_path, h5py):
+    memory = io.BytesIO()
+    arrays = write_keras(h5py, memory)
+    with zipfile.ZipFile(tmp_path / "x.keras", "w") as archive:
+        archive.writestr("config.json", json.dumps({"layers": [LAMBDA]}))
+        archive.writestr("model.weights.h5", memory.getvalue())
+    found = sl.record.load(tmp_path / "x.keras")
+    np.testing.assert_array_equal(found["conv.conv.bias"], arrays["conv/conv/bias:0"])
+
+
+def test_links_of_hdf5_to_other_files_are_not_followed(tmp_path, h5py):
+    write_keras(h5py, tmp_path / "other.h5")
+    for name, link in {
+        "external": h5py.ExternalLink("other.h5", "/conv"),
+        "soft": h5py.SoftLink("/nothing"),
+    }.items():
+        with h5py.File(tmp_path / f"{name}.h5", "w") as root:
+            root["x"] = link
+        with pytest.raises(RecordError, match="x is a link"):
+            sl.record.load(tmp_path / f"{name}.h5")
+    with h5py.File(tmp_path / "raw.h5", "w") as root:
+        root.create_dataset("x", (4,), "u1", external=[("other.h5", 0, 4)])
+    with pytest.raises(RecordError, match="x lies in another file"):
+        sl.record.load(tmp_path / "raw.h5")
+
+
+def test_groups_of_hdf5_that_hold_themselves_are_an_error(tmp_path, h5py):
+    with h5py.File(tmp_path / "x.h5", "w") as root:
+        root.create_group("a")
+        root["a/b"] = root["a"]
+    with pytest.raises(RecordError, match="a/b is linked twice"):
+        sl.record.load(tmp_path / "x.h5")
+
+
+def test_keras_without_h5py_names_the_extra(tmp_path, h5py, monkeypatch):
+    write_keras(h5py, tmp_path / "x.h5")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(sl.errors.MissingExtraError, match=r"seqloom\[h5\]"):
+        sl.record.load(tmp_path / "x.h5")
+
+
+FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+
+
+def sharded(folder, files):
+    Record({"a": np.ones(2), "b": np.zeros(3)}).save(folder / FIRST)
+    Record({"c": np.arange(4)}).save(folder / SECOND)
+    index = {"metadata": {"total_size": 72}, "weight_map": files}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+FILES = {"a": FIRST, "b": FIRST, "c": SECOND}
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
+    sharded(tmp_path, FILES)
+    found = sl.record.load(tmp_path, mapped=mapped)
+    assert {path: np.asarray(array).tolist() for path, array in found.items()} == {
+        "a": [1, 1],
+        "b": [0, 0, 0],
+        "c": [0, 1, 2, 3],
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "error", "message"),
+    [
+        ({**FILES, "d": SECOND}, RecordError, "other arrays than .* says: d"),
+        ({"a": FIRST, "c": SECOND}, RecordError, "other arrays than .* says: b"),
+        ({**FILES, "c": "model-3.safetensors"}, MissingFileError, "model-3"),
+        ({**FILES, "c": f"../{SECOND}"}, RecordError, "must be in a file of the folder"),
+        ({**FILES, "c": f"/etc/{SECOND}"}, RecordError, "must be in a file of the folder"),
+        ({**FILES, "c": 3}, RecordError, "must be in a file of the folder"),
+        ([], RecordError, "has no weight_map"),
+    ],
+)
+def test_an_index_that_is_wrong_is_an_error(tmp_path, files, error, message):
+    sharded(tmp_path, files)
+    with pytest.raises(error, match=message):
+        sl.record.load(tmp_path)
+
+
+def test_a_folder_of_one_file_is_read_and_one_of_others_is_refused(tmp_path):
+    Record({"a": np.ones(2)}).save(tmp_path / "model.safetensors")
+    assert list(sl.record.load(tmp_path)) == ["a"]
+    Record({"a": np.ones(2)}).save(tmp_path / "other.safetensors")
+    with pytest.raises(RecordError, match="several files of weights"):
+        sl.record.load(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError, match="has no weights"):
+        sl.record.load(tmp_path / "empty")
+
+
+def test_the_files_of_torch_in_a_folder_are_read(tmp_path, torch):
+    torch.save({"a": torch.ones(2)}, tmp_path / "pytorch_model.bin")
+    assert np.asarray(sl.record.load(tmp_path)["a"]).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"nothing.*": "*"}, "matches no path"),
+        ({"*": "*.*"}, "as many"),
+        ({"weight": "bias"}, "two arrays the path 'bias'"),
+        ({"weight": 3}, "must give a path"),
+        (lambda _: 3, "must give a path"),
+    ],
+)
+def test_a_key_map_that_makes_no_sense_is_refused(keys, message):
+    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    with pytest.raises(ArgumentError, match=message):
+        layer.load_record(layer.to_record(), keys=keys)
+
+
+CALLS = re.compile(
+    r"\b(?:pickle|dill|cloudpickle|joblib|marshal)\.loads?\b|\bUnpickler\b"
+    r"|allow_pickle=True"
+    r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
+)
+# Objects between the processes of one loader; code that a compiled step writes itself.
+NO_FILES = {
+    "data/loader/_failure.py",
+    "data/loader/_wire.py",
+    "data/loader/_worker_main.py",
+    "tensor/_compile/_numpy/_program.py",
+    "tensor/_lower.py",
+}
+
+
+def test_no_load_path_unpickles_or_evaluates():
+    root = Path(sl.__file__).parent
+    found = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if CALLS.search(path.read_text("utf-8").replace("def eval(", ""))
+    }
+    assert found <= NO_FILES
