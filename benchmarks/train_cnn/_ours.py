@@ -23,7 +23,7 @@ class Ours:
     def __init__(self, config: SequenceCNNConfig, *, threads: int, lr: float) -> None:
         self.model: SequenceCNN = config.init(backend("numpy", num_threads=threads), Key(0))
         flat = tuple(path for path, each in self.model.parameters() if len(each.shape) == 1)
-        self.optimizer = AdamW(no_decay=flat)
+        self.optimizer = AdamW().group(flat, weight_decay=0.0)
         self.lr = lr
         self.follow = value_and_grad(_loss_of)
 

@@ -41,7 +41,7 @@ def assert_like(model, net):
 def test_parameters_that_come_and_go_move_as_torchs(step, backend):
     ours = new_model(backend)
     theirs = torchs(ours)
-    optimizer = sl.optim.AdamW(weight_decay=0.1, no_decay=())
+    optimizer = sl.optim.AdamW(weight_decay=0.1)
     judge = torch.optim.AdamW(theirs.parameters(), lr=0.05, weight_decay=0.1)
     for frozen in (0, None, 1, None):
         ours.unfreeze()

@@ -170,7 +170,7 @@ def test_a_group_that_matches_nothing_is_refused_with_the_paths():
         (
             lambda p, s: (p, Trace(p, str(s), 1)),
             DTypeError,
-            "must be a tensor or a number, got str",
+            "must be a tensor, a number or a bool, got str",
         ),
     ],
 )

@@ -43,7 +43,7 @@ class Adam(AdamW):
                 move.grad = backend.add(move.grad, decay)
         super().update(backend, lr, moves)
 
-    def _decay(self, path: str) -> float:
-        """Returns 0: the gradient has the weight decay already."""
-        del path
+    @property
+    def _decoupled_decay(self) -> float:
+        """The weight decay that is not part of the gradient: none."""
         return 0.0

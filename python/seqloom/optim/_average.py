@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import RecordError
 from seqloom.optim._counts import Counts
+from seqloom.optim._operands import as_operand, as_tensor
 from seqloom.optim._optimizer import require_setting
-from seqloom.optim._simple import as_operand
-from seqloom.optim._state import States
+from seqloom.optim._state import States, to_full
 from seqloom.record import Record
 from seqloom.tensor import Tensor
 
@@ -26,7 +26,7 @@ class WeightAverage:
 
     With `decay` it is a running average (EMA, Polyak and Juditsky 1992); without it every
     update counts equally (SWA, Izmailov et al. 2018). Buffers are not averaged. A compiled
-    step may call `update`.
+    step may call `update`. The average of parameters of half precision is in float32.
 
     Args:
         decay: Share of the average to keep at an update, in [0, 1); default: equal shares.
@@ -44,7 +44,7 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = States()
+        self._states = States(is_full=True)  # a share of 0.001 is lost in bfloat16
         self._counts = Counts()
 
     @property
@@ -79,7 +79,8 @@ class WeightAverage:
         for param in params:
             state = self._states.of(param, _start, backend)
             old = Tensor(state["mean"], backend)
-            new = old + (param.value - old) * self._find_share(as_operand(count, old))
+            values = as_tensor(param.storage(), backend)
+            new = old + (values - old) * self._find_share(as_operand(count, old))
             self._states.put(param.path, {"mean": new.raw})
         self._counts.total.put(count)
 
@@ -173,4 +174,4 @@ class WeightAverage:
 
 def _start(param: Param, backend: Backend) -> dict[str, Array]:
     """Makes the average of a parameter before its first update."""
-    return {"mean": backend.zeros(param.shape, dtype=param.dtype)}
+    return {"mean": backend.zeros(param.shape, dtype=to_full(param.dtype))}

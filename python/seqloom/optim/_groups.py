@@ -31,15 +31,15 @@ Rule = TypeVar("Rule", bound=HasSettings)
 
 @dataclass(frozen=True, eq=False)
 class ParameterGroup:
-    """A pattern of paths, with an optimiser that has the settings of these parameters."""
+    """Patterns of paths, with an optimiser that has the settings of these parameters."""
 
-    pattern: str
+    patterns: tuple[str, ...]
     lr_factor: float
     rule: Any  # an optimiser; its own states and counts stay empty
 
     def matches(self, path: str) -> bool:
-        """Returns True if the path of a parameter matches the pattern."""
-        return matches_any(path, (self.pattern,))
+        """Returns True if the path of a parameter matches one of the patterns."""
+        return matches_any(path, self.patterns)
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Returns the learning rate of the group: a number, or an array without axes."""
@@ -49,7 +49,7 @@ class ParameterGroup:
 
     def describe(self) -> tuple[Any, ...]:
         """Returns what decides the program of a compiled step, as a hashable value."""
-        return self.pattern, self.lr_factor, make_hashable(self.rule.list_settings())
+        return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 
 def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
@@ -72,10 +72,10 @@ def make_variant(optimizer: Rule, settings: dict[str, Any]) -> Rule:
 
 
 def require_matches(groups: Sequence[ParameterGroup], paths: list[str]) -> None:
-    """Refuses a group that matches no parameter, which would be a misspelt pattern."""
-    for group in groups:
-        if not any(map(group.matches, paths)):
+    """Refuses a pattern that matches no parameter, which would be a misspelt one."""
+    for pattern in (pattern for group in groups for pattern in group.patterns):
+        if not any(fnmatchcase(path, pattern) for path in paths):
             raise ArgumentError(
-                f"the group {group.pattern!r} matches no parameter of the model; its "
+                f"the group {pattern!r} matches no parameter of the model; its "
                 f"parameters are {', '.join(paths[:8])}" + (", ..." if paths[8:] else "")
             )

@@ -9,6 +9,7 @@ from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
 from seqloom.optim._adamw import AdamW
 from seqloom.optim._groups import matches_any
+from seqloom.optim._operands import as_rate, as_tensor, put_results
 from seqloom.optim._optimizer import as_patterns, require_setting
 from seqloom.tensor import Tensor, apply, sqrt
 
@@ -39,7 +40,6 @@ class Muon(AdamW):
         adamw: Paths of matrices that AdamW updates, such as ``("embedding.*", "head.*")``.
         betas: Decay rates of AdamW, in [0, 1).
         eps: Number that AdamW adds to the root of the second average.
-        no_decay: Paths of parameters without weight decay, such as ``"*.bias"``.
 
     Raises:
         ArgumentError: A number is out of range, or `scale` is unknown.
@@ -62,14 +62,8 @@ class Muon(AdamW):
         adamw: tuple[str, ...] = (),
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        no_decay: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            no_decay=no_decay,
-        )
+        super().__init__(betas=betas, eps=eps, weight_decay=weight_decay)
         if scale not in _SCALES:
             raise ArgumentError(f"scale must be one of {_SCALES}, got {scale!r}")
         self.momentum = require_setting("momentum", momentum, below=1)
@@ -89,9 +83,9 @@ class Muon(AdamW):
 
     def _update_matrix(self, backend: Backend, lr: Any, move: Move) -> None:
         """Updates one matrix."""
-        rate = lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
-        grad, param = Tensor(move.grad, backend), Tensor(move.param, backend)
-        first = Tensor(move.state["first"], backend) * self.momentum
+        rate = as_rate(lr, backend)
+        grad, param = as_tensor(move.grad, backend), as_tensor(move.param, backend)
+        first = as_tensor(move.state["first"], backend) * self.momentum
         first = first + grad * (1 - self.momentum)
         wanted = first
         if self.nesterov:
@@ -99,9 +93,9 @@ class Muon(AdamW):
         rows = param.shape[0]
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
-        kept = param * (1 - rate * self._decay(move.path))
-        move.param = (kept - change).raw
-        move.state = {"first": first.raw, "second": move.state["second"]}
+        kept = param * (1 - rate * self.weight_decay)
+        second = Tensor(move.state["second"], backend)  # a matrix has none: it stays 0
+        put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:
         """Returns the factor of a step of a matrix."""

@@ -78,14 +78,17 @@ class Optimizer(ABC):
         """Number of steps so far."""
         return self._counts.total.number
 
-    def group(self, pattern: str, *, lr_factor: float = 1.0, **settings: Any) -> Self:
+    def group(
+        self, pattern: str | tuple[str, ...], *, lr_factor: float = 1.0, **settings: Any
+    ) -> Self:
         """Gives the parameters whose path matches a pattern settings of their own.
 
         Of several groups that match a path, the last one counts. What a group does not set
         is as in the constructor.
 
         Args:
-            pattern: Pattern of the paths, such as ``"*.bias"`` or ``"head.*"``.
+            pattern: Pattern of the paths, such as ``"*.bias"`` or ``"head.*"``, or a tuple
+                of patterns.
             lr_factor: Factor of the learning rate, 0 or more.
             **settings: Arguments of the constructor, with their values for this group.
 
@@ -105,8 +108,11 @@ class Optimizer(ABC):
         """
         if not is_number(lr_factor):
             raise ArgumentError(f"lr_factor must be a number from 0 up, got {lr_factor!r}")
-        found = ParameterGroup(pattern, lr_factor, make_variant(self, settings))
+        given = (pattern,) if isinstance(pattern, str) else pattern
+        patterns, variant = as_patterns("pattern", given), make_variant(self, settings)
+        found = ParameterGroup(patterns, lr_factor, variant)
         self._groups, self._group_of = (*self._groups, found), {}
+        self._states.check_again()
         return self
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
@@ -366,11 +372,12 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
 
 def as_patterns(name: str, value: Any) -> tuple[str, ...]:
     """Returns patterns of paths; a string would count as one pattern for each letter."""
-    if isinstance(value, str) or not all(isinstance(part, str) for part in value):
+    is_list = isinstance(value, (tuple, list))
+    if not is_list or not all(isinstance(part, str) for part in cast("Any", value)):
         raise ArgumentError(
             f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
         )
-    return tuple(value)
+    return tuple(cast("Any", value))
 
 
 def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:

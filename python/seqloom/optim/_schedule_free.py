@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import RecordError
+from seqloom.optim._operands import find_seen_share
 from seqloom.optim._optimizer import require_setting
 from seqloom.optim._simple import SimpleOptimizer
 from seqloom.tensor import apply, sqrt
@@ -77,7 +78,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         """Updates one parameter."""
         share, decay = self.betas
         second = state.second * decay + grad * grad * (1 - decay)
-        change = grad / (sqrt(second / (1 - decay**step)) + self.eps)
+        change = grad / (sqrt(second / find_seen_share(decay, step)) + self.eps)
         change = change + param * self.weight_decay
         highest = apply("maximum", state.highest_lr, lr)
         weight = highest * highest

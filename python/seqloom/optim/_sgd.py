@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.optim._groups import matches_any
-from seqloom.optim._optimizer import Move, Optimizer, as_patterns, is_number
+from seqloom.optim._optimizer import Move, Optimizer, is_number
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
@@ -19,7 +18,6 @@ class SGD(Optimizer):
         momentum: Share of the previous step to keep, in [0, 1).
         nesterov: Whether to use Nesterov momentum.
         weight_decay: Factor of the weights that is added to their gradient.
-        no_decay: Paths of parameters without weight decay, such as ``"*.bias"``.
 
     Raises:
         ArgumentError: A number is out of range, or `nesterov` is set without momentum.
@@ -36,7 +34,6 @@ class SGD(Optimizer):
         momentum: float = 0.0,
         nesterov: bool = False,
         weight_decay: float = 0.0,
-        no_decay: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
         is_valid = is_number(momentum, below=1) and is_number(weight_decay)
@@ -48,7 +45,6 @@ class SGD(Optimizer):
             )
         self.momentum, self.nesterov = momentum, nesterov
         self.weight_decay = weight_decay
-        self.no_decay = as_patterns("no_decay", no_decay)
         self.states = ("momentum",) if momentum else ()
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
@@ -61,15 +57,11 @@ class SGD(Optimizer):
             lr,
             momentum=self.momentum,
             nesterov=self.nesterov,
-            decays=[self._decay(move.path) for move in moves],
+            decays=[self.weight_decay] * len(moves),
         )
         for move, param, momentum in zip(moves, params, momenta, strict=True):
             move.param = param
             move.state = {"momentum": momentum} if self.momentum else {}
-
-    def _decay(self, path: str) -> float:
-        """Returns the weight decay of a parameter."""
-        return 0.0 if matches_any(path, self.no_decay) else self.weight_decay
 
     def __repr__(self) -> str:
         return (

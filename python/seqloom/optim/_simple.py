@@ -6,9 +6,14 @@ from abc import abstractmethod
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import numpy as np
-
 from seqloom.errors import ArgumentError, DTypeError, ShapeError
+from seqloom.optim._operands import (
+    as_operand,
+    as_rate,
+    as_tensor,
+    list_arrays,
+    put_results,
+)
 from seqloom.optim._optimizer import Move, Optimizer
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._leaves import copy_to
@@ -22,11 +27,13 @@ class SimpleOptimizer(Optimizer):
     """Base of optimisers whose rule updates one parameter, written with tensors.
 
     A subclass names the dataclass of its state in ``State``, and defines ``rule``. The
-    fields of the state are tensors or numbers; a number becomes a tensor without axes. A
-    field is zeros of the shape of the parameter before its first update, unless the
-    subclass defines ``start_state``. Records, groups, moves to another backend or dtype and
-    compiled steps work as for every `Optimizer`. An optimiser that updates all parameters
-    by one call is faster for many small ones: see `Optimizer`.
+    fields of the state are tensors, numbers or bools. A number or a bool becomes a tensor
+    without axes: of the dtype of the parameter, of int32, or of bool. A field is zeros of
+    the shape of the parameter before its first update, unless the subclass defines
+    ``start_state``. For a parameter of half precision the rule computes in float32, and its
+    results are stored in half precision. Records, groups, moves to another backend or dtype
+    and compiled steps work as for every `Optimizer`. An optimiser that updates all
+    parameters by one call is faster for many small ones: see `Optimizer`.
 
     Attributes:
         State: The dataclass of the state of one parameter; None if the rule has no state.
@@ -115,37 +122,31 @@ class SimpleOptimizer(Optimizer):
         if not self.states:
             return {}
         values = backend.astype(copy_to(param, backend), param.dtype)
-        state = self.start_state(Tensor(values, backend))
-        return self._list_arrays(state, backend, param.dtype)
+        state = self.start_state(as_tensor(values, backend))
+        return list_arrays(self._list_values(state), backend, param.dtype)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """Calls the rule for each parameter."""
-        rate = lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
+        rate = as_rate(lr, backend)
         for move in moves:
-            param, grad = Tensor(move.param, backend), Tensor(move.grad, backend)
+            param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
+            state = {name: as_tensor(a, backend) for name, a in move.state.items()}
             step = as_operand(move.step, param)
-            if self.State is None:
-                new = self.rule(param, grad, None, lr=rate, step=step)
-            else:
-                state = self.State(**{n: Tensor(a, backend) for n, a in move.state.items()})
-                new, state = self._call(param, grad, state, lr=rate, step=step)
-                move.state = self._list_arrays(state, backend, str(param.dtype))
+            new, state = self._call(param, grad, state, lr=rate, step=step)
             _require_like(f"{type(self).__name__}.rule", move.path, new=new, param=param)
-            move.param = new.raw
+            put_results(move, new, self._list_values(state))
 
-    def _list_arrays(self, state: Any, backend: Backend, dtype: str) -> dict[str, Array]:
-        """Returns the fields of a state as arrays, none of them twice."""
-        found: dict[str, Array] = {}
-        for name in self.states:
-            array = _to_array(getattr(state, name), backend, dtype)
-            # A compiled step writes each of them.
-            is_known = any(array is other for other in found.values())
-            found[name] = backend.multiply(array, 1) if is_known else array
-        return found
+    def _list_values(self, state: Any) -> dict[str, Any]:
+        """Returns the fields of a state by name."""
+        return {name: getattr(state, name) for name in self.states}
 
-    def _call(self, *given: Any, **options: Any) -> tuple[Any, Any]:
-        """Calls a rule with a state, and checks that it returns one."""
-        found: Any = self.rule(*given, **options)
+    def _call(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], **options: Any
+    ) -> tuple[Any, Any]:
+        """Calls the rule, and checks that it returns a state if it has one."""
+        if self.State is None:
+            return self.rule(param, grad, None, **options), None
+        found: Any = self.rule(param, grad, self.State(**state), **options)
         kind = cast("type[Any]", type(found))
         is_pair = issubclass(kind, tuple) and len(found) == 2  # noqa: PLR2004
         if not is_pair or not isinstance(found[1], self.State):
@@ -154,27 +155,6 @@ class SimpleOptimizer(Optimizer):
                 f"{self.State.__name__}, got {kind.__name__}"
             )
         return found
-
-
-def _to_array(value: Any, backend: Backend, dtype: str) -> Array:
-    """Returns a field of a state as an array; a number as one without axes."""
-    if isinstance(value, Tensor):
-        return value.raw
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DTypeError(
-            f"a field of an optimiser's state must be a tensor or a number, got "
-            f"{type(value).__name__}"
-        )
-    if isinstance(value, int):
-        return backend.asarray(np.asarray(value, "int32"))
-    return backend.asarray(value, dtype=dtype)
-
-
-def as_operand(step: Any, like: Tensor) -> Any:
-    """Returns the number of a step as a number, or as a tensor of floats."""
-    if isinstance(step, int):
-        return step
-    return Tensor(step, like.backend).astype(like.dtype)
 
 
 def _require_like(name: str, path: str, *, new: object, param: Tensor) -> None:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class States:
     """Arrays by path and name; the rule makes them at the first update of a parameter."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_full: bool = False) -> None:
+        self._is_full = is_full  # whether floats of half precision are stored as float32
         self._leaves: dict[str, dict[str, Leaf]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}  # parameters that the arrays fit
         self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
@@ -37,15 +38,18 @@ class States:
         else:
             if self._shapes.get(param.path) != param.shape:
                 _require_fit(param, found, start)
-            current = {
-                name: _move(leaf, backend, param.dtype) for name, leaf in found.items()
-            }
+            dtype = to_full(param.dtype) if self._is_full else param.dtype
+            current = {name: _move(leaf, backend, dtype) for name, leaf in found.items()}
         if found != current:
             self._leaves[param.path] = current
             self._flat = None
             assign_owners([(leaf, param) for leaf in current.values()])
         self._shapes[param.path] = param.shape
         return {name: leaf.make_writable() for name, leaf in current.items()}
+
+    def check_again(self) -> None:
+        """Has the next step compare the arrays with what the rule expects."""
+        self._shapes = {}
 
     def claim(self, params: list[Param]) -> None:
         """Refuses another model's parameters, before anything is changed."""
@@ -115,6 +119,11 @@ class States:
         return kinds, rows
 
 
+def to_full(dtype: str) -> str:
+    """Returns float32 for a dtype of half precision, and any other one as it is."""
+    return "float32" if dtype in {"float16", "bfloat16"} else dtype
+
+
 def _make_leaves(param: Param, start: Start, backend: Backend) -> dict[str, Leaf]:
     """Makes the arrays of a parameter that is updated for the first time."""
     target: Backend = getattr(backend, "target", backend)  # of a capture: the plain backend
@@ -155,6 +164,12 @@ def _hold(path: str, leaf: Leaf) -> Any:
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
     """Refuses states whose shape or values do not fit, such as those of another model."""
     expected = start(param, param.bound_backend)
+    if expected.keys() != found.keys():
+        raise RecordError(
+            f"the settings need the states {', '.join(expected) or 'none'} of "
+            f"{param.path}, but the optimiser has {', '.join(found) or 'none'}; add groups "
+            "before the first step"
+        )
     for name, leaf in found.items():
         shape, wanted = tuple(leaf.array.shape), tuple(expected[name].shape)
         if shape != wanted:

@@ -65,7 +65,7 @@ class Leaf:
         """Returns the array, for a writer: nobody else reads it."""
         array = self.storage()
         if self.is_shared and self.backend is not None:
-            self.array = array = self.backend.multiply(array, 1)
+            self.array = array = copy_array(array, self.backend)
             self.is_shared = False
         return array
 
@@ -160,6 +160,12 @@ def new_counter(backend: Backend, number: int) -> Counter:
     counter.number = number
     admit = getattr(backend, "admit", None)
     return counter if admit is None else admit(counter)
+
+
+def copy_array(array: Array, backend: Backend) -> Array:
+    """Copies an array on its backend; a compiled step knows the copy as one."""
+    is_bool = backend.dtype(array).kind == "b"
+    return backend.logical_or(array, array) if is_bool else backend.multiply(array, 1)
 
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:

@@ -157,8 +157,8 @@ def _optimizer(settings: Settings, model: Module) -> AdamW:
     """Makes the optimiser; what is no matrix (a bias, a normalisation) does not shrink."""
     flat = tuple(path for path, param in model.parameters() if len(param.shape) == 1)
     alike: tuple[str, ...] = getattr(model, "one_scale", ())
-    decay = settings.weight_decay or 0.0
-    return AdamW(weight_decay=decay, no_decay=flat, one_scale=alike)
+    optimizer = AdamW(weight_decay=settings.weight_decay or 0.0)
+    return optimizer.group(flat, weight_decay=0.0).group(alike, one_scale=True)
 
 
 def _enter(folder: Path, state: State, trainer: Trainer) -> None:

@@ -32,16 +32,8 @@ def adamw(
     decays: Sequence[float],
 ) -> tuple[Arrays, Arrays, Arrays]:
     """AdamW (Loshchilov and Hutter 2019); `step` counts from 1."""
-    moved: list[tuple[Array, Array, Array]] = []
-    for position, grad in enumerate(grads):
-        mean = _blend(b, first[position], grad, betas[0])
-        power = _blend(b, second[position], b.square(grad), betas[1])
-        spread = b.sqrt(_correct_bias(b, power, betas[1], step))
-        ahead = _correct_bias(b, mean, betas[0], step)
-        change = b.divide(ahead, b.add(spread, eps))
-        kept = _decay(b, params[position], lr, decays[position])
-        change = b.multiply(change, _number(b, lr, kept))
-        moved.append((b.subtract(kept, change), mean, power))
+    given = zip(params, grads, first, second, decays, strict=True)
+    moved = [_update(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
     one, two, three = ([row[i] for row in moved] for i in range(3))
     return one, two, three
 
@@ -86,8 +78,38 @@ def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
     return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
 
 
+def _update(
+    b: Functions,
+    *given: Any,
+    lr: Any,
+    step: Any,
+    betas: tuple[float, float],
+    eps: float,
+) -> tuple[Array, Array, Array]:
+    """AdamW of one parameter, given with its gradient, moments and decay."""
+    # In half precision eps would be 0, and 1 - betas[1] inexact.
+    param, grad, mean, power = (_widen(b, array) for array in given[:4])
+    mean = _blend(b, mean, grad, betas[0])
+    power = _blend(b, power, b.square(grad), betas[1])
+    spread = b.sqrt(_correct_bias(b, power, betas[1], step))
+    ahead = _correct_bias(b, mean, betas[0], step)
+    kept = _decay(b, param, lr, given[4])
+    change = b.multiply(b.divide(ahead, b.add(spread, eps)), _number(b, lr, kept))
+    dtype = b.dtype(given[0])
+    moved = b.astype(b.subtract(kept, change), dtype)
+    return moved, b.astype(mean, dtype), b.astype(power, dtype)
+
+
+def _widen(b: Functions, x: Array) -> Array:
+    """An array of half precision as float32; others as they are."""
+    is_half = b.dtype(x).name in {"float16", "bfloat16"}
+    return b.astype(x, "float32") if is_half else x
+
+
 def _correct_bias(b: Functions, mean: Array, beta: float, step: Any) -> Array:
     """A running mean that began at 0, divided by the share it has seen."""
+    if not beta:
+        return mean
     if isinstance(step, (int, float)):
         return b.multiply(mean, 1.0 / -math.expm1(step * math.log(beta)))
     seen = b.expm1(b.multiply(_number(b, step, mean), math.log(beta)))
