@@ -17,6 +17,7 @@ SUITES = {
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",
     "products": "benchmarks.products",
+    "optim": "benchmarks.optim",
     "kernels": "benchmarks.kernels",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",

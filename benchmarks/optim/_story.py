@@ -1,0 +1,60 @@
+"""Runs both optimisers with one thread and with two, and writes their tables."""
+
+import os
+from collections.abc import Iterator
+
+from benchmarks._measure import ask_fresh
+from benchmarks._page import machine, publish, table
+
+LAYERS = {"7.4 M": 6, "50 M": 41}
+ROUNDS, MUON_ROUNDS = 25, 15
+HEAD = ("ms", "ours", "torch", "ours / torch", "floor", "ours / floor")
+STORY = f"""
+One eager step of the optimiser on the NumPy backend and of torch's on the same
+gradients, in one process, in turn; medians of {ROUNDS} rounds (Muon: {MUON_ROUNDS}).
+Torch's AdamW is the fused one. The parameters are matrices of 320 x 320 to 1280 x 320.
+After the rounds the parameters of both sides agree. AdamW's floor is its traffic: it
+reads four arrays and writes three, at the speed at which torch multiplies an array in
+place in the same run. Muon updates one matrix of 1280 x 320; its floor is our products
+of five Newton-Schulz steps, in float32. Torch computes them in bfloat16, for which
+processors before AVX-512 BF16 have no instructions.
+""".strip().replace("\n", " ")
+
+
+def main() -> None:
+    """Measures and writes the tables."""
+    rows = [*_adamw_rows(), *_muon_rows()]
+    publish(
+        "optim",
+        "\n\n".join([table(HEAD, rows), STORY, machine("numpy", "torch", "seqloom")]),
+    )
+
+
+def _adamw_rows() -> Iterator[list[str]]:
+    for name, layers in LAYERS.items():
+        for threads in (1, 2):
+            yield _row(f"AdamW, {name} parameters", "adamw", layers, ROUNDS, threads)
+
+
+def _muon_rows() -> Iterator[list[str]]:
+    for threads in (1, 2):
+        yield _row("Muon, 1280 x 320", "muon", MUON_ROUNDS, threads)
+
+
+def _row(label: str, kind: str, *numbers: int) -> list[str]:
+    """Measures one case in a fresh process; the last number is that of its threads."""
+    threads = numbers[-1]
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    found: dict[str, float] = ask_fresh(
+        "benchmarks.optim._worker", kind, *map(str, numbers)
+    )
+    ours, torchs, floor = (found[name] for name in ("ours", "torch", "floor"))
+    print(label, threads, found, flush=True)
+    return [
+        f"{label}, {threads} thread{'s' * (threads > 1)}",
+        f"{ours * 1e3:.1f}",
+        f"{torchs * 1e3:.1f}",
+        f"**{ours / torchs:.2f}**",
+        f"{floor * 1e3:.1f}",
+        f"{ours / floor:.2f}",
+    ]

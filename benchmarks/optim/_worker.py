@@ -1,0 +1,128 @@
+"""Our step and torch's on the same gradients, in turn, in a process of its own.
+
+python -m benchmarks.optim._worker adamw LAYERS ROUNDS THREADS, or muon ROUNDS THREADS.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+import seqloom as sl
+from benchmarks._measure import interleave, touch_memory
+from seqloom._rust import _native
+
+# The matrices of one layer of an encoder of 320 features; six layers have 7.4 M numbers.
+LAYER = ((960, 320), (320, 320), (1280, 320), (320, 1280))
+MATRIX = (1280, 320)
+STEPS = 5  # of Newton-Schulz
+RATE, DECAY = 1e-3, 0.1
+Seconds = dict[str, float]
+
+
+class Many(sl.nn.Module):
+    """A list of parameters."""
+
+    params: list[sl.nn.Param]
+
+    def __init__(self, shapes: list[tuple[int, ...]]) -> None:
+        self.params = [sl.nn.Param(shape, sl.nn.Fill(0.5)) for shape in shapes]
+
+
+class Pair:
+    """The same parameters and gradients on both sides, each with its optimiser.
+
+    Args:
+        shapes: The shapes of the parameters.
+        threads: The number of threads of each side.
+    """
+
+    def __init__(self, shapes: list[tuple[int, ...]], threads: int) -> None:
+        torch.set_num_threads(threads)
+        plain = sl.tensor.backend("numpy", num_threads=threads)
+        self.model: Any = Many(shapes).bind(plain, sl.Key(0))
+        draw = np.random.default_rng(0)
+        self.grads = [draw.standard_normal(shape, np.float32) for shape in shapes]
+        self.twins = [self._twin(each, grad) for each, grad in self._each()]
+
+    def _each(self) -> Any:
+        """Goes over our parameters and their gradients."""
+        return zip(self.model.params, self.grads, strict=True)
+
+    def _twin(self, ours: Any, grad: np.ndarray) -> Any:
+        """Makes torch's parameter with the same numbers."""
+        twin = torch.nn.Parameter(torch.from_numpy(ours.numpy()).clone())
+        twin.grad = torch.from_numpy(grad).clone()
+        return twin
+
+    def steps(self, ours: Any, theirs: Any) -> dict[str, Callable[[], object]]:
+        """Returns a step of each side."""
+        by_id = {each.id: grad for each, grad in self._each()}
+        grads = sl.tensor.Gradients(by_id, self.model.params[0].bound_backend)
+        return {
+            "ours": lambda: ours.step(RATE, self.model, grads),
+            "torch": theirs.step,
+        }
+
+    def changes(self) -> Any:
+        """Goes over the change of each parameter, ours and torch's."""
+        for ours, twin in zip(self.model.params, self.twins, strict=True):
+            yield ours.numpy() - 0.5, twin.detach().numpy() - 0.5
+
+
+def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
+    """Times AdamW, and the traffic of its arrays, over so many layers."""
+    touch_memory()
+    pair = Pair([*LAYER] * layers, threads)
+    theirs = torch.optim.AdamW(pair.twins, RATE, weight_decay=DECAY, fused=True)
+    sides = pair.steps(sl.optim.AdamW(weight_decay=DECAY), theirs)
+    # AdamW reads four arrays and writes three of them; this reads one and writes it.
+    moved = torch.ones(sum(twin.numel() for twin in pair.twins))
+    sides["floor"] = lambda: moved.mul_(1.0001)
+    seconds = _medians(sides, rounds)
+    for ours, their in pair.changes():
+        np.testing.assert_allclose(ours, their, rtol=1e-4, atol=1e-6)
+    return {**seconds, "floor": seconds["floor"] * 7 / 2}
+
+
+def time_muon(rounds: int, threads: int) -> Seconds:
+    """Times Muon, and the products of its Newton-Schulz steps, for one matrix."""
+    pair = Pair([MATRIX], threads)
+    theirs = torch.optim.Muon(pair.twins, RATE, weight_decay=DECAY)
+    sides = pair.steps(sl.optim.Muon(weight_decay=DECAY), theirs)
+    seconds = _medians({**sides, "floor": _products(threads)}, rounds)
+    for ours, their in pair.changes():  # torch computes with the 8 bits of bfloat16
+        assert np.linalg.norm(ours - their) < 0.1 * np.linalg.norm(their)
+    return seconds
+
+
+def _products(threads: int) -> Callable[[], None]:
+    """Multiplies matrices as Newton-Schulz steps do, and does nothing else."""
+    rows, columns = min(MATRIX), max(MATRIX)
+    x, y = np.full((2, rows, columns), 1e-3, np.float32)
+    square, other = np.full((2, rows, rows), 1e-3, np.float32)
+
+    def multiply() -> None:
+        for _ in range(STEPS):
+            _native.product((x, x.T), None, square, threads)
+            _native.product((square, square), None, other, threads)
+            _native.product((other, x), None, y, threads)
+
+    return multiply
+
+
+def _medians(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
+    """Times the sides in turn, after a first call of each."""
+    for work in sides.values():
+        work()
+    seconds = interleave(sides, rounds=rounds)
+    return {name: median(each) for name, each in seconds.items()}
+
+
+if __name__ == "__main__":
+    work = {"adamw": time_adamw, "muon": time_muon}[sys.argv[1]]
+    print(json.dumps(work(*map(int, sys.argv[2:]))))
