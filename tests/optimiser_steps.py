@@ -1,4 +1,4 @@
-"""A small network and its step, for the tests of optimisers."""
+"""Every optimiser, a small network and its step, for the tests of optimisers."""
 
 from itertools import repeat
 
@@ -7,6 +7,24 @@ import numpy as np
 import seqloom as sl
 
 BACKENDS = ["numpy", "torch", "jax"]
+# Every optimiser, with settings that use all of its states.
+OPTIMISERS = {
+    "adam": lambda: sl.optim.Adam(weight_decay=0.1),
+    "adamw": sl.optim.AdamW,
+    "one scale": lambda: sl.optim.AdamW(one_scale=True),
+    "groups": lambda: (
+        sl.optim.AdamW()
+        .group("*.bias", weight_decay=0.0, one_scale=True)
+        .group("layers.0.*", lr_factor=0.5)
+    ),
+    "sgd": lambda: sl.optim.SGD(momentum=0.9, nesterov=True),
+    "sgd without state": sl.optim.SGD,
+    "adagrad": sl.optim.AdaGrad,
+    "rmsprop": lambda: sl.optim.RMSProp(momentum=0.5, centered=True),
+    "lion": sl.optim.Lion,
+    "muon": sl.optim.Muon,
+    "schedule-free": sl.optim.ScheduleFreeAdamW,
+}
 X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
 
 

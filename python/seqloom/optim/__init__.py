@@ -1,5 +1,6 @@
-"""Optimisers, averages of weights, and schedules."""
+"""Optimisers, averages of weights, sums of gradients, and schedules."""
 
+from seqloom.optim._accumulator import GradientsAccumulator
 from seqloom.optim._adam import Adam
 from seqloom.optim._adamw import AdamW
 from seqloom.optim._average import WeightAverage
@@ -32,6 +33,7 @@ __all__ = [
     "Constant",
     "CosineDecay",
     "ExponentialDecay",
+    "GradientsAccumulator",
     "LinearDecay",
     "Lion",
     "Move",

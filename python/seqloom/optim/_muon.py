@@ -85,11 +85,9 @@ class Muon(AdamW):
         """Updates one matrix."""
         rate = as_rate(lr, backend)
         grad, param = as_tensor(move.grad, backend), as_tensor(move.param, backend)
-        first = as_tensor(move.state["first"], backend) * self.momentum
-        first = first + grad * (1 - self.momentum)
-        wanted = first
-        if self.nesterov:
-            wanted = grad * (1 - self.momentum) + first * self.momentum
+        added = grad * (1 - self.momentum)
+        first = as_tensor(move.state["first"], backend) * self.momentum + added
+        wanted = first * self.momentum + added if self.nesterov else first
         rows = param.shape[0]
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
@@ -121,7 +119,10 @@ def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
     x = matrix.T if is_tall else matrix
     x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)
     a, b, c = _COEFFICIENTS
+    # a x + (b s + c s^2) x, as one product: s = x x^T is the smaller matrix.
+    ones = x.backend.eye(x.shape[0], dtype=x.dtype)
+    linear = Tensor(ones, x.backend) * a
     for _ in range(steps):
         square = x @ x.T
-        x = x * a + (square * b + square @ square * c) @ x
+        x = (linear + square * b + square @ square * c) @ x
     return x.T if is_tall else x

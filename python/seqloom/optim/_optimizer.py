@@ -179,9 +179,10 @@ class Optimizer(ABC):
 
     def _make_move(self, param: Param, grad: Array, backend: Backend) -> Move:
         """Makes the argument of the rule for one parameter."""
+        values = param.make_writable()  # its first use, maybe: the state may begin with it
         rule = self._find_rule(param.path)
         state = self._states.of(param, rule.start, backend)
-        return Move(param.path, param.make_writable(), grad, state)
+        return Move(param.path, values, grad, state)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
         """Returns the last group that matches a path."""
@@ -315,7 +316,11 @@ class Optimizer(ABC):
             if name not in _STATE and not name.startswith("_")
         }
         groups = [
-            {"pattern": group.pattern, "lr_factor": group.lr_factor, **group.rule.to_dict()}
+            {
+                "pattern": list(group.patterns),
+                "lr_factor": group.lr_factor,
+                **group.rule.to_dict(),
+            }
             for group in self._groups
         ]
         kind = {"class": type(self).__name__}

@@ -108,11 +108,11 @@ class Counter(Leaf):
         backend: Backend | None = own["backend"]
         return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
 
-    def next(self, backend: Backend) -> Any:
-        """Returns the number plus one, as a Python number or an array of this backend."""
+    def next(self, backend: Backend, *, by: int = 1) -> Any:
+        """Returns a higher number, as a Python number or an array of this backend."""
         if self.backend is None or self.backend is not backend:
-            return self.number + 1
-        return backend.add(self.array, 1)
+            return self.number + by
+        return backend.add(self.array, by)
 
     def put(self, array: Array) -> None:
         """Replaces the number by a Python number or an array."""

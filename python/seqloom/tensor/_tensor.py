@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -846,14 +847,25 @@ class Gradients:
         squares = (b.to_numpy(b.sum(b.square(array))) for array in self._arrays.values())
         return math.sqrt(sum(float(square) for square in squares))
 
-    def clip(self, norm: float) -> Gradients:
-        """Scales all gradients down together, so that their norm is at most `norm`.
+    def clip(
+        self, norm: Any = None, *, value: float | None = None, of: Any = None
+    ) -> Gradients:
+        """Makes gradients smaller: by their common norm, or each number by itself.
 
         Args:
-            norm: The largest norm allowed (Pascanu et al. 2013).
+            norm: The largest norm allowed (Pascanu et al. 2013); all gradients are scaled
+                by one factor.
+            value: The largest absolute value allowed, in place of `norm`; each number that
+                is beyond it becomes it.
+            of: A module: only the gradients of its parameters are clipped, by their own
+                norm; default: all.
 
         Returns:
-            New gradients; of the same values if the norm is small enough.
+            New gradients; of the same values if they are small enough.
+
+        Raises:
+            ArgumentError: Both or none of `norm` and `value` are given, or it is not a
+                number above 0.
 
         Examples:
             >>> import seqloom as sl
@@ -861,12 +873,21 @@ class Gradients:
             >>> grads = sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B)
             >>> round(grads.clip(1.0).norm(), 3)
             1.0
+            >>> grads.clip(value=3.5).arrays()[0].tolist()
+            [3.0, 3.5]
         """
-        if not self._arrays:
+        limit = _require_limit(norm, value)
+        wanted = None if of is None else {param.id for _, param in of.parameters()}
+        chosen = [n for n in self._arrays if wanted is None or n in wanted]
+        if not chosen:
             return self
-        scaled, _ = self.backend.clip_by_global_norm([*self._arrays.values()], norm)
-        clipped = dict(zip(self._arrays, scaled, strict=True))
-        return Gradients(clipped, self.backend, inputs=self._inputs)
+        arrays = [self._arrays[n] for n in chosen]
+        if value is None:
+            clipped, _ = self.backend.clip_by_global_norm(arrays, limit)
+        else:
+            clipped = [self.backend.clip(array, -limit, limit) for array in arrays]
+        found = {**self._arrays, **dict(zip(chosen, clipped, strict=True))}
+        return Gradients(found, self.backend, inputs=self._inputs)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._arrays)
@@ -876,6 +897,21 @@ class Gradients:
 
     def __repr__(self) -> str:
         return f"Gradients of {len(self)} leaves on {self.backend}"
+
+
+def _require_limit(norm: Any, value: Any) -> Any:
+    """Returns the limit of `Gradients.clip`; a norm may be a tensor."""
+    if (norm is None) == (value is None):
+        raise ArgumentError(
+            "clip needs a norm or a value, such as clip(1.0) or clip(value=0.5), got "
+            f"norm={norm} and value={value}"
+        )
+    if isinstance(norm, Tensor):
+        return norm.raw
+    name, limit = ("norm", norm) if value is None else ("value", value)
+    if not isinstance(limit, Real) or not float(limit) > 0:
+        raise ArgumentError(f"{name} must be a number above 0, got {limit!r}")
+    return limit
 
 
 def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:

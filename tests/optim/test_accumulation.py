@@ -1,0 +1,171 @@
+"""Gradients of small batches give the step of the large one; gradients are clipped."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from optimiser_steps import BACKENDS, X, new_model, plain_step, run, values_of
+from seqloom.errors import ArgumentError, RecordError
+
+torch = pytest.importorskip("torch")
+
+
+def loss_of(model, x):
+    return (model(x) ** 2).mean()
+
+
+def add(model, accumulator, x):
+    _, grads = sl.nn.value_and_grad(loss_of)(model, x)
+    accumulator.accumulate(model, grads, weight=x.shape[0])
+
+
+def add_and_step(model, accumulator, optimizer, x):
+    add(model, accumulator, x)
+    optimizer.step(0.05, model, accumulator.take(model))
+
+
+@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_unequal_small_batches_give_the_steps_of_the_large_one(library, compiled):
+    pytest.importorskip(library)
+    if compiled and library != "numpy":
+        pytest.skip("the compilers of libraries are slow; the operations are tested there")
+    first, last = (sl.tensor.compile(f, enabled=compiled) for f in (add, add_and_step))
+    model, optimizer = new_model(library), sl.optim.AdamW()
+    accumulator = sl.optim.GradientsAccumulator()
+    parts = [model.backend.tensor(part) for part in np.split(X, [3, 4])]
+    for _ in range(4):
+        first(model, accumulator, parts[0])
+        first(model, accumulator, parts[1])
+        last(model, accumulator, optimizer, parts[2])
+        assert accumulator.weight == 0
+    expected = run(plain_step, new_model(), sl.optim.AdamW(), 4)
+    for one, other in zip(values_of(model), values_of(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_saved_between_small_batches_it_goes_on(tmp_path):
+    model, accumulator = new_model(), sl.optim.GradientsAccumulator()
+    add(model, accumulator, model.backend.tensor(X[:3]))
+    accumulator.to_record().save(tmp_path / "sums.safetensors")
+    record = sl.record.load(tmp_path / "sums.safetensors")
+    again = sl.optim.GradientsAccumulator().load_record(record)
+    for each in (accumulator, again):
+        add(model, each, model.backend.tensor(X[3:]))
+    one, other = accumulator.take(model), again.take(model)
+    for _, param in model.parameters():
+        np.testing.assert_array_equal(one.wrt(param).numpy(), other.wrt(param).numpy())
+
+
+def test_sums_of_half_precision_lose_no_small_gradient():
+    model = new_model(dtype="bfloat16")
+    accumulator, weight = sl.optim.GradientsAccumulator(), model.layers[0].weight
+    for value in (1.0, *[2**-9] * 8):
+        grad = {weight.id: np.full(weight.shape, value, weight.numpy().dtype)}
+        accumulator.accumulate(model, sl.tensor.Gradients(grad, model.backend))
+    found = accumulator.take(model).wrt(weight).astype("float32").numpy() * 9
+    np.testing.assert_allclose(found, 1 + 2**-6, rtol=2**-8)
+
+
+def test_a_parameter_that_was_frozen_meanwhile_gets_no_gradient():
+    model, accumulator = new_model(), sl.optim.GradientsAccumulator()
+    add(model, accumulator, model.backend.tensor(X))
+    grads = accumulator.take(model.freeze("layers.0.*"))
+    assert len(grads) == 2
+    assert grads.get(model.layers[0].weight.id) is None
+
+
+def test_sums_of_another_model_are_refused():
+    model, accumulator = new_model(), sl.optim.GradientsAccumulator()
+    add(model, accumulator, model.backend.tensor(X))
+    with pytest.raises(ArgumentError, match="state of another model"):
+        add(new_model(), accumulator, model.backend.tensor(X))
+
+
+@pytest.mark.parametrize("weight", [0, -1, 1.5])
+def test_a_weight_that_is_no_count_is_refused(weight):
+    model = new_model()
+    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
+    with pytest.raises(ArgumentError, match="weight must be an integer"):
+        sl.optim.GradientsAccumulator().accumulate(model, grads, weight=weight)
+
+
+def test_a_second_take_without_gradients_is_an_error():
+    model, accumulator = new_model(), sl.optim.GradientsAccumulator()
+    add(model, accumulator, model.backend.tensor(X))
+    accumulator.take(model)
+    with pytest.raises(ArgumentError, match="no gradients were accumulated"):
+        accumulator.take(model)
+
+
+def test_a_record_of_something_else_is_refused():
+    with pytest.raises(RecordError, match="step_count"):
+        sl.optim.GradientsAccumulator().load_record(new_model().to_record())
+
+
+# Clipping --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("limits", [{"norm": 0.3}, {"value": 0.05}, {"norm": 1e9}])
+def test_gradients_are_clipped_as_torchs(library, limits):
+    pytest.importorskip(library)
+    model = new_model(library)
+    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
+    plain = [grads.wrt(param).numpy() for _, param in model.parameters()]
+    theirs = [torch.nn.Parameter(torch.zeros(each.shape)) for each in plain]
+    for each, grad in zip(theirs, plain, strict=True):
+        each.grad = torch.tensor(grad)
+    if "norm" in limits:
+        torch.nn.utils.clip_grad_norm_(theirs, limits["norm"])
+    else:
+        torch.nn.utils.clip_grad_value_(theirs, limits["value"])
+    clipped = grads.clip(**limits)
+    for (_, param), each in zip(model.parameters(), theirs, strict=True):
+        found = clipped.wrt(param).numpy()
+        np.testing.assert_allclose(found, each.grad.numpy(), rtol=1e-5)
+
+
+def test_the_gradients_of_a_part_are_clipped_alone():
+    model = new_model()
+    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
+    head, rest = model.layers[1], model.layers[0].weight
+    clipped = grads.clip(0.01, of=head)
+    size = sum((clipped.wrt(param).numpy() ** 2).sum() for _, param in head.parameters())
+    assert size**0.5 == pytest.approx(0.01, rel=1e-3)
+    np.testing.assert_array_equal(clipped.wrt(rest).numpy(), grads.wrt(rest).numpy())
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({}, "clip needs a norm or a value"),
+        ({"norm": 1.0, "value": 1.0}, "clip needs a norm or a value"),
+        ({"norm": -1.0}, "norm must be a number above 0, got -1.0"),
+        ({"value": float("nan")}, "value must be a number above 0, got nan"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(limits, message):
+    with pytest.raises(ArgumentError, match=message):
+        sl.tensor.Gradients({}, sl.tensor.backend("numpy")).clip(**limits)
+
+
+# Programs --------------------------------------------------------------------------------
+
+
+def test_another_rate_or_count_makes_no_other_program():
+    def update(model, optimizer, average, x, lr):
+        _, grads = sl.nn.value_and_grad(loss_of)(model, x)
+        optimizer.step(lr, model, grads.clip(1.0))
+        average.update(model)
+
+    step = sl.tensor.compile(update)
+    model, optimizer, average = new_model(), sl.optim.AdamW(), sl.optim.WeightAverage(0.9)
+    optimizer.group("*.bias", weight_decay=0.0, lr_factor=2.0)
+    schedule, x = sl.optim.WarmupCosine(0.1, 3, 12), model.backend.tensor(X)
+    for number in range(12):
+        if number == 2:
+            before = step.recompiles
+        step(model, optimizer, average, x, schedule(number))
+    assert step.recompiles == before
+    assert (optimizer.step_count, average.update_count) == (12, 12)
