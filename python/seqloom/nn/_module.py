@@ -50,7 +50,8 @@ class Module:
 
     A subclass annotates its fields. Modules, `Param` and `Buffer`, and lists, tuples and
     dicts of these, are its parts; any other field is plain data. The constructor is made
-    from the annotations, unless the subclass defines one. Methods may have any name and
+    from the annotations, unless the subclass defines one or, without fields of its own,
+    takes over one. Methods may have any name and
     signature.
 
     Attributes:
@@ -70,6 +71,9 @@ class Module:
     """
 
     training: ClassVar[bool] = True
+    # Whether the constructor is made from the fields. A class without fields of its own
+    # takes over the constructor of its base.
+    _has_made_init: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -79,7 +83,9 @@ class Module:
                     f"the field {cls.__name__}.{name} hides Module.{name}; choose another "
                     "name for the field"
                 )
-        dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
+        if "__init__" in vars(cls) or vars(cls).get("__annotations__"):
+            cls._has_made_init = "__init__" not in vars(cls)
+        dataclass(eq=False, repr=False, init=cls._has_made_init)(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
         require_visible_parts(self, name, value)

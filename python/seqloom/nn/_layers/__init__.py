@@ -60,9 +60,7 @@ from seqloom.nn._layers._pool import (
     MaxPool1d,
     MaxPool2d,
 )
-from seqloom.nn._layers._sequential import (
-    Sequential,
-)
+from seqloom.nn._layers._sequential import Residual, Sequential
 from seqloom.nn._layers._shape import (
     Flatten,
     Identity,
@@ -113,6 +111,7 @@ __all__ = [
     "RMSNorm",
     "ReLU",
     "ReLU6",
+    "Residual",
     "SelfAttention",
     "Sequential",
     "SiLU",

@@ -1,0 +1,221 @@
+"""Containers pass tuples, keywords and keys on to parts of any signature."""
+
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
+
+B = sl.tensor.backend("numpy")
+X = B.tensor([[1.0, 2.0]])
+KEY = sl.Key(3)
+
+
+class Split(nn.Module):
+    def forward(self, x):
+        return x, x * 10
+
+
+class Join(nn.Module):
+    def forward(self, x, y, scale=1.0):
+        return x * scale + y
+
+
+class Masked(nn.Module):
+    def __call__(self, x, *, mask):
+        return x * mask
+
+
+class First(nn.Module):
+    def forward(self, pair):
+        return pair[0]
+
+
+def number(key):
+    return B.uniform(key, (1,)).item()
+
+
+class Keyed(nn.Module):
+    def forward(self, x, key=None):
+        return x if key is None else x + number(key)
+
+
+def values(result):
+    return result.numpy().tolist()
+
+
+def test_a_tuple_is_spread_over_a_part_of_several_arguments():
+    assert values(nn.Sequential(Split(), Join())(X)) == [[11.0, 22.0]]
+    assert values(nn.Sequential(Split(), lambda *all_of: all_of[1])(X)) == [[10.0, 20.0]]
+
+
+def test_a_part_of_one_argument_gets_the_tuple_itself():
+    assert values(nn.Sequential(Split(), First())(X)) == [[1.0, 2.0]]
+
+
+def test_the_first_part_gets_all_arguments_of_the_call():
+    assert values(nn.Sequential(Join(), nn.functional.relu)(X, X)) == [[2.0, 4.0]]
+    assert values(nn.Sequential(nn.Sequential(Join()))(X, y=X, scale=2.0)) == [[3.0, 6.0]]
+
+
+def test_keywords_go_to_each_part_that_takes_them_however_deep():
+    net = nn.Sequential(Split(), Join(), nn.Sequential(nn.Residual(Masked())))
+    mask = B.tensor([[1.0, 0.0]])
+    assert values(net(X, mask=mask, scale=3.0)) == [[26.0, 26.0]]
+
+
+def test_values_after_an_argument_that_is_a_keyword_keep_their_order():
+    def middle(x, scale, y):
+        return x * scale - y
+
+    net = nn.Sequential(Split(), middle)
+    assert values(net(X, scale=20.0)) == [[10.0, 20.0]]
+
+
+def test_functions_of_all_kinds_take_keywords():
+    class Plain:
+        def times(self, x, by=1.0):
+            return x * by
+
+        def __call__(self, x, by=1.0):
+            return x + by
+
+    plain = Plain()
+    net = nn.Sequential(plain.times, partial(plain.times), plain)
+    assert values(net(X, by=2.0)) == [[6.0, 10.0]]
+
+
+def test_each_part_gets_a_key_of_its_own_and_a_nested_one_too():
+    net = nn.Sequential(Keyed(), nn.Residual(Keyed()), nn.Sequential(Keyed()))
+    words = [number(KEY.fold(0)), number(KEY.fold(1))]
+    words.append(number(KEY.fold(2).fold(0)))
+    x = X + words[0]
+    x = x + (x + words[1]) + words[2]
+    np.testing.assert_allclose(net(X, key=KEY).numpy(), x.numpy())
+    assert values(nn.Sequential(nn.functional.relu)(X, key=KEY)) == values(X)
+
+
+REFUSED: Any = {
+    r"layer 1 of Sequential \(Join\(x, y, scale=1.0\)\) also needs y; pass y=": (
+        nn.Sequential(nn.functional.relu, Join()),
+        {},
+    ),
+    r"layer 0 of Sequential \(Masked\(x, \*, mask\)\) also needs mask": (
+        nn.Sequential(Masked()),
+        {},
+    ),
+    r"layer two of Sequential \(Join.*takes 3 positional arguments here, got 4": (
+        nn.Sequential({"one": lambda x: (x, x, x, x), "two": Join()}),
+        {},
+    ),
+    r"no layer of Sequential takes msk=; its layers: Masked\(x, \*, mask\)": (
+        nn.Sequential(Masked()),
+        {"msk": 1.0},
+    ),
+    r"inner of Residual \(Masked\(x, \*, mask\)\) takes no scale=": (
+        nn.Residual(Masked()),
+        {"scale": 1.0},
+    ),
+    r"inner of Residual \(Join\(x, y, scale=1.0\)\) also needs y": (
+        nn.Residual(Join()),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_a_part_that_refuses_is_named_with_its_signature(message):
+    net, options = REFUSED[message]
+    with pytest.raises(ArgumentError, match=message):
+        net(X, **options)
+
+
+def test_an_error_inside_a_part_says_where_the_part_is():
+    net = nn.Sequential(
+        {"stem": nn.functional.relu, "body": nn.Sequential(nn.Linear(3, 3))}
+    )
+    with pytest.raises(ShapeError) as caught:
+        net.bind("numpy", KEY)(X)
+    assert caught.value.__notes__ == [
+        "in layer 0 of Sequential (Linear(x))",
+        "in layer body of Sequential (Sequential(x))",
+    ]
+
+
+def test_a_class_below_sequential_with_its_own_signature_is_asked_for_that():
+    class Two(nn.Sequential):
+        def __call__(self, x, y):
+            return super().__call__(x) + y
+
+    assert values(nn.Sequential(Split(), Two(nn.functional.relu))(X)) == [[11.0, 22.0]]
+
+
+def test_a_class_without_fields_of_its_own_takes_over_the_constructor():
+    class Wide(nn.Linear):
+        def forward(self, x):
+            return self(x) * 2
+
+    class Wider(Wide):
+        scale: float
+
+        def __init__(self, n):
+            super().__init__(n, n)
+            self.scale = 2.0
+
+    assert [Wide(2, 3).weight.shape, Wider(4).weight.shape] == [(3, 2), (4, 4)]
+
+
+def test_named_layers_have_names_in_paths_and_slices():
+    net = nn.Sequential({"a": nn.Linear(2, 3), "act": nn.functional.relu})
+    theirs = torch.nn.Sequential()
+    theirs.add_module("a", torch.nn.Linear(2, 3))
+    expected = [f"layers.{path}" for path, _ in theirs.named_parameters()]
+    assert [path for path, _ in net.parameters()] == expected
+    assert net["a"] is net[0] is net[-2] is net[:1]["a"]
+    assert (len(net), list(net)) == (2, [net["a"], nn.functional.relu])
+    for name, message in (("b", "its names: 'a', 'act'"), (2, "has 2 layers")):
+        with pytest.raises(OutOfRangeError, match=message):
+            net[name]
+    with pytest.raises(OutOfRangeError, match="none, as they are a list"):
+        nn.Sequential(nn.functional.relu)["a"]
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_residual_block_is_torchs_sum_and_has_its_gradients(name):
+    block = nn.Residual(nn.Sequential(nn.Linear(2, 4), nn.functional.relu, nn.Linear(4, 2)))
+    block.bind(name, KEY)
+    x = np.random.default_rng(0).normal(size=(3, 2)).astype("f4")
+    _, grads = nn.value_and_grad(lambda net, x: (net(x) ** 2).sum())(
+        block, block.backend.tensor(x)
+    )
+    weights = [torch.tensor(p.numpy(), requires_grad=True) for _, p in block.parameters()]
+    first, bias, last, end = weights
+    theirs = torch.tensor(x)
+    theirs = theirs + torch.relu(theirs @ first.T + bias) @ last.T + end
+    (theirs**2).sum().backward()
+    for (_, param), weight in zip(block.parameters(), weights, strict=True):
+        np.testing.assert_allclose(grads.wrt(param).numpy(), weight.grad, rtol=1e-4)
+
+
+def test_a_residual_adds_to_the_first_item_of_a_tuple():
+    total, other = nn.Residual(Split())(X)
+    assert (values(total), values(other)) == ([[2.0, 4.0]], [[10.0, 20.0]])
+
+
+def test_a_residual_refuses_a_sum_that_would_be_broadcast():
+    with pytest.raises(ShapeError, match=r"\(1, 1\) for an input of \(1, 2\)"):
+        nn.Residual(lambda x: x[:, :1])(X)
+    with pytest.raises(ArgumentError, match="must be a module or a function, got a list"):
+        nn.Residual(cast("Any", [nn.Linear(2, 2)]))
+
+
+def test_containers_are_compiled_as_others():
+    net = nn.Sequential(Split(), Join(), nn.Residual(Masked()))
+    step = sl.tensor.compile(lambda net, x, mask: net(x, mask=mask))
+    mask = B.tensor([[1.0, 0.0]])
+    assert values(step(net, X, mask)) == values(net(X, mask=mask))
