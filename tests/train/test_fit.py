@@ -142,9 +142,18 @@ def test_a_model_that_is_none_is_refused(toy, small):
         sl.train.fit(its_class, toy(), epochs=1)
 
 
-def test_a_network_without_logits_is_refused(toy):
-    with pytest.raises(ArgumentError, match="Linear has no method logits"):
-        sl.train.fit(sl.nn.Linear(4, 2), toy(), epochs=1)
+class Silent(sl.nn.Module):
+    """Has parameters, but nothing to call."""
+
+    head: sl.nn.Linear
+
+
+def test_a_network_that_cannot_be_called_is_refused(toy):
+    network = Silent(sl.nn.Linear(4, 2))
+    with pytest.raises(
+        ArgumentError, match=r"Silent has no method logits\(x\), forward\(x\)"
+    ):
+        sl.train.fit(network, toy(), epochs=1)
 
 
 def test_a_network_with_other_outputs_is_refused(toy):

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from seqloom.data import GenotypeEncoder, Subset
 from seqloom.data._numbered import NumberedItems
-from seqloom.errors import ArgumentError, FormatError, ShapeError
+from seqloom.errors import FormatError, ShapeError
+from seqloom.infer._forward import Forward
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
 from seqloom.models._examples import count_positions, noun_of
-from seqloom.models._reads import as_plain, counts_words, is_of_tokens
+from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.nn import Module
-from seqloom.tensor import Backend, Tensor, apply
 
 # The letters of one evaluation batch, which bound its memory, or its genotypes: a letter
 # becomes many features, a genotype is one number.
@@ -74,27 +74,6 @@ def _is_moving(examples: Any) -> bool:
 def _inputs_in(examples: Any, row: int, epoch: int) -> Any:
     """Reads one record as an epoch shows it."""
     return examples.batch([row], epoch=epoch).get("inputs")
-
-
-def inputs_of(
-    model: Module, batch: dict[str, Any], encoder: Any
-) -> tuple[Tensor, Tensor | None]:
-    """Puts inputs, covariates behind them, and the mask on the model's backend."""
-    if "inputs" not in batch:
-        raise ArgumentError('the dataset gives codes; give it output="numbers"')
-    backend, mask = model.backend, batch.get("mask")
-    # Tokens are names: a number with a fraction would have no row in an embedding.
-    dtype = "int32" if is_of_tokens(encoder) else "float32"
-    inputs = _tensor_of_batch(backend, as_plain(batch["inputs"]), dtype)
-    if "covariates" in batch:
-        covariates = _tensor_of_batch(backend, batch["covariates"], "float32")
-        inputs = apply("concat", [inputs, covariates], axis=1)
-    return inputs, None if mask is None else _tensor_of_batch(backend, mask)
-
-
-def _tensor_of_batch(backend: Backend, values: Any, dtype: str | None = None) -> Tensor:
-    """A tensor in the memory of a batch, which is never written while somebody holds it."""
-    return Tensor(backend.asarray(values, dtype=dtype), backend)
 
 
 def evaluation_batch_size(examples: Examples) -> int:
@@ -158,5 +137,4 @@ def _batches_of_one_size(total: int, size: int) -> Iterator[tuple[NDArray[np.int
 
 def _outputs(model: Any, batch: dict[str, Any], encoder: Any) -> NDArray[np.float32]:
     """Runs the model on one batch."""
-    inputs, mask = inputs_of(model, batch, encoder)
-    return np.asarray(model.logits(inputs, mask=mask), np.float32)
+    return np.asarray(Forward.of(model)(model, batch, encoder=encoder), np.float32)

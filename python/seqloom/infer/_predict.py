@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from seqloom._threads import count_threads, limit_blas
-from seqloom.errors import LabelError
+from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._loop import run_model, warn_of_moving
 from seqloom.infer._open import (
     FilePath,
@@ -16,7 +16,7 @@ from seqloom.infer._open import (
 )
 from seqloom.infer._progress import OnBatch, Watching, report_batches
 from seqloom.infer._scores import Scores
-from seqloom.models import Classify, Examples, Trained
+from seqloom.models import Classify, Custom, Examples, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import find_trained
 
@@ -57,7 +57,8 @@ def predict(
         (multilabel), or values in the labels' own units (regress).
 
     Raises:
-        ArgumentError: An argument is of another type, or the model needs covariates too.
+        ArgumentError: An argument is of another type, the model needs covariates too, or it
+            was trained on arrays or for a custom task.
         ConfigError: The dataset has another encoder than the model.
         FileError: A file cannot be read.
         FormatError: A file does not hold what it should.
@@ -77,7 +78,7 @@ def predict(
         ['0', '1']
     """
     threads = count_threads(num_threads)
-    trained = find_trained(model, num_threads=threads)
+    trained = _find_judged(model, threads)
     with (
         limit_blas(threads),
         report_batches(progress) as tell,
@@ -126,12 +127,29 @@ def evaluate(
         2
     """
     threads = count_threads(num_threads)
-    trained = find_trained(model, num_threads=threads)
+    trained = _find_judged(model, threads)
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
     warn_of_moving("data", examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
         return measure(trained, examples, score(trained, examples, progress=tell))
+
+
+def _find_judged(model: Model, threads: int) -> Trained:
+    """Finds a trained model; refuses one whose outputs have a meaning of the user's own."""
+    trained = find_trained(model, num_threads=threads)
+    if isinstance(trained.task, Custom):
+        raise ArgumentError(
+            "this model was trained with a loss or step of your own (task custom), so that "
+            "its outputs have no names; call run.model(...), or the model that "
+            "sl.models.load returns, on tensors"
+        )
+    if trained.encoder is None:
+        raise ArgumentError(
+            "this model was trained on arrays, and has no encoder for sequences; call "
+            "run.model(...) on tensors"
+        )
+    return trained
 
 
 def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:

@@ -3,11 +3,12 @@
 from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
-from seqloom.models._task import Classify, Multilabel, Regress, Task
+from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task
 from seqloom.models._trained import Trained, load
 
 __all__ = [
     "Classify",
+    "Custom",
     "Examples",
     "GenotypeMLP",
     "GenotypeMLPConfig",

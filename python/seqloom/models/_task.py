@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._config import JsonConfig, convert_fields
+from seqloom.errors import ArgumentError
 from seqloom.nn import functional as F
 from seqloom.nn._metrics import (
     accuracy,
@@ -196,6 +197,39 @@ class Multilabel(Task):
             "auroc": auroc(labels, scores),
             "auprc": auprc(labels, scores),
         }
+
+
+@dataclass(frozen=True)
+class Custom(Task):
+    """A task of a user's own: what outputs mean is known to the user's loss or step only.
+
+    Args:
+        columns: No names: outputs may have any shape.
+
+    Examples:
+        >>> Custom().name
+        'custom'
+    """
+
+    columns: tuple[str, ...] = ()
+    name: ClassVar[str] = "custom"
+
+    def loss(self, logits: Tensor, labels: Labels) -> Tensor:
+        """Refuses to compute a loss: the user's is used."""
+        del logits, labels
+        raise ArgumentError("a custom task has no loss; give loss= or step=")
+
+    def activate(self, logits: Scores) -> Scores:
+        """Gives the outputs as they are."""
+        return logits
+
+    def decide(self, scores: Scores) -> None:
+        """Gives None: the scores are the answer."""
+
+    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+        """Gives nothing: the user's metrics are used."""
+        del labels, scores
+        return {}
 
 
 def _mean(values: Iterable[float]) -> float:

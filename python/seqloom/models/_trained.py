@@ -16,7 +16,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
 from seqloom.models._folder import ENTRIES, WEIGHTS, open_folder
 from seqloom.models._learned import load_encoder, save_encoder
-from seqloom.models._task import Task
+from seqloom.models._task import Custom, Task
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
 from seqloom.tensor import Backend, backend as find_backend
@@ -31,7 +31,8 @@ class Trained:
 
     Attributes:
         model: The network, in evaluation mode.
-        encoder: What turns letters or genotypes into the network's input.
+        encoder: What turns letters or genotypes into the network's input; None of a network
+            that was trained on arrays.
         task: The loss, the metrics and the names of the outputs.
         batch_size: The records of one evaluation batch. It is part of the model: another
             one gives scores that differ in the last bits.
@@ -82,7 +83,7 @@ class Trained:
     def __repr__(self) -> str:
         return (
             f"Trained {type(self.model).__name__}, {self.model.number_of_parameters:,} "
-            f"parameters: {self.task.name} {', '.join(self.classes)}"
+            f"parameters: {self.task.name} {', '.join(self.classes)}".rstrip()
         )
 
 
@@ -121,7 +122,9 @@ def load(
     """
     home = _home(folder)
     facts = _read_config(home)
-    encoder = load_encoder(home, _settings(home, facts["encoder"], JsonConfig))
+    encoder = facts["encoder"]  # None of a model that was trained on arrays
+    if encoder is not None:
+        encoder = load_encoder(home, _settings(home, encoder, JsonConfig))
     task = _task(home, facts["task"])
     network = _network(home, facts["model"], model)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
@@ -158,7 +161,7 @@ def save_config(folder: Path, trained: Trained) -> None:
     facts = {
         "version": _VERSION,
         "model": None if config is None else config.to_dict(),
-        "encoder": trained.encoder.to_dict(),
+        "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
         "batch_size": trained.batch_size,
     }
@@ -221,7 +224,8 @@ def _check_count(path: Path, name: str, value: object) -> None:
 def _task(home: Path, values: object) -> Task:
     """Makes the task; each of its columns has a name of its own."""
     task = _settings(home, values, Task)
-    if not task.columns or len(set(task.columns)) < len(task.columns):
+    is_empty = not task.columns and not isinstance(task, Custom)
+    if is_empty or len(set(task.columns)) < len(task.columns):
         raise ConfigError(
             f"{home / 'config.json'}: the task's columns must differ, found "
             f"{', '.join(task.columns) or 'none'}"

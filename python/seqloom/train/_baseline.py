@@ -1,6 +1,6 @@
 """What a model must beat: the mean of the labels, or always the same answer."""
 
-from seqloom.models import Classify, Regress, Task
+from seqloom.models import Classify, Custom, Regress, Task
 from seqloom.train._run import Part
 
 # From so many records on, chance alone seldom makes a good model look like none.
@@ -10,7 +10,7 @@ _ENOUGH = 10
 def no_better(task: Task, name: str, part: Part) -> str | None:
     """Says so where a model has learned nothing that holds for a part."""
     metrics = part.metrics
-    if metrics["n"] < _ENOUGH:
+    if metrics["n"] < _ENOUGH or isinstance(task, Custom):
         return None
     if isinstance(task, Regress):
         # A constant part has no r2, and NaN is not at most 0.

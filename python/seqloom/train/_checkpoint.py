@@ -93,6 +93,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
     facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
     facts |= {"lr": state.lr, "seconds": state.seconds}
+    facts |= {"numbers": [*state.steps[-1].numbers] if state.steps else []}
     facts |= {"others": {name: record.metadata for name, record in others.items()}}
     parts.metadata = {**optimizer.metadata, **facts}
     parts.save(path)
@@ -122,7 +123,10 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 def _to_table(steps: list[Step]) -> NDArray[np.float64]:
     """Gives the steps of an epoch as rows; NaN stands for no accuracy."""
     rows = [
-        (step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy)
+        (
+            *(step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy),
+            *step.numbers.values(),
+        )
         for step in steps
     ]
     return np.array(rows, np.float64)
@@ -132,8 +136,12 @@ def _from_table(record: Record, *, epoch: int) -> list[Step]:
     """Gives the steps that rows tell of."""
     if STEPS not in record:
         return []
+    names: list[str] = record.metadata.get("numbers", [])
     table: list[list[float]] = np.asarray(record[STEPS]).tolist()
     return [
-        Step(epoch, number, int(samples), loss, None if np.isnan(right) else right)
-        for number, (samples, loss, right) in enumerate(table, 1)
+        Step(
+            *(epoch, number, int(samples), loss, None if np.isnan(right) else right),
+            numbers=dict(zip(names, numbers, strict=True)),
+        )
+        for number, (samples, loss, right, *numbers) in enumerate(table, 1)
     ]

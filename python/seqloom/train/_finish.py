@@ -1,22 +1,23 @@
 """The end of a run: the kept weights are judged and everything is written."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from seqloom.errors import NoSkillWarning
-from seqloom.models import Examples, Trained
+from seqloom.models import Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
+from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
 from seqloom.train._checkpoint import State
-from seqloom.train._metrics import Metric
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
-from seqloom.train._run import Part, Run, judge, write_scores
+from seqloom.train._run import Part, Run, write_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +28,13 @@ class Ended:
     parts: Parts
     state: State
     settings: dict[str, str]
-    metrics: Mapping[str, Metric]
+    judge: Callable[[Any], Part | None]
     draws: bool
 
     def finish(self, folder: Path | None) -> Run:
         """Judges the kept weights and writes everything; doing so twice is harmless."""
         self.trained.model.load_record(self.state.best).eval()
-        valid, test = (
-            judge(self.trained, it, self.metrics)
-            for it in (self.parts.valid, self.parts.test)
-        )
+        valid, test = map(self.judge, (self.parts.valid, self.parts.test))
         run = Run(
             trained=self.trained,
             history=self.state.history,
@@ -71,13 +69,11 @@ class Ended:
     def _report(self, title: str, valid: Part | None, test: Part | None) -> Report:
         """Gathers what the report shows; the test part is the most telling."""
         pairs = {"test": test, "validation": valid}
-        network, columns = (
-            type(self.trained.model).__name__,
-            ", ".join(self.trained.classes),
-        )
+        network = type(self.trained.model).__name__
+        columns = " ".join(["learned", *([", ".join(self.trained.classes)])]).strip()
         return make_report(
             title=title,
-            lead=f"{network} learned {columns} from {_count(self.parts.train)}.",
+            lead=f"{network} {columns} from {_count(self.parts.train)}.",
             task=self.trained.task,
             parts={name: part for name, part in pairs.items() if part is not None},
             history=self.state.history,
@@ -94,13 +90,15 @@ class Ended:
         model = self.trained.model
         parameters = f"{model.number_of_parameters:,} parameters"
         sizes = {
-            f"{name} records": f"{len(part):,}" for name, part in self.parts.list_named()
+            f"{name} records": f"{count:,}"
+            for name, part in self.parts.list_named()
+            if (count := count_samples(part))
         }
         seconds = sum(row["seconds"] for row in self.state.history)
         return {
             "model": f"{type(model).__name__}, {parameters}",
             **_network_facts(model),
-            "encoder": str(self.trained.encoder),
+            **({"encoder": str(it)} if (it := self.trained.encoder) is not None else {}),
             "task": self.trained.task.name,
             **sizes,
             **self.settings,
@@ -114,6 +112,7 @@ def _network_facts(model: Module) -> dict[str, str]:
     return {} if config is None else {"network": str(config)}
 
 
-def _count(part: Examples) -> str:
+def _count(part: Any) -> str:
     """Says how many records there are, by what they are called."""
-    return f"{len(part):,} {noun_of(part)}"
+    count = count_samples(part)
+    return f"{count:,} {noun_of(part)}" if count else "the batches of a loader"

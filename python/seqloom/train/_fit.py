@@ -7,11 +7,12 @@ from typing import Any
 from seqloom._arguments import as_flag, as_integer, as_path, quote
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
-from seqloom.models import Examples
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
-from seqloom.tensor import Backend, Tensor, backend as find_backend
+from seqloom.tensor import Backend, backend as find_backend
+from seqloom.train._arrays import as_part
 from seqloom.train._checkpoints import Interval
+from seqloom.train._given_task import choose_task, names_for
 from seqloom.train._job import Job
 from seqloom.train._metrics import Metrics, list_metrics
 from seqloom.train._names import name_of
@@ -27,8 +28,8 @@ _LR = 1e-3
 
 def fit(
     model: Config | Module,
-    train: Examples,
-    valid: Examples | None = None,
+    train: Any,
+    valid: Any = None,
     *,
     task: str = "auto",
     epochs: int | None = None,
@@ -37,14 +38,15 @@ def fit(
     weight_decay: float | None = None,
     optimizer: Optimizer | None = None,
     schedule: Schedule | Callable[[int], float] | None = None,
-    loss: Callable[[Tensor, Any], Tensor] | None = None,
+    loss: Callable[[Any, Any], Any] | None = None,
+    step: Callable[..., Any] | None = None,
     metrics: Metrics = None,
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
     seed: int = 0,
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
-    test: Examples | None = None,
+    test: Any = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -66,15 +68,23 @@ def fit(
     machine, with the same number of threads).
 
     Args:
-        model: Settings of a network, or a network. A network is trained where it is; it
-            needs ``logits(inputs, *, mask, key)``, and ``seqloom.models.load`` can make it
-            again only if its settings stand in its ``config``.
+        model: Settings of a network, or a network. A network is trained where it is;
+            ``seqloom.models.load`` can make it again only if its settings stand in its
+            ``config``. Its method ``logits``, else ``forward`` or ``__call__``, gets the
+            arrays of a batch that it asks for: each parameter takes the array of its name,
+            the first one ``inputs`` if no array has its name, ``key`` the random key of the
+            step, and ``mask`` is None where there is none. ``**options`` takes all others.
         train: Encoded records with labels: of sequences or genotypes. An encoder that
             learns, such as genotypes have, learns from these alone, unless it is fitted.
+            Or arrays, a row for each record: a dict by name, or a tuple of inputs and
+            labels. Or batches of such arrays: a loader of ours or of torch, a list, or any
+            object that can be iterated anew for each epoch.
         valid: Others, to choose the epoch by. Where augmentation or jitter changes them, or
             ``test``, anew in each epoch, that is a warning.
-        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"auto"``: what the
-            labels are.
+        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``: the labels
+            are of any kind, and `loss` or `step` knows what they mean. ``"auto"``: what
+            the labels of a dataset are; custom for arrays, loaders and where there is a
+            `step`.
         epochs: How often every record is seen. None: what the network chooses, or 20
             times; then, with a validation part, rounds of 40 and 80 follow while its loss
             still falls. ``run.history`` and the report say how many it were.
@@ -87,7 +97,14 @@ def fit(
         schedule: A schedule of `seqloom.optim`, or a function of the step, from 0, that
             gives its learning rate. A ``Plateau`` observes the validation loss, or without
             a validation part the training loss, after each epoch.
-        loss: ``loss(logits, labels)`` instead of the task's own.
+        loss: ``loss(logits, labels)`` instead of the task's own. Labels are the array
+            ``label``, ``labels``, ``y`` or ``target``.
+        step: ``step(model, batch, key)`` instead of the network's method and a loss. It
+            gets the network, all arrays of the batch as tensors by name (a tuple where the
+            data are tuples), and a random key. It returns the loss; or a tuple of the loss
+            and the outputs, of which `metrics` are computed; or of the loss and a dict of
+            further numbers, whose means stand in the history. In validation the network is
+            in evaluation mode.
         metrics: Further measures of the validation and the test part, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
             ``compute()``. Scores are what the task makes of logits. A list of functions
@@ -143,6 +160,7 @@ def fit(
     """
     _check_kinds(model, loss, resume=resume, has_folder=out is not None)
     _check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
+    _check_step(step, loss)
     watchers = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
     computes = find_backend(backend, num_threads=num_threads)
@@ -155,15 +173,20 @@ def fit(
         seed=seed,
         backend=backend if isinstance(backend, str) else backend.name,
         loss=None if loss is None else name_of(loss),
+        step=None if step is None else name_of(step),
         optimizer=None if optimizer is None else optimizer.to_dict(),
         schedule=describe_schedule(schedule),
     )
+    names = names_for(model, has_step=step is not None)
+    parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
+    has: Any = {"has_step": step is not None, "has_loss": loss is not None}
     job = Job(
         settings=settings,
-        parts=Parts(train, valid, test),
-        task=task,
+        parts=parts,
+        task=choose_task(task, parts, **has),
         class_weight=class_weight,
         loss=loss,
+        step=step,
         backend=computes,
         folder=None if out is None else as_path("out", out, expected="a folder's path"),
         report=report,
@@ -194,6 +217,18 @@ def _check_kinds(model: object, loss: object, *, resume: object, has_folder: boo
             f"resume must be True, together with out= (the folder of the run to resume), "
             f"got resume={quote(resume)}" + ("" if has_folder else " without out=")
         )
+
+
+def _check_step(step: object, loss: object) -> None:
+    """Refuses a step that is no function, and a loss beside it."""
+    if step is None:
+        return
+    if isinstance(step, type) or not callable(step):
+        raise ArgumentError(
+            f"step must be a function step(model, batch, key) -> loss, got {quote(step)}"
+        )
+    if loss is not None:
+        raise ArgumentError("step computes the loss itself: leave out loss, or step")
 
 
 def _check_optimizer(

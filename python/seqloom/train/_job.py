@@ -6,20 +6,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seqloom.models import Trained
+from seqloom.models import Custom, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._folder import checkpoint_path, open_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
 from seqloom.optim import AdamW, Optimizer
 from seqloom.record import load
-from seqloom.tensor import Backend, Tensor
+from seqloom.tensor import Backend
+from seqloom.train._arrays import count_samples
 from seqloom.train._checkpoint import STEPS, State, load_checkpoint
 from seqloom.train._checkpoints import Checkpoints, Interval
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
 from seqloom.train._machine import machine_facts
 from seqloom.train._metrics import Metric
+from seqloom.train._objective import Objective
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan
@@ -39,7 +41,8 @@ class Job:
     parts: Parts
     task: str
     class_weight: ClassWeight
-    loss: Callable[[Tensor, Any], Tensor] | None
+    loss: Callable[[Any, Any], Any] | None
+    step: Callable[..., Any] | None
     backend: Backend
     folder: Path | None
     report: bool
@@ -91,7 +94,7 @@ class Job:
         with nullcontext() if self.folder is None else trainer.held.listening():
             trainer.run(state)
         ended = Ended(
-            trained, parts, state, self._facts(state), self.metrics, draws=self.report
+            trained, parts, state, self._facts(state), trainer.judge_part, draws=self.report
         )
         run = ended.finish(self.folder)
         progress.on_end(run)
@@ -103,7 +106,7 @@ class Job:
             trained=trained,
             train=parts.train,
             valid=parts.valid,
-            loss=self.loss or trained.task.loss,
+            objective=self._objective(trained),
             settings=self.settings,
             checkpoints=Checkpoints(
                 self.folder,
@@ -117,14 +120,23 @@ class Job:
             metrics=self.metrics,
         )
 
+    def _objective(self, trained: Trained) -> Objective:
+        """Says what a step makes small."""
+        return Objective(
+            loss=self.loss or trained.task.loss,
+            step=self.step,
+            encoder=trained.encoder,
+            is_custom=isinstance(trained.task, Custom),
+        )
+
     def _plan(self, state: State, trainer: Trainer) -> Plan:
         """Says what is about to be done."""
         return Plan(
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
             epochs=ends_of_rounds(self.settings.epochs, state.history)[-1],
-            batches=trainer.batches(),
-            samples=len(self.parts.train),
+            batches=_count_batches(trainer),
+            samples=count_samples(self.parts.train),
             noun=noun_of(self.parts.train),
             task=aim_of(trainer.trained),
             backend=state.model.backend.name,
@@ -159,6 +171,12 @@ def _optimizer(settings: Settings, model: Module) -> AdamW:
     alike: tuple[str, ...] = getattr(model, "one_scale", ())
     optimizer = AdamW(weight_decay=settings.weight_decay or 0.0)
     return optimizer.group(flat, weight_decay=0.0).group(alike, one_scale=True)
+
+
+def _count_batches(trainer: Trainer) -> int:
+    """Counts the batches of an epoch; 0 where a loader does not know."""
+    loader: Any = getattr(trainer.train, "loader", ())
+    return trainer.batches() if hasattr(loader, "__len__") else 0
 
 
 def _enter(folder: Path, state: State, trainer: Trainer) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqloom.data import Subset
-from seqloom.models import Examples
 from seqloom.models._learned import LearnedEncoder, seen_by
 
 
@@ -13,11 +12,11 @@ from seqloom.models._learned import LearnedEncoder, seen_by
 class Parts:
     """What to learn from, what to choose the epoch by, what to be judged on."""
 
-    train: Examples
-    valid: Examples | None
-    test: Examples | None
+    train: Any  # Examples, or Given
+    valid: Any | None
+    test: Any | None
 
-    def list_named(self) -> Iterator[tuple[str, Examples]]:
+    def list_named(self) -> Iterator[tuple[str, Any]]:
         """Gives the parts that are there."""
         pairs = {"training": self.train, "validation": self.valid, "test": self.test}
         yield from ((name, part) for name, part in pairs.items() if part is not None)

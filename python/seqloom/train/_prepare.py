@@ -5,13 +5,15 @@ from typing import Any
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
+from seqloom.infer._forward import Forward
 from seqloom.infer._loop import check_lengths, evaluation_batch_size, warn_of_moving
 from seqloom.infer._predict import check_labels
-from seqloom.models import Examples, Task, Trained
+from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
+from seqloom.train._arrays import Arrays, Given
 from seqloom.train._describe import ClassWeight, describe
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
@@ -27,25 +29,21 @@ def prepare(
     backend: Backend,
 ) -> tuple[Trained, Parts]:
     """Makes the network and checks that the data fit it."""
-    check_examples("the training part", parts.train)
-    for name, part in parts.list_named():
-        check_examples(f"the {name} part", part)
+    is_custom = task == Custom.name
+    for name, part in (("training", parts.train), *parts.list_named()):
+        if not (isinstance(part, Given) and is_custom):
+            check_examples(f"the {name} part", part)
+            _check_filled(name, part)
     if settings.early_stop is not None and parts.valid is None:
         raise ArgumentError(
             "early_stop (--early-stop) needs a validation part: fit(model, train, valid), "
             "--valid or --valid-share"
         )
-    if parts.train.encoder is None:
-        raise ArgumentError(
-            'the training part has no encoder; give it encoder=OneHot("dna"), and '
-            'genotypes by="sample"'
-        )
-    if getattr(parts.train.encoder, "impute", "mean") is None:
-        raise ArgumentError(
-            'the training part leaves missing genotypes as they are; give impute="mean"'
-        )
-    for name, part in parts.list_named():
-        _check_filled(name, part)
+    if is_custom:
+        if class_weight is not None:
+            raise ArgumentError("class_weight is for classes, but the task is custom")
+        return _prepare_custom(model, parts, settings, backend=backend)
+    _check_encoder(parts.train)
     described = describe(parts.train, task=task, class_weight=class_weight)
     network = _network(model, settings, backend)
     _check_outputs(network, described)
@@ -59,6 +57,41 @@ def prepare(
     return trained, parts
 
 
+def _prepare_custom(
+    model: Config | Module,
+    parts: Parts,
+    settings: Settings,
+    *,
+    backend: Backend,
+) -> tuple[Trained, Parts]:
+    """Makes the network for a loss or a step that alone knows what the labels are."""
+    if settings.loss is None and settings.step is None:
+        raise ArgumentError(
+            "a custom task needs loss=function(outputs, labels) or step=function(model, "
+            'batch, key); or say what the labels are: task="classify", "regress" or '
+            '"multilabel"'
+        )
+    network = _network(model, settings, backend)
+    if settings.step is None:
+        Forward.of(network)
+    parts = parts.fit_encoder()
+    size = settings.batch_size
+    return Trained(network, parts.train.encoder, Custom(), size), parts
+
+
+def _check_encoder(train: Any) -> None:
+    """Refuses records that no encoder makes numbers of."""
+    if train.encoder is None and not isinstance(train, Arrays):
+        raise ArgumentError(
+            'the training part has no encoder; give it encoder=OneHot("dna"), and '
+            'genotypes by="sample"'
+        )
+    if getattr(train.encoder, "impute", "mean") is None:
+        raise ArgumentError(
+            'the training part leaves missing genotypes as they are; give impute="mean"'
+        )
+
+
 def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str, Any]:
     """Names everything that a resumed run must share with the one it goes on from."""
     config = config_of(trained.model)
@@ -69,7 +102,7 @@ def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str,
         "training data": parts.train.fingerprint(),
         "validation data": None if parts.valid is None else parts.valid.fingerprint(),
         "augmentation": _spell_augment(getattr(parts.train, "augment", None)),
-        "encoder": trained.encoder.to_dict(),
+        "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
     }
     return json.loads(json.dumps(facts))
@@ -82,7 +115,7 @@ def _spell_augment(augment: Any) -> Any:
     return getattr(augment, "__qualname__", type(augment).__qualname__)
 
 
-def _check_filled(name: str, part: Examples) -> None:
+def _check_filled(name: str, part: Any) -> None:
     """Refuses a part without records."""
     if not len(part):
         advice = "" if name == "training" else ", or leave the part out"
@@ -108,10 +141,7 @@ def _is_bound(model: Module) -> bool:
 
 def _check_outputs(network: Module, task: Task) -> None:
     """Refuses a network that has no outputs, or not as many as there are classes."""
-    if not hasattr(network, "logits"):
-        raise ArgumentError(
-            f"{type(network).__name__} has no method logits(x, *, mask, key)"
-        )
+    Forward.of(network)
     outputs = getattr(config_of(network), "outputs", None)
     if outputs is not None and outputs != len(task.columns):
         raise ArgumentError(

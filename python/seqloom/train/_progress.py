@@ -14,8 +14,8 @@ class Plan:
     Attributes:
         first_epoch: The first epoch of this call, from 1; more than 1 on resume.
         epochs: The last epoch; a run that chooses its epochs may tell of more (`on_more`).
-        batches: The batches of an epoch.
-        samples: The records of an epoch.
+        batches: The batches of an epoch; 0 where a loader does not know.
+        samples: The records of an epoch; 0 where a loader does not know.
         backend: What computes, and where.
         threads: How many threads compute.
         parameters: How many numbers are learned.
@@ -60,6 +60,7 @@ class Step:
         accuracy: The share of right answers among them; None for a regression.
         number: The step in the run, from 1; a resumed run counts on.
         lr: Its learning rate.
+        numbers: What a step of the user's own returned by name.
 
     Examples:
         >>> Step(1, 1, 64, 0.7, 0.5).samples
@@ -73,6 +74,7 @@ class Step:
     accuracy: float | None
     number: int = 0
     lr: float = math.nan
+    numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Progress(Protocol):

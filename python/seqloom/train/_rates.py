@@ -30,11 +30,12 @@ class Rates:
     schedule: ScheduleLike | None
 
     def of(
-        self, here: Round, batches: int, history: list[dict[str, Any]]
+        self, here: Round, count: Callable[[], int], history: list[dict[str, Any]]
     ) -> Callable[[int], float]:
         """Gives the rates of the next epoch, as a function of the step of the run."""
         if self.schedule is not None:
             return _observe(self.schedule, history)
+        batches = count()
         start, steps = here.start * batches, (here.end - here.start) * batches
         rates = WarmupCosine(self.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seqloom.data._composition import describe_letters
-from seqloom.models import Classify, Task
+from seqloom.models import Classify, Custom, Task
 from seqloom.models._examples import noun_of
 from seqloom.nn._metrics import confusion_matrix
 from seqloom.report import (
@@ -111,7 +111,7 @@ def _tile(name: str, metric: str, value: float, *, part: Part) -> Tile:
     """Gives one key figure; an accuracy of classes has an interval."""
     if metric not in _SHARES:
         return Tile(name, f"{value:.3f}")
-    if metric != "accuracy" or part.labels.ndim > 1:
+    if metric != "accuracy" or not len(part.scores) or part.labels.ndim > 1:
         return Tile(name, percent(value))
     low, high = wilson_interval(round(value * len(part.labels)), len(part.labels))
     return Tile(
@@ -159,5 +159,7 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 
 def _tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
     """Lists more of the most telling part."""
+    if isinstance(task, Custom):
+        return
     for name, part in list(parts.items())[:1]:
         yield from make_tables(task, name, part)

@@ -28,8 +28,8 @@ class Part:
     """A part of the data that the final model was judged on.
 
     Attributes:
-        scores: What the model says of each record.
-        labels: What is true.
+        scores: What the model says of each record; empty for a custom task.
+        labels: What is true; empty for a custom task.
         metrics: How well the two agree, as `seqloom.infer.evaluate` says it.
 
     Examples:
@@ -43,7 +43,7 @@ class Part:
     metrics: dict[str, float]
 
     def __repr__(self) -> str:
-        return f"Part of {len(self.scores):,} records: {_headline(self.metrics)}"
+        return f"Part of {round(self.metrics['n']):,} records: {_headline(self.metrics)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +139,13 @@ def aim_of(trained: Trained) -> str:
     """Says in a few words what a network learns: its task, and of what names."""
     names = trained.classes
     shown = [*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])]
-    return f"{trained.task.name} {', '.join(shown)}"
+    return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])
 
 
 def write_scores(folder: Path, run: Run) -> None:
     """Writes the scores of the parts that a model was judged on."""
     for name, part in (("valid", run.valid), ("test", run.test)):
-        if part is not None:
+        if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
 
 

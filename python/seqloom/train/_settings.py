@@ -24,6 +24,7 @@ class Settings:
     loss: str | None
     optimizer: dict[str, Any] | None = None
     schedule: dict[str, Any] | str | None = None
+    step: str | None = None
 
     def __post_init__(self) -> None:
         # NumPy's numbers become Python's, because a checkpoint holds them as JSON.

@@ -6,30 +6,33 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from seqloom._key import Key
 from seqloom.data import DataLoader, PadCollator
 from seqloom.errors import GradientError
-from seqloom.infer._loop import inputs_of, run_model
+from seqloom.infer import Scores
+from seqloom.infer._forward import label_name
+from seqloom.infer._loop import run_model
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import count_positions
 from seqloom.models._folder import write_history
 from seqloom.nn import Module, value_and_grad
 from seqloom.tensor import Tensor, scope
+from seqloom.train._arrays import Arrays, Given
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
 from seqloom.train._metrics import Metric, measure_all
+from seqloom.train._objective import Judgement, Objective, count_records, numbers_of
 from seqloom.train._progress import Step
 from seqloom.train._rates import Rates, Round
 from seqloom.train._rounds import ends_of_rounds
+from seqloom.train._run import Part, judge
 from seqloom.train._settings import Settings
 from seqloom.train._signals import Held
 from seqloom.train._watching import Watchers
-
-Loss: TypeAlias = Callable[[Tensor, Any], Tensor]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +40,9 @@ class Trainer:
     """Trains a network to the end of its run."""
 
     trained: Trained
-    train: Examples
-    valid: Examples | None
-    loss: Loss
+    train: Any  # Examples, or Given
+    valid: Any | None
+    objective: Objective
     settings: Settings
     checkpoints: Checkpoints
     folder: Path | None
@@ -62,7 +65,7 @@ class Trainer:
         here = self._round(state)
         while here is not None and not self.is_stopped(state):
             start = time.perf_counter() - state.seconds
-            rates = self.rates.of(here, len(loader), state.history)
+            rates = self.rates.of(here, self.batches, state.history)
             self._epoch(state, loader, rates, start=start)
             row = {"epoch": state.epoch + 1, "lr": state.lr, **_means(state.steps)}
             row |= self._judge(state.averaged)
@@ -91,10 +94,14 @@ class Trainer:
 
     def batches(self) -> int:
         """Counts the batches of an epoch."""
+        if isinstance(self.train, Given):
+            return len(self.train)
         return math.ceil(len(self.train) / self.settings.batch_size)
 
-    def _loader(self) -> DataLoader:
+    def _loader(self) -> DataLoader | Given:
         """Makes the loader, whose order depends on the seed and the epoch alone."""
+        if isinstance(self.train, Given):
+            return self.train
         # Not sorted by length: where lengths tell classes apart, such batches are of one
         # class, and batch normalisation then learns other averages than evaluation uses.
         return DataLoader(
@@ -102,13 +109,13 @@ class Trainer:
             batch_size=self.settings.batch_size,
             shuffle=True,
             seed=self.settings.seed,
-            collate_fn=PadCollator() if np.ptp(count_positions(self.train)) else None,
+            collate_fn=_collator_of(self.train),
         )
 
     def _epoch(
         self,
         state: State,
-        loader: DataLoader,
+        loader: DataLoader | Given,
         rates: Callable[[int], float],
         *,
         start: float,
@@ -127,12 +134,16 @@ class Trainer:
             if self.progress.is_stopped:
                 break
 
-    def _batches_left(self, state: State, loader: DataLoader) -> Iterator[dict[str, Any]]:
+    def _batches_left(
+        self, state: State, loader: DataLoader | Given
+    ) -> Iterator[dict[str, Any]]:
         """Reads the batches of an epoch behind those whose steps are made."""
         done = len(state.steps)
+        if isinstance(loader, Given):
+            return loader.epoch(state.epoch, done=done)
         loader.set_epoch(state.epoch)
         if done:
-            position = min(done * self.settings.batch_size, len(self.train))
+            position = min(done * self.settings.batch_size, len(loader.dataset))
             loader.load_state_dict({**loader.state_dict(), "position": position})
         return iter(loader) if done < len(loader) else iter(())
 
@@ -147,13 +158,15 @@ class Trainer:
     def _step(self, state: State, batch: dict[str, Any], number: int, *, lr: float) -> Step:
         """Makes one step, and says how it went."""
         key = Key(self.settings.seed, state.epoch, number)
-        loss, logits, grads = value_and_grad(self._loss_of)(state.model, batch, key)
+        arrays = self.objective.prepare(state.model, batch)
+        loss, extra, grads = value_and_grad(self.objective)(state.model, arrays, key)
         position = (state.epoch + 1, number + 1)
         value = self._finite(loss, *position)
-        right = self._right(logits, batch["label"])
+        right, numbers = self._right(extra, batch), numbers_of(extra)
         state.optimizer.step(lr, state.model, grads)
         counted = state.optimizer.step_count
-        return Step(*position, len(batch["label"]), value, right, counted, lr)
+        size = count_records(batch)
+        return Step(*position, size, value, right, counted, lr, numbers)
 
     def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:
         """Gives the loss; one that is no number ends the run before the step."""
@@ -165,31 +178,57 @@ class Trainer:
             )
         return value
 
-    def _loss_of(
-        self, model: Any, batch: dict[str, Any], key: Key
-    ) -> tuple[Tensor, Tensor]:
-        """Runs the network forward."""
-        inputs, mask = inputs_of(model, batch, self.train.encoder)
-        logits = model.logits(inputs, mask=mask, key=key)
-        return self.loss(logits, batch["label"]), logits
-
-    def _right(self, logits: Tensor, labels: Any) -> float | None:
-        """Gives the share of right answers in a batch."""
-        task = self.trained.task
-        decided = task.decide(task.activate(np.asarray(logits)))
-        return None if decided is None else float((decided == labels).mean())
+    def _right(self, outputs: Any, batch: dict[str, Any]) -> float | None:
+        """Gives the share of right answers in a batch, where there are any."""
+        task, name = self.trained.task, label_name(batch)
+        if name is None or not isinstance(outputs, Tensor):
+            return None
+        decided = task.decide(task.activate(np.asarray(outputs)))
+        return None if decided is None else float((decided == batch[name]).mean())
 
     def _judge(self, model: Module) -> dict[str, Any]:
         """Measures a network on the validation part."""
         if self.valid is None:
             return {}
-        trained, labels = self.trained, np.asarray(self.valid.labels)
-        logits = run_model(model, self.valid, batch_size=trained.batch_size)
-        loss = self.loss(model.backend.tensor(logits), labels).item()
+        found: dict[str, float] = {}
+        if not self.objective.is_custom:
+            found = self._judge_examples(model, self.valid)
+        if self.objective.is_custom or self.objective.step:
+            found |= self._judge_batches(model, self.valid)[0]
+        return {f"valid_{name}": _number(value) for name, value in found.items()}
+
+    def judge_part(self, part: Any) -> Part | None:
+        """Judges the kept weights on a part."""
+        if part is None or not self.objective.is_custom:
+            return judge(self.trained, part, self.metrics)
+        found, count = self._judge_batches(self.trained.model, part)
+        none = np.empty((0, 0), np.float32)
+        return Part(Scores([], [], none), none, {"n": count, **found})
+
+    def _judge_examples(self, model: Module, part: Examples) -> dict[str, float]:
+        """Measures a network on records whose task is known."""
+        trained, labels = self.trained, np.asarray(part.labels)
+        logits = run_model(model, part, batch_size=trained.batch_size)
+        loss = self.objective.loss(model.backend.tensor(logits), labels).item()
         scores = trained.task.activate(logits)
         found = {"loss": loss, **trained.task.measure(labels, scores)}
-        found |= measure_all(self.metrics, labels, scores)
-        return {f"valid_{name}": _number(value) for name, value in found.items()}
+        return found | measure_all(self.metrics, labels, scores)
+
+    def _judge_batches(
+        self, model: Module, part: Examples | Given
+    ) -> tuple[dict[str, float], int]:
+        """Measures a network batch by batch; gives how many records there were too."""
+        if isinstance(part, Given):
+            batches = part.epoch(0)
+        else:
+            batches = _cut(part, self.settings.batch_size)
+        judgement = Judgement(
+            objective=self.objective,
+            model=model.eval(),
+            key=Key(self.settings.seed).fold("validation"),
+            metrics=self.metrics if self.objective.is_custom else {},
+        )
+        return judgement.measure(batches), judgement.records
 
     def _keep(self, state: State, row: dict[str, Any]) -> None:
         """Ends an epoch: remembers the best weights, then saves where the run stands."""
@@ -205,12 +244,34 @@ class Trainer:
         self.progress.on_epoch(row)
 
 
+def _collator_of(part: Examples) -> Callable[[Any], Any] | None:
+    """Gives what makes a batch of records: padded, where they differ in length."""
+    if isinstance(part, Arrays):
+        return _as_it_is
+    return PadCollator() if np.ptp(count_positions(part)) else None
+
+
+def _as_it_is(batch: dict[str, Any]) -> dict[str, Any]:
+    """Takes rows of arrays, which are a batch already."""
+    return batch
+
+
+def _cut(part: Examples, size: int) -> Iterator[dict[str, Any]]:
+    """Gives records in batches, in their order."""
+    for start in range(0, len(part), size):
+        yield part.batch(np.arange(start, min(start + size, len(part))))
+
+
 def _means(steps: list[Step]) -> dict[str, float]:
     """Gives the means of an epoch's steps over its records."""
     samples = sum(step.samples for step in steps)
     means = {"train_loss": sum(step.loss * step.samples for step in steps) / samples}
     shares = [step.accuracy * step.samples for step in steps if step.accuracy is not None]
-    return means | ({"train_accuracy": sum(shares) / samples} if shares else {})
+    means |= {"train_accuracy": sum(shares) / samples} if shares else {}
+    for name in steps[0].numbers:
+        total = sum(step.numbers[name] * step.samples for step in steps)
+        means[f"train_{name}"] = total / samples
+    return means
 
 
 def _is_best(history: list[dict[str, Any]]) -> bool:

@@ -1,0 +1,179 @@
+"""How a network is called with a batch: its method asks for arrays by name."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from seqloom.errors import ArgumentError
+from seqloom.models._reads import as_plain, is_of_tokens
+from seqloom.nn import Module, Param
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_NUMBERS = "biufc"
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY,)
+# The names that labels go by: the first that a batch has.
+_LABELS = ("label", "labels", "y", "target", "targets")
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """The method of a network that `fit` and `predict` call, and what it asks for."""
+
+    name: str
+    asked: tuple[inspect.Parameter, ...]
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Finds ``logits``, else ``forward``, else ``__call__``."""
+        source: Any = getattr(model, "source", model)  # of an adapter: what it adapts
+        for name in ("logits", "forward", "__call__"):
+            kind = cast("Any", type(source))
+            method: Any = getattr(kind, name, None)
+            if method is not None and method is not Module.__call__:
+                return _find(cls, name, method)
+        raise ArgumentError(
+            f"{type(model).__name__} has no method logits(x), forward(x) or __call__(x) "
+            "that returns the outputs for a batch; define one, or give "
+            "step=function(model, batch, key)"
+        )
+
+    def __call__(
+        self, model: Any, batch: Mapping[str, Any], key: Any = None, *, encoder: Any = None
+    ) -> Any:
+        """Calls the method with the arrays of a batch that it asks for."""
+        tensors = self.tensors(model, batch, encoder)
+        return self.call(model, tensors, key)
+
+    def tensors(self, model: Any, batch: Mapping[str, Any], encoder: Any) -> dict[str, Any]:
+        """Puts the arrays that the method may ask for on the network's backend."""
+        if encoder is not None and "codes" in batch:
+            raise ArgumentError('the dataset gives codes; give it output="numbers"')
+        return tensors_of(model, batch, encoder=encoder, names=self.names)
+
+    def call(self, model: Any, tensors: Mapping[str, Any], key: Any = None) -> Any:
+        """Calls the method with what it asks for of these tensors."""
+        values = {"mask": None, **tensors, "key": key}
+        first = next((it.name for it in self.asked), "")
+        if "inputs" in tensors:
+            values.setdefault(first, tensors["inputs"])
+        options = {
+            it.name: values[it.name]
+            for it in self.asked
+            if it.kind not in _VARIABLE and self._is_given(model, it, values)
+        }
+        if self.takes_all:
+            used = {*options, "inputs", "mask", "key", label_name(tensors)}
+            options |= {name: values[name] for name in tensors if name not in used}
+        positions = [options.pop(it.name) for it in self.asked if it.kind in _POSITIONAL]
+        return getattr(model, self.name)(*positions, **options)
+
+    @property
+    def names(self) -> set[str] | None:
+        """The names of the arrays that the method may ask for; None: any."""
+        return None if self.takes_all else {it.name for it in self.asked}
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether the method has ``**options``, which get every array but the labels."""
+        return any(it.kind is it.VAR_KEYWORD for it in self.asked)
+
+    def _is_given(
+        self, model: Any, parameter: inspect.Parameter, values: Mapping[str, Any]
+    ) -> bool:
+        """Says whether there is a value; refuses to call without one that is needed."""
+        if parameter.name in values:
+            return True
+        if parameter.default is not parameter.empty:
+            return False
+        asked = ", ".join(it.name for it in self.asked)
+        found = ", ".join(name for name in values if values[name] is not None)
+        raise ArgumentError(
+            f"{type(model).__name__}.{self.name}({asked}) asks for {parameter.name}, but "
+            f"the arrays of a batch are {found or 'none'}; name the parameters as the "
+            "arrays, or give step=function(model, batch, key)"
+        )
+
+
+@lru_cache(maxsize=256)
+def _find(kind: type[Forward], name: str, method: Callable[..., Any]) -> Any:
+    """Reads the parameters of a method, without ``self``."""
+    return kind(name, tuple(inspect.signature(method).parameters.values())[1:])
+
+
+def label_name(batch: Mapping[str, Any]) -> str | None:
+    """Finds the name that the labels of a batch have; None if it has none."""
+    return next((name for name in _LABELS if name in batch), None)
+
+
+def tensors_of(
+    model: Any, batch: Mapping[str, Any], *, encoder: Any, names: set[str] | None
+) -> dict[str, Any]:
+    """Puts the arrays with these names, or all, on the network's backend."""
+    # Floats get the element type of the network; integers and truths keep theirs. What is
+    # no array of numbers, such as ids, is left out.
+    found: dict[str, Any] = {}
+    for name, value in batch.items():
+        # The parameter that takes the inputs may have any name.
+        is_asked = names is None or name in names or name == "inputs"
+        if is_asked and (array := _to_numbers(value)) is not None:
+            kind = _kind_of_inputs(encoder) if name == "inputs" else None
+            found[name] = to_tensor(model, array, kind)
+    if "covariates" in batch and names is not None and "covariates" not in names:
+        found["inputs"] = _add_covariates(model, found["inputs"], batch)
+    return found
+
+
+def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
+    """Makes a tensor in the memory of a batch, which nobody writes while it is held."""
+    if isinstance(array, Tensor):
+        return array
+    if dtype is None and _is_float(array):
+        dtype = "float"
+    if dtype == "float":
+        dtype = float_type_of(model)
+    return Tensor(model.backend.asarray(array, dtype=dtype), model.backend)
+
+
+def float_type_of(model: Any) -> str:
+    """Gives the element type of a network's first parameter of floats."""
+    found = (it.dtype for _, it in model.named(Param) if "float" in str(it.dtype))
+    return next(found, "float32")
+
+
+def _kind_of_inputs(encoder: Any) -> str | None:
+    """Gives the element type of what an encoder makes; without one, arrays keep theirs."""
+    if encoder is None:
+        return None
+    # Tokens are names: a number with a fraction would have no row in an embedding.
+    return "int32" if is_of_tokens(encoder) else "float"
+
+
+def _add_covariates(model: Any, inputs: Tensor, batch: Mapping[str, Any]) -> Tensor:
+    """Appends covariates to the inputs of a network that does not ask for them by name."""
+    covariates = to_tensor(model, np.asarray(batch["covariates"]), "float")
+    return apply("concat", [inputs, covariates], axis=1)
+
+
+def _to_numbers(value: Any) -> Any:
+    """Gives a value as an array of numbers; None if it is none."""
+    if isinstance(value, Tensor) or hasattr(value, "detach"):
+        return as_plain(value)
+    if not hasattr(value, "dtype") and not isinstance(value, (list, tuple, int, float)):
+        return None
+    array = np.asarray(value)
+    is_number = array.dtype.kind in _NUMBERS or "float" in str(array.dtype)
+    return array if is_number else None
+
+
+def _is_float(array: Any) -> bool:
+    """Says whether an array, of NumPy or torch, holds floats."""
+    return "float" in str(array.dtype)

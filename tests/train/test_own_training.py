@@ -1,0 +1,293 @@
+"""fit trains any network: with any method, arrays, batches, loss and step."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import ArgumentError, GradientError, ShapeError
+from seqloom.nn import functional as F
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+RNG = np.random.default_rng(0)
+COUNT = 40
+
+
+class TwoInputs(nn.Module):
+    """Sees two arrays; the second is optional."""
+
+    first: nn.Linear
+    second: nn.Linear
+    head: nn.Linear
+
+    def __init__(self):
+        self.first, self.second = nn.Linear(3, 8), nn.Linear(2, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, dna, age=None):
+        hidden = self.first(dna)
+        if age is not None:
+            hidden = hidden + self.second(age)
+        return self.head(F.tanh(hidden))[:, 0]
+
+
+class Words(nn.Module):
+    """Classifies sequences of integers by a recurrent layer of its own."""
+
+    embedding: nn.Embedding
+    update: nn.Linear
+    candidate: nn.Linear
+    head: nn.Linear
+
+    def __init__(self, size=5, width=8, classes=3):
+        self.embedding = nn.Embedding(size, width)
+        self.update = nn.Linear(2 * width, width)
+        self.candidate = nn.Linear(2 * width, width)
+        self.head = nn.Linear(width, classes)
+
+    def logits(self, ids):
+        x = self.embedding(ids)
+        state = x[:, 0] * 0.0
+        for place in range(x.shape[1]):
+            both = sl.tensor.concat([x[:, place], state], axis=1)
+            gate = F.sigmoid(self.update(both))
+            state = state * (1 - gate) + F.tanh(self.candidate(both)) * gate
+        return self.head(state)
+
+
+class Coder(nn.Module):
+    """A variational autoencoder, which needs a key."""
+
+    inwards: nn.Linear
+    outwards: nn.Linear
+
+    def __init__(self):
+        self.inwards, self.outwards = nn.Linear(3, 4), nn.Linear(2, 3)
+
+    def elbo(self, x, key):
+        mean, scale = (self.inwards(x)[:, at : at + 2] for at in (0, 2))
+        noise = x.backend.tensor(np.zeros(mean.shape, np.float32))
+        code = mean + F.dropout(noise + 1.0, 0.5, key) * F.softplus(scale)
+        return F.mse_loss(self.outwards(code), x), (mean * mean).mean()
+
+
+def table():
+    """Two inputs of different types, and a target, in float64 as NumPy makes them."""
+    dna, age = RNG.normal(size=(COUNT, 3)), RNG.integers(0, 5, (COUNT, 2))
+    return {"dna": dna, "age": age.astype(np.uint8) * 1.0, "y": dna.sum(axis=1)}
+
+
+def train(model, data, valid=None, **options):
+    every: dict[str, Any] = {"epochs": 8, "batch_size": 10, "report": False, **options}
+    return sl.train.fit(model, data, valid, **every)
+
+
+def is_learning(run):
+    losses = [row["train_loss"] for row in run.history]
+    return losses[-1] < 0.8 * losses[0]
+
+
+def test_each_parameter_takes_the_array_of_its_name():
+    data = table()
+    run = train(TwoInputs(), data, data, loss=F.mse_loss, lr=0.05)
+    assert is_learning(run)
+    assert run.valid.metrics == {"n": COUNT, "loss": run.history[-1]["valid_loss"]}
+
+
+def test_an_array_that_a_method_can_do_without_may_be_absent():
+    data = table()
+    del data["age"]
+    assert is_learning(train(TwoInputs(), data, loss=F.mse_loss, lr=0.05))
+
+
+def test_an_array_that_is_missing_is_named_with_those_that_are_there():
+    data = table()
+    data["rna"] = data.pop("dna")
+    with pytest.raises(
+        ArgumentError,
+        match=r"TwoInputs.forward\(dna, age\) asks for dna, but the arrays .* are age",
+    ):
+        train(TwoInputs(), data, loss=F.mse_loss)
+
+
+def test_integers_reach_an_embedding_and_task_names_what_labels_are():
+    ids = RNG.integers(0, 5, (60, 6))
+    data = {"ids": ids, "label": ids[:, 2] % 3}
+    run = train(Words(), data, data, task="classify", lr=0.03, epochs=15)
+    assert run.valid.metrics["accuracy"] > 0.5
+    assert run.trained.classes == ("0", "1", "2")
+    assert run.valid.scores.to_numpy().shape == (60, 3)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "batches", "ours", "torch"])
+def test_arrays_batches_and_loaders_give_the_same_steps(kind):
+    data = {name: values.astype(np.float32) for name, values in table().items()}
+    columns = list(data.values())
+    tensors = torch.utils.data.TensorDataset(*map(torch.from_numpy, columns))
+    items = [{name: values[at] for name, values in data.items()} for at in range(COUNT)]
+    cut = [{k: v[i : i + 10] for k, v in data.items()} for i in range(0, COUNT, 10)]
+    given: Any = {
+        "arrays": [tuple(batch.values()) for batch in cut],
+        "batches": cut,
+        "ours": sl.data.DataLoader(items, batch_size=10),
+        "torch": torch.utils.data.DataLoader(tensors, batch_size=10),
+    }
+    expected = train(TwoInputs(), cut, cut, loss=F.mse_loss, epochs=2)
+    found = train(TwoInputs(), given[kind], given[kind], loss=F.mse_loss, epochs=2)
+    for before, after in zip(expected.history, found.history, strict=True):
+        assert (before["train_loss"], before["valid_loss"]) == (
+            after["train_loss"],
+            after["valid_loss"],
+        )
+
+
+def test_a_tuple_is_inputs_in_the_methods_order_and_labels():
+    data = table()
+    by_name = train(TwoInputs(), data, loss=F.mse_loss, epochs=2)
+    in_order = train(TwoInputs(), tuple(data.values()), loss=F.mse_loss, epochs=2)
+    names = ("epoch", "train_loss")
+    assert [[row[name] for name in names] for row in by_name.history] == [
+        [row[name] for name in names] for row in in_order.history
+    ]
+
+
+def two_losses(model, batch, key):
+    fit_loss, prior = model.elbo(batch["inputs"], key)
+    return fit_loss + 0.1 * prior, {"fit": fit_loss, "prior": prior}
+
+
+def test_a_step_of_ones_own_returns_its_losses_by_name():
+    run = train(Coder(), table()["dna"], table()["dna"], step=two_losses, lr=0.03)
+    assert is_learning(run)
+    for part in ("train", "valid"):
+        row = run.history[-1]
+        whole = row[f"{part}_fit"] + 0.1 * row[f"{part}_prior"]
+        np.testing.assert_allclose(row[f"{part}_loss"], whole, rtol=1e-5)
+
+
+@pytest.mark.parametrize("place", [(2, 3), (3, None)], ids=str)
+def test_a_step_of_ones_own_goes_on_to_the_same_bits(tmp_path, place):
+    class Stop(sl.train.Progress):
+        def on_batch(self, step):
+            if (step.epoch, step.batch) == place:
+                raise KeyboardInterrupt
+
+        def on_epoch(self, row):
+            if (row["epoch"], None) == place:
+                raise KeyboardInterrupt
+
+    data, options = table()["dna"], {"step": two_losses, "epochs": 4}
+    whole = train(Coder(), data, data, out=tmp_path / "whole", **options)
+    with pytest.raises(KeyboardInterrupt):
+        train(Coder(), data, data, out=tmp_path / "run", callbacks=[Stop()], **options)
+    again = train(Coder(), data, data, out=tmp_path / "run", resume=True, **options)
+    rows = [
+        [{k: v for k, v in row.items() if k != "seconds"} for row in run.history]
+        for run in (whole, again)
+    ]
+    assert rows[0] == rows[1]
+    files = [(tmp_path / it / "model.safetensors").read_bytes() for it in ("whole", "run")]
+    assert files[0] == files[1]
+
+
+def test_a_step_gets_a_tuple_where_the_data_are_tuples_and_may_do_without_a_key():
+    def step(model, batch):
+        dna, age, y = batch
+        return F.mse_loss(model(dna, age), y)
+
+    assert is_learning(train(TwoInputs(), tuple(table().values()), step=step, lr=0.05))
+
+
+def test_a_step_over_a_dataset_of_ours_gets_its_arrays_by_name(toy, small):
+    seen = set()
+
+    def step(model, batch, key):
+        seen.update(batch)
+        logits = model.logits(batch["inputs"], mask=batch.get("mask"), key=key)
+        return F.cross_entropy(logits, batch["label"]), logits
+
+    run = train(small, toy(), toy(30, name="valid"), step=step, task="classify", epochs=2)
+    assert {"inputs", "label"} <= seen
+    assert "id" not in seen
+    assert 0 <= run.valid.metrics["accuracy"] <= 1
+    assert len(sl.infer.predict(run, toy(5, name="new"))) == 5
+
+
+def test_metrics_are_computed_of_the_outputs_that_a_step_returns():
+    def step(model, batch, key):
+        outputs = model(batch["dna"], batch["age"])
+        return F.mse_loss(outputs, batch["y"]), outputs
+
+    data, options = (
+        table(),
+        {"metrics": {"rmse": lambda y, z: np.sqrt(((y - z) ** 2).mean())}},
+    )
+    run = train(TwoInputs(), data, data, step=step, **options)
+    row = run.history[-1]
+    np.testing.assert_allclose(row["valid_rmse"] ** 2, row["valid_loss"], rtol=1e-5)
+
+
+def test_a_custom_run_is_written_loaded_and_used(tmp_path):
+    data = table()
+    run = train(TwoInputs(), data, data, loss=F.mse_loss, out=tmp_path / "run", report=True)
+    again = sl.models.load(tmp_path / "run", model=TwoInputs())
+    x = again.model.backend.tensor(data["dna"].astype(np.float32))
+    np.testing.assert_array_equal(again.model(x).numpy(), run.model(x).numpy())
+    assert "learned from 40 records" in (tmp_path / "run/report.html").read_text()
+
+
+def test_predict_says_that_a_custom_model_has_no_names_for_its_outputs(toy):
+    run = train(TwoInputs(), table(), loss=F.mse_loss, epochs=1)
+    with pytest.raises(ArgumentError, match=r"call run\.model"):
+        sl.infer.predict(run, toy())
+
+
+def count(model, batch):
+    """Returns no loss."""
+    return model.number_of_parameters + len(batch)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"loss": None}, ArgumentError, "a custom task needs loss="),
+        (
+            {"step": count, "loss": None},
+            GradientError,
+            "must return a loss",
+        ),
+        ({"step": two_losses}, ArgumentError, "leave out loss, or step"),
+        ({"step": "mine", "loss": None}, ArgumentError, "step must be a function"),
+        ({"train": iter([table()])}, ArgumentError, "empty after one epoch"),
+        ({"train": {"dna": [[1.0]], "y": [1.0, 2.0]}}, ShapeError, "as many rows"),
+        (
+            {"train": {"dna": ["ACGT"], "y": [1.0]}},
+            ArgumentError,
+            "'dna' must hold numbers",
+        ),
+        ({"train": [3, 4]}, ArgumentError, "a batch must be a dict"),
+        ({"train": [table()], "task": "classify"}, ArgumentError, "is a loader"),
+        ({"class_weight": "balanced"}, ArgumentError, "the task is custom"),
+        ({"train": {"dna": table()["dna"]}}, ArgumentError, "has no labels among dna"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_trained_on_is_refused(change, error, message):
+    options: dict[str, Any] = {"train": table(), "loss": F.mse_loss, **change}
+    with pytest.raises(error, match=message):
+        sl.train.fit(TwoInputs(), epochs=1, **options)
+
+
+def test_an_iterable_without_a_length_needs_a_schedule():
+    class Endless:
+        def __iter__(self):
+            return iter([table()])
+
+    data: Any = Endless()
+    with pytest.raises(ArgumentError, match="has no length; give schedule="):
+        train(TwoInputs(), data, loss=F.mse_loss)
+    schedule = sl.optim.Constant(0.05)
+    assert is_learning(train(TwoInputs(), data, loss=F.mse_loss, schedule=schedule))
