@@ -147,6 +147,13 @@ def count_samples(part: Any) -> int:
     return part.samples if isinstance(part, Given) else len(part)
 
 
+def count_batches(part: Any, batch_size: int) -> int:
+    """Counts the batches of an epoch; 0 where a loader does not know."""
+    if isinstance(part, Given):
+        return len(part) if hasattr(part.loader, "__len__") else 0
+    return -(-len(part) // batch_size)
+
+
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
     """Gives the arrays of a batch by name; those of a tuple take the names in order."""
     if isinstance(batch, Mapping):

@@ -12,6 +12,7 @@ from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
 from seqloom.train._arrays import as_part
 from seqloom.train._checkpoints import Interval
+from seqloom.train._compiling import check_compile
 from seqloom.train._given_task import choose_task, names_for
 from seqloom.train._job import Job
 from seqloom.train._metrics import Metrics, list_metrics
@@ -44,6 +45,7 @@ def fit(
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
     seed: int = 0,
+    compile: bool | str = "auto",  # noqa: A002 - as torch's and ours
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
     test: Any = None,
@@ -113,6 +115,11 @@ def fit(
             or one number a class.
         early_stop: Stop after so many epochs without a lower validation loss.
         seed: Decides the first weights, the order and the dropout.
+        compile: Whether forward, backward and update are one program, as
+            ``seqloom.tensor.compile`` makes it. ``"auto"``: where it is sooner done, on
+            NumPy from 200 steps on and on JAX; for records of one length, and not for a
+            `step`, whose Python code would run once only. The last bits of the weights may
+            differ; a run that is resumed does as it did before.
         backend: What computes, and where: a name or a backend.
         num_threads: The threads to use; default: what the machine allows.
         test: Records to judge the final model on, once.
@@ -161,6 +168,7 @@ def fit(
     _check_kinds(model, loss, resume=resume, has_folder=out is not None)
     _check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
     _check_step(step, loss)
+    check_compile(compile)
     watchers = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
     computes = find_backend(backend, num_threads=num_threads)
@@ -195,6 +203,7 @@ def fit(
         optimizer=optimizer,
         schedule=schedule,
         metrics=list_metrics(metrics),
+        compiles=compile,
     )
     with limit_blas(job.threads), watching(progress, watchers) as watcher:
         return job.run(model, watcher, resume=resume, overwrite=overwrite)

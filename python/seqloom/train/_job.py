@@ -14,9 +14,10 @@ from seqloom.nn import Config, Module
 from seqloom.optim import AdamW, Optimizer
 from seqloom.record import load
 from seqloom.tensor import Backend
-from seqloom.train._arrays import count_samples
+from seqloom.train._arrays import count_batches, count_samples
 from seqloom.train._checkpoint import STEPS, State, load_checkpoint
 from seqloom.train._checkpoints import Checkpoints, Interval
+from seqloom.train._compiling import Compiling, is_worth_compiling
 from seqloom.train._describe import ClassWeight
 from seqloom.train._finish import Ended
 from seqloom.train._machine import machine_facts
@@ -51,6 +52,7 @@ class Job:
     optimizer: Optimizer | None
     schedule: ScheduleLike | None
     metrics: Mapping[str, Metric]
+    compiles: bool | str
 
     @property
     def threads(self) -> int:
@@ -94,7 +96,9 @@ class Job:
         with nullcontext() if self.folder is None else trainer.held.listening():
             trainer.run(state)
         ended = Ended(
-            trained, parts, state, self._facts(state), trainer.judge_part, draws=self.report
+            *(trained, parts, state, self._facts(state, trainer)),
+            judge=trainer.judge_part,
+            draws=self.report,
         )
         run = ended.finish(self.folder)
         progress.on_end(run)
@@ -102,15 +106,19 @@ class Job:
 
     def _trainer(self, trained: Trained, parts: Parts, progress: Watchers) -> Trainer:
         """Makes the trainer of this run."""
+        objective = self._objective(trained)
+        is_on = self._is_compiled(parts.train)
+        compiling = Compiling(objective, is_on, is_asked=self.compiles is True)
         return Trainer(
             trained=trained,
             train=parts.train,
             valid=parts.valid,
-            objective=self._objective(trained),
+            objective=objective,
+            compiling=compiling,
             settings=self.settings,
             checkpoints=Checkpoints(
                 self.folder,
-                identity_of(trained, parts, self.settings),
+                identity_of(trained, parts, self.settings, compiled=compiling.is_on),
                 self.interval,
                 self.keep,
             ),
@@ -119,6 +127,17 @@ class Job:
             rates=Rates(self.settings.lr, self.schedule),
             metrics=self.metrics,
         )
+
+    def _is_compiled(self, train: Any) -> bool:
+        """Says whether the step is compiled; a run that goes on does as it did before."""
+        if isinstance(self.compiles, bool):
+            return self.compiles
+        if self.folder is not None and (path := checkpoint_path(self.folder)).exists():
+            return bool(load(path).metadata.get("identity", {}).get("compiled"))
+        batches = count_batches(train, self.settings.batch_size)
+        steps = batches * ends_of_rounds(self.settings.epochs, [])[0]
+        name, has_step = self.backend.name, self.step is not None
+        return is_worth_compiling(train, name, steps=steps, has_step=has_step)
 
     def _objective(self, trained: Trained) -> Objective:
         """Says what a step makes small."""
@@ -135,7 +154,7 @@ class Job:
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
             epochs=ends_of_rounds(self.settings.epochs, state.history)[-1],
-            batches=_count_batches(trainer),
+            batches=count_batches(self.parts.train, self.settings.batch_size),
             samples=count_samples(self.parts.train),
             noun=noun_of(self.parts.train),
             task=aim_of(trainer.trained),
@@ -143,10 +162,11 @@ class Job:
             threads=self.threads,
             parameters=state.model.number_of_parameters,
             folder=self.folder,
-            facts=self._facts(state),
+            is_compiled=trainer.compiling.is_on,
+            facts=self._facts(state, trainer),
         )
 
-    def _facts(self, state: State) -> dict[str, str]:
+    def _facts(self, state: State, trainer: Trainer) -> dict[str, str]:
         """Gives the settings and the machine as the report shows them."""
         every = self.settings.to_dict() | {"class_weight": self.class_weight}
         if self.settings.epochs is None:
@@ -157,6 +177,7 @@ class Job:
             every.pop("weight_decay")  # is its own
         if self.schedule is not None:
             every.pop("lr")
+        every["compiled"] = trainer.compiling.describe()
         facts = {
             name.replace("_", " "): str(value)
             for name, value in every.items()
@@ -171,12 +192,6 @@ def _optimizer(settings: Settings, model: Module) -> AdamW:
     alike: tuple[str, ...] = getattr(model, "one_scale", ())
     optimizer = AdamW(weight_decay=settings.weight_decay or 0.0)
     return optimizer.group(flat, weight_decay=0.0).group(alike, one_scale=True)
-
-
-def _count_batches(trainer: Trainer) -> int:
-    """Counts the batches of an epoch; 0 where a loader does not know."""
-    loader: Any = getattr(trainer.train, "loader", ())
-    return trainer.batches() if hasattr(loader, "__len__") else 0
 
 
 def _enter(folder: Path, state: State, trainer: Trainer) -> None:

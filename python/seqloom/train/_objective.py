@@ -45,11 +45,17 @@ class Objective:
 
     def __call__(self, model: Any, arrays: dict[str, Any], key: Any) -> tuple[Any, Any]:
         """Computes the loss, and the outputs or further numbers."""
+        return self.compute(self.step or self.loss, model, arrays, key=key)
+
+    def compute(
+        self, own: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any
+    ) -> tuple[Any, Any]:
+        """Computes the loss by the step or the loss of this objective."""
         if self.step is not None:
-            return _call_step(self.step, model, arrays, key=key)
+            return _call_step(own, model, arrays, key=key)
         inputs = {name: arrays[name] for name in arrays if name != _LABELS}
         outputs = Forward.of(model).call(model, inputs, key)
-        return self.loss(outputs, arrays[_LABELS]), outputs
+        return own(outputs, arrays[_LABELS]), outputs
 
 
 def _call_step(

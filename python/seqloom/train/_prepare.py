@@ -92,7 +92,9 @@ def _check_encoder(train: Any) -> None:
         )
 
 
-def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str, Any]:
+def identity_of(
+    trained: Trained, parts: Parts, settings: Settings, *, compiled: bool
+) -> dict[str, Any]:
     """Names everything that a resumed run must share with the one it goes on from."""
     config = config_of(trained.model)
     shapes = [(path, param.shape) for path, param in trained.model.parameters()]
@@ -104,6 +106,8 @@ def identity_of(trained: Trained, parts: Parts, settings: Settings) -> dict[str,
         "augmentation": _spell_augment(getattr(parts.train, "augment", None)),
         "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
+        # Rounded in another order, so that its bits may differ.
+        "compiled": compiled or None,
     }
     return json.loads(json.dumps(facts))
 

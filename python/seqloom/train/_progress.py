@@ -23,6 +23,7 @@ class Plan:
         noun: What the records are called.
         task: The task and its classes, as `fit` takes them from the labels.
         first_batch: The first batch of the first epoch, from 1; more than 1 on resume.
+        is_compiled: Whether the step is compiled.
         facts: The settings of the run and its machine, as the report shows them.
 
     Examples:
@@ -45,6 +46,7 @@ class Plan:
     noun: str = "sequences"
     task: str = ""
     first_batch: int = 1
+    is_compiled: bool = False
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

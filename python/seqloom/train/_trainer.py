@@ -21,9 +21,10 @@ from seqloom.models._examples import count_positions
 from seqloom.models._folder import write_history
 from seqloom.nn import Module, value_and_grad
 from seqloom.tensor import Tensor, scope
-from seqloom.train._arrays import Arrays, Given
+from seqloom.train._arrays import Arrays, Given, count_batches
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
+from seqloom.train._compiling import Compiling
 from seqloom.train._metrics import Metric, measure_all
 from seqloom.train._objective import Judgement, Objective, count_records, numbers_of
 from seqloom.train._progress import Step
@@ -49,6 +50,7 @@ class Trainer:
     progress: Watchers
     rates: Rates
     metrics: Mapping[str, Metric]
+    compiling: Compiling
     held: Held = field(default_factory=Held)
 
     def run(self, state: State) -> None:
@@ -95,8 +97,8 @@ class Trainer:
     def batches(self) -> int:
         """Counts the batches of an epoch."""
         if isinstance(self.train, Given):
-            return len(self.train)
-        return math.ceil(len(self.train) / self.settings.batch_size)
+            return len(self.train)  # says what helps where it has no length
+        return count_batches(self.train, self.settings.batch_size)
 
     def _loader(self) -> DataLoader | Given:
         """Makes the loader, whose order depends on the seed and the epoch alone."""
@@ -158,14 +160,18 @@ class Trainer:
     def _step(self, state: State, batch: dict[str, Any], number: int, *, lr: float) -> Step:
         """Makes one step, and says how it went."""
         key = Key(self.settings.seed, state.epoch, number)
-        arrays = self.objective.prepare(state.model, batch)
-        loss, extra, grads = value_and_grad(self.objective)(state.model, arrays, key)
         position = (state.epoch + 1, number + 1)
-        value = self._finite(loss, *position)
+        arrays = self.objective.prepare(state.model, batch)
+        found = self.compiling.run(state.model, state.optimizer, lr, arrays=arrays, key=key)
+        if found is None:
+            loss, extra, grads = value_and_grad(self.objective)(state.model, arrays, key)
+            value = self._finite(loss, *position)
+            state.optimizer.step(lr, state.model, grads)
+        else:
+            loss, extra = found
+            value = self._finite(loss, *position)
         right, numbers = self._right(extra, batch), numbers_of(extra)
-        state.optimizer.step(lr, state.model, grads)
-        counted = state.optimizer.step_count
-        size = count_records(batch)
+        counted, size = state.optimizer.step_count, count_records(batch)
         return Step(*position, size, value, right, counted, lr, numbers)
 
     def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:

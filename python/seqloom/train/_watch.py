@@ -67,9 +67,10 @@ class Watch:
         self._lowest = _lowest_before(plan)
         noun = printable(plan.noun)
         task = f"; {printable(plan.task)}" if plan.task else ""
+        compiled = "; the step is compiled" if plan.is_compiled else ""
         self._console.print(
-            f"{plan.parameters:,} parameters learn from {plan.samples:,} {noun} in "
-            f"{plan.batches:,} batches, {plan.epochs:,} times{_place(plan)}{task}"
+            f"{plan.parameters:,} parameters learn from {_amount(plan, noun)}, "
+            f"{plan.epochs:,} times{_place(plan)}{task}{compiled}"
         )
         done = (plan.first_epoch - 1) * plan.samples
         done += (plan.first_batch - 1) * plan.samples // max(plan.batches, 1)
@@ -118,7 +119,7 @@ class Watch:
     def _speed(self, row: dict[str, Any]) -> str:
         """Gives an epoch's samples a second, its validation included."""
         samples = self._plan.samples if self._plan else 0
-        return f"{samples / max(row['seconds'], 1e-9):,.0f}"
+        return f"{samples / max(row['seconds'], 1e-9):,.0f}" if samples else "-"
 
     def _mark(self, row: dict[str, Any]) -> str:
         """Says whether this epoch is the best so far."""
@@ -137,6 +138,12 @@ def _place(plan: Plan) -> str:
         if plan.first_epoch > 1 or batch
         else ""
     )
+
+
+def _amount(plan: Plan, noun: str) -> str:
+    """Says how many records and batches there are, as far as the loader knows."""
+    batches = f"{plan.batches:,} batches" if plan.batches else "the batches of a loader"
+    return f"{plan.samples:,} {noun} in {batches}" if plan.samples else batches
 
 
 def _lowest_before(plan: Plan) -> float:

@@ -1,0 +1,98 @@
+"""Whether the step is compiled, and the step that is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from traceback import clear_frames
+from typing import Any
+
+import numpy as np
+
+from seqloom._arguments import quote
+from seqloom.errors import ArgumentError
+from seqloom.models._examples import count_positions
+from seqloom.nn import value_and_grad
+from seqloom.tensor import compile as compile_step
+from seqloom.train._arrays import Arrays, Given
+from seqloom.train._objective import Objective
+
+# From so many steps on a compiled step saves more time than it takes to make it. On torch
+# the compiler takes a minute, which a run seldom saves.
+_ENOUGH = {"numpy": 200, "jax": 2}
+
+
+def check_compile(value: object) -> None:
+    """Refuses what is neither a truth nor ``"auto"``."""
+    if not (value == "auto" or isinstance(value, bool)):
+        raise ArgumentError(f'compile must be True, False or "auto", got {quote(value)}')
+
+
+def is_worth_compiling(train: Any, backend: str, *, steps: int, has_step: bool) -> bool:
+    """Says whether `fit` compiles the step unasked."""
+    # The answer depends on nothing that may differ when the run is resumed. The code of a
+    # user's step may do more than compute, and would run once only.
+    if isinstance(train, Given) or has_step:
+        return False
+    is_enough = steps >= _ENOUGH.get(backend.partition(":")[0], steps + 1)
+    # Batches of many lengths would make many programs.
+    return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
+
+
+@dataclass(slots=True)
+class Compiling:
+    """Makes and runs the compiled step of a run; gives nothing where there is none."""
+
+    objective: Objective
+    is_on: bool
+    is_asked: bool = False  # whether the user insists
+    refusal: str = ""
+    _step: Callable[..., Any] | None = None
+
+    def run(
+        self, model: Any, optimizer: Any, lr: float, *, arrays: Any, key: Any
+    ) -> tuple[Any, Any] | None:
+        """Makes one step, update included; None if it is not compiled."""
+        if not self.is_on:
+            return None
+        if self._step is not None:
+            return self._step(model, optimizer, float(lr), arrays, key)
+        step = _compile(self.objective)
+        try:
+            found = step(model, optimizer, float(lr), arrays, key)
+        # Whatever the network does that cannot be compiled, it may do uncompiled.
+        except Exception as error:
+            if self.is_asked:
+                raise
+            self.is_on, self.refusal = False, str(error).partition("\n")[0]
+            _forget_tensors(error)
+            return None
+        self._step = step
+        return found
+
+    def describe(self) -> str:
+        """Says whether the step is compiled, for the report."""
+        if self.refusal:
+            return f"no: {self.refusal}"
+        return "yes" if self.is_on else "no"
+
+
+def _forget_tensors(error: BaseException | None) -> None:
+    """Empties the frames of an error, which would hold tensors beyond their scope."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error.__traceback__, error = None, error.__cause__ or error.__context__
+
+
+def _compile(objective: Objective) -> Callable[..., Any]:
+    """Compiles forward, backward and update as one program."""
+    # Named here, so that `compile` compares what the user's functions read.
+    own = objective.step or objective.loss
+
+    def step(model: Any, optimizer: Any, lr: float, arrays: Any, key: Any) -> Any:  # noqa: PLR0917 - as compile takes them
+        def loss_of(model: Any, arrays: Any, key: Any) -> Any:
+            return objective.compute(own, model, arrays, key=key)
+
+        loss, extra, grads = value_and_grad(loss_of)(model, arrays, key)
+        optimizer.step(lr, model, grads)
+        return loss, extra
+
+    return compile_step(step)
