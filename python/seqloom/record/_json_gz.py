@@ -179,7 +179,7 @@ def _parse(name: str, text: bytes, kind: Any) -> Any:
     """Parses JSON of a type."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"{name}: its text is not valid ({error})") from None
 
 

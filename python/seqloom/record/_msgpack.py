@@ -148,7 +148,7 @@ def _parse(source: RecordSource, text: bytes) -> dict[str, Any]:
     """Parses the header."""
     try:
         header: Any = msgspec.msgpack.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"{source.name}: its header is not valid ({error})") from None
     fields = cast("dict[str, Any]", header if isinstance(header, dict) else {})
     if type(fields.get("facts")) is not str or type(fields.get("arrays")) is not list:
