@@ -1,5 +1,7 @@
 """Every flipped bit and every cut of a small file of each format."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,7 @@ from seqloom.record import JsonGz, MsgPack, Record, Safetensors
 RECORD = Record(
     {"w": np.arange(4, dtype="f4"), "n": np.array([3], "i8")}, metadata={"epoch": 3}
 )
-# Bits of gzip's header that no reader uses: what kind of text it is (bit 0 of the flags, and
-# three that are reserved), the time, the level of compression, and the system. Behind the
-# last code, before the checksum, there are up to seven more.
-UNUSED = {3 * 8 + bit for bit in (0, 5, 6, 7)} | set(range(4 * 8, 10 * 8))
-HARMLESS = {Safetensors: set[int](), MsgPack: set[int](), JsonGz: UNUSED}
+RECORDERS = [Safetensors, MsgPack, JsonGz]
 
 
 def reads_as_before(recorder, data):
@@ -30,21 +28,20 @@ def reads_as_before(recorder, data):
     return True
 
 
-@pytest.mark.parametrize("recorder", HARMLESS)
-def test_a_flipped_bit_is_an_error_but_for_those_that_mean_nothing(recorder):
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_flipped_bit_is_an_error_unless_it_means_nothing(recorder):
     good = recorder().to_bytes(RECORD)
-    harmless = set()
     for place in range(8 * len(good)):
         flipped = bytearray(good)
         flipped[place // 8] ^= 1 << place % 8
         if reads_as_before(recorder, flipped):
-            harmless.add(place)
-    padding = {8 * (len(good) - 9) + bit for bit in range(1, 8)}
-    assert harmless - padding == HARMLESS[recorder]
-    assert recorder is JsonGz or not harmless
+            # Gzip has bits that no reader uses (time, system, the end of the last byte), and
+            # may say the same in two ways. The other formats have none.
+            assert recorder is JsonGz
+            assert gzip.decompress(flipped) == gzip.decompress(good)
 
 
-@pytest.mark.parametrize("recorder", HARMLESS)
+@pytest.mark.parametrize("recorder", RECORDERS)
 def test_a_file_that_is_cut_anywhere_or_longer_is_an_error(recorder):
     good = recorder().to_bytes(RECORD)
     for length in range(len(good)):
