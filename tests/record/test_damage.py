@@ -35,7 +35,7 @@ def test_a_flipped_bit_is_an_error_unless_it_means_nothing(recorder):
         flipped = bytearray(good)
         flipped[place // 8] ^= 1 << place % 8
         if reads_as_before(recorder, flipped):
-            # Gzip has bits that no reader uses (time, system, the end of the last byte), and
+            # Gzip has bits that no reader uses (time, system, end of the last byte), and
             # may say the same in two ways. The other formats have none.
             assert recorder is JsonGz
             assert gzip.decompress(flipped) == gzip.decompress(good)
