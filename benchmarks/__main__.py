@@ -16,6 +16,7 @@ SUITES = {
     "loader": "benchmarks.loader",
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",
+    "record": "benchmarks.record",
     "products": "benchmarks.products",
     "optim": "benchmarks.optim",
     "kernels": "benchmarks.kernels",

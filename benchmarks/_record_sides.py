@@ -1,0 +1,149 @@
+"""What saves and loads a model of 1 GB: ours and the rivals; and the memory that each takes."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+import torch
+
+import seqloom as sl
+from benchmarks._measure import memory_of
+
+TENSORS, SIDE = 60, 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB
+OURS = "seqloom"
+Arrays = dict[str, Any]
+
+
+def make_arrays() -> Arrays:
+    """Makes the weights of the model."""
+    rng = np.random.default_rng(0)
+    shape = (SIDE, SIDE)
+    return {f"layer{n}": rng.standard_normal(shape, "f4") for n in range(TENSORS)}
+
+
+class Model(sl.nn.Module):
+    """A module of as many parameters."""
+
+    layers: dict[str, sl.nn.Param]
+
+
+def make_module(dtype: str = "float32") -> Model:
+    """Makes a module that is not initialised."""
+    fill = sl.nn.Fill(0.0)
+    params = {f"{n}": sl.nn.Param((SIDE, SIDE), fill, dtype=dtype) for n in range(TENSORS)}
+    return Model(params).bind("numpy", 0)
+
+
+def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], object]]]:
+    """Names the file of each side, and what writes it; the disk has it afterwards."""
+    tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
+    found = {
+        OURS: ("ours.safetensors", sl.record.Record(arrays).save),
+        "safetensors.numpy": ("numpy.st", partial(safetensors.numpy.save_file, arrays)),
+        "safetensors.torch": ("torch.st", partial(safetensors.torch.save_file, tensors)),
+        "torch.save": ("torch.pt", partial(torch.save, tensors)),
+        "floor: one write": ("floor", partial(_write_plain, arrays)),
+    }
+    return {
+        name: (home / file, partial(_save, save, home / file, is_synced=name == OURS))
+        for name, (file, save) in found.items()
+    }
+
+
+def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
+    """Names what reads the file of each side to NumPy arrays."""
+    ours = home / "ours.safetensors"
+    load = partial(torch.load, home / "torch.pt", weights_only=True)
+    return {
+        OURS: lambda: _to_numpy(sl.record.load(ours)),
+        f"{OURS}, mapped=True": lambda: _to_numpy(sl.record.load(ours, mapped=True)),
+        "safetensors.numpy": lambda: safetensors.numpy.load_file(home / "numpy.st"),
+        "safetensors.torch (mmap)": lambda: _to_numpy(
+            safetensors.torch.load_file(home / "torch.st")
+        ),
+        "torch.load, weights_only": lambda: _to_numpy(load()),
+        "torch.load, weights_only, mmap": lambda: _to_numpy(load(mmap=True)),
+    }
+
+
+def touch(arrays: Arrays) -> float:
+    """Reads one number of every page."""
+    return sum(float(array.reshape(-1)[::1024].sum()) for array in arrays.values())
+
+
+def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> None:
+    """Saves, and waits until the disk has the file and its name, as ours does by itself."""
+    save(path)
+    for each in () if is_synced else (path, path.parent):
+        handle = os.open(each, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
+
+def _write_plain(arrays: Arrays, path: Path) -> None:
+    """Writes the bytes and nothing else."""
+    with path.open("wb", buffering=0) as file:
+        for array in arrays.values():
+            file.write(array.data)
+
+
+def _to_numpy(arrays: Any) -> Arrays:
+    """Takes NumPy's views of tensors; reads lazy arrays."""
+    return {path: np.asarray(array) for path, array in arrays.items()}
+
+
+def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
+    """Names works whose memory is measured, each behind what prepares it."""
+
+    def fit_module() -> Callable[[], object]:
+        module = make_module()
+        module.load_record(
+            dict(zip(module.to_record(), make_arrays().values(), strict=True))
+        )
+        return partial(module.to_record().save, home / "memory.safetensors")
+
+    def fill_module(dtype: str) -> Callable[[], object]:
+        module = make_module(dtype)
+        keys = {"layer*": "layers.*"}
+        file = home / "ours.safetensors"
+        return lambda: module.load_record(sl.record.load(file), keys=keys)
+
+    def save(name: str) -> Callable[[], object]:
+        return savers(home, make_arrays())[name][1]
+
+    half = sl.record.Safetensors(precision=sl.record.Half())
+    sides = loaders(home)
+    return {
+        "save: seqloom, a module's record": fit_module,
+        "save: seqloom, at half precision": lambda: partial(
+            sl.record.Record(make_arrays()).save, home / "memory.safetensors", half
+        ),
+        **{
+            f"save: {name}": partial(save, name)
+            for name in ("safetensors.numpy", "safetensors.torch", "torch.save")
+        },
+        "load: seqloom, a module": partial(fill_module, "float32"),
+        "load: seqloom, a module in bfloat16": partial(fill_module, "bfloat16"),
+        **{f"load: {name}": (lambda work=work: work) for name, work in sides.items()},
+    }
+
+
+WORKS = tuple(_works(Path()))
+
+
+def main(home: str, name: str) -> None:
+    """Prints the bytes that one work takes at its peak."""
+    work = _works(Path(home))[name]()
+    kept: list[object] = []
+    print(json.dumps(memory_of(lambda: kept.append(work()))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

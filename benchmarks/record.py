@@ -1,0 +1,120 @@
+"""A model of 1 GB, saved and loaded beside safetensors and torch."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks._measure import HOME, ask_fresh, interleave, read_blocks, touch_memory
+from benchmarks._page import machine, publish, table
+from benchmarks._record_sides import (
+    OURS,
+    SIDE,
+    TENSORS,
+    WORKS,
+    Arrays,
+    loaders,
+    make_arrays,
+    savers,
+    touch,
+)
+
+ROUNDS = 7
+TENSOR = SIDE * SIDE * 4
+MODEL = TENSORS * TENSOR
+FLOOR = "floor: the file in blocks"
+
+
+def main() -> None:
+    """Saves and loads by all sides in turn, in a folder on the disk that holds the code."""
+    folder = HOME / "target"
+    folder.mkdir(exist_ok=True)
+    home = Path(tempfile.mkdtemp(dir=folder, prefix="bench_record_"))
+    try:
+        touch_memory()
+        arrays = make_arrays()
+        saved = _time_saves(home, arrays)
+        loaded = _time_loads(home, arrays)
+        del arrays
+        memory = {name: ask_fresh("benchmarks._record_sides", home, name) for name in WORKS}
+    finally:
+        shutil.rmtree(home)
+    publish("record", _describe(saved, loaded, memory))
+
+
+def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
+    """Times each side; the file of before is removed first, out of the time."""
+    sides = savers(home, arrays)
+    rounds = []
+    for _ in range(ROUNDS):
+        seconds: dict[str, float] = {}
+        for name, (path, save) in sides.items():
+            path.unlink(missing_ok=True)
+            seconds |= {name: interleave({name: save}, rounds=1)[name][0]}
+        rounds.append(seconds)
+    return {name: median(each[name] for each in rounds) for name in sides}
+
+
+def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
+    """Checks that all sides read the same numbers, and times each."""
+    sides = loaders(home)
+    for name, load in sides.items():
+        found = load()
+        assert found.keys() == arrays.keys(), name
+        assert all(np.array_equal(found[path], arrays[path]) for path in arrays), name
+        del found
+    works = {name: (lambda load=load: touch(load())) for name, load in sides.items()}
+    works[FLOOR] = lambda: read_blocks(home / "ours.safetensors")
+    return {name: median(each) for name, each in interleave(works, rounds=ROUNDS).items()}
+
+
+def _describe(
+    saved: Mapping[str, float], loaded: Mapping[str, float], memory: Mapping[str, int]
+) -> str:
+    """Writes the tables."""
+    rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
+    times = table(("", "seconds", "GB a second", "ours / theirs"), rows)
+    peaks = table(
+        ("peak of memory", "MB", "models of float32", "tensors"),
+        [
+            (name, f"{size / 1e6:.0f}", f"{size / MODEL:.3f}", f"{size / TENSOR:.2f}")
+            for name, size in memory.items()
+        ],
+    )
+    return f"{times}\n\n{peaks}\n\n{_notes()}"
+
+
+def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
+    """Writes the rows of one work; mapped files are compared with mapped files."""
+    mapped = seconds.get(f"{OURS}, mapped=True", seconds[OURS])
+    return [
+        (
+            f"{what}: {name}",
+            f"{each:.3f}",
+            f"{MODEL / 1e9 / each:.2f}",
+            f"**{(mapped if 'mmap' in name else seconds[OURS]) / each:.2f}**",
+        )
+        for name, each in seconds.items()
+    ]
+
+
+def _notes() -> str:
+    """Says what was measured."""
+    return (
+        f"{TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB. Medians of "
+        f"{ROUNDS} rounds, all sides in turn, files in the system's cache. Every side's "
+        "file and folder are synced, ours by itself; ours is written beside the older file "
+        "and renamed. To touch is to read one number of every page. Ours verifies the "
+        "checksum of every tensor, but for `mapped=True`, which is compared with the sides "
+        "that map; the others verify none (torch's archive has them). The peak of memory "
+        "is what the resident memory of a fresh process grows by, pages of mapped files "
+        "included; a module is not initialised before it is loaded.\n\n"
+        f"{machine('numpy', 'safetensors', 'torch', 'seqloom')}"
+    )
+
+
+if __name__ == "__main__":
+    main()
