@@ -193,6 +193,16 @@ def test_a_file_in_half_precision_is_converted_to_the_type_of_the_module():
     )
 
 
+def test_tensors_of_torch_in_half_precision_are_assigned_and_loaded():
+    torch = pytest.importorskip("torch")
+    layer = nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    values = torch.full((2, 3), 1.5, dtype=torch.bfloat16, requires_grad=True)
+    layer.weight.assign(values)
+    assert layer.weight.numpy().tolist() == [[1.5] * 3] * 2
+    layer.load_record({"weight": values, "bias": torch.ones(2).bfloat16()})
+    assert layer.bias.numpy().tolist() == [1, 1]
+
+
 def test_a_report_says_what_was_done_with_each_path():
     net = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     before = net.bias.numpy()

@@ -21,6 +21,7 @@ from seqloom.nn._dtype import (
     to_name,
 )
 from seqloom.nn._initialisers import initialise
+from seqloom.record._prepared import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._substitute import check_declared
 from seqloom.tensor._derivatives import is_recomputing
@@ -165,7 +166,7 @@ class Stored(Leaf):
         """Says what is wrong if the element type cannot hold new values."""
         kind = kind_of(self.dtype)
         if not isinstance(values, Tensor):
-            return misfit(np.asarray(values), kind)
+            return misfit(to_numpy(self.path or "a parameter", values), kind)
         # Only the type of a tensor is checked: its values would wait for a device.
         return misfit_of_type(values.dtype, kind)
 
@@ -193,7 +194,8 @@ class Stored(Leaf):
 
     def _to_kind(self, values: Any) -> Any:
         """Returns values as an array of NumPy's of the element type."""
-        return np.asarray(values).astype(kind_of(self.dtype))
+        array = to_numpy(self.path or "a parameter", values)
+        return array.astype(kind_of(self.dtype))
 
     def storage(self) -> Array:
         """Returns the array itself, for a reader who is done before the next write."""
