@@ -1,4 +1,4 @@
-"""What saves and loads a model of 1 GB: ours and the rivals; and the memory that each takes."""
+"""What saves and loads a model of 1 GB: ours and the rivals, and the memory of each."""
 
 import json
 import os
