@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError
+from seqloom.models import TorchModule
 from seqloom.models._reads import as_plain, is_of_tokens
 from seqloom.nn import Module, Param
 from seqloom.tensor import Tensor, apply
@@ -34,9 +35,12 @@ class Forward:
     @classmethod
     def of(cls, model: Any) -> Self:
         """Finds ``logits``, else ``forward``, else ``__call__``."""
-        source: Any = getattr(model, "source", model)  # of an adapter: what it adapts
-        for name in ("logits", "forward", "__call__"):
-            kind = cast("Any", type(source))
+        names, source = ("logits", "forward", "__call__"), model
+        if isinstance(model, TorchModule):
+            source: Any = model.module
+            names, source = ("forward",), getattr(source, "_orig_mod", source)
+        kind = cast("Any", type(source))
+        for name in names:
             method: Any = getattr(kind, name, None)
             if method is not None and method is not Module.__call__:
                 return _find(cls, name, method)
@@ -59,8 +63,10 @@ class Forward:
             raise ArgumentError('the dataset gives codes; give it output="numbers"')
         return tensors_of(model, batch, encoder=encoder, names=self.names)
 
-    def call(self, model: Any, tensors: Mapping[str, Any], key: Any = None) -> Any:
-        """Calls the method with what it asks for of these tensors."""
+    def call(
+        self, model: Any, tensors: Mapping[str, Any], key: Any = None, *, name: str = ""
+    ) -> Any:
+        """Calls the method, or one of another name, with what it asks for of tensors."""
         values = {"mask": None, **tensors, "key": key}
         first = next((it.name for it in self.asked), "")
         if "inputs" in tensors:
@@ -74,7 +80,7 @@ class Forward:
             used = {*options, "inputs", "mask", "key", label_name(tensors)}
             options |= {name: values[name] for name in tensors if name not in used}
         positions = [options.pop(it.name) for it in self.asked if it.kind in _POSITIONAL]
-        return getattr(model, self.name)(*positions, **options)
+        return getattr(model, name or self.name)(*positions, **options)
 
     @property
     def names(self) -> set[str] | None:

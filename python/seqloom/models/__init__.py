@@ -4,6 +4,7 @@ from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task
+from seqloom.models._torch_module import TorchModule
 from seqloom.models._trained import Trained, load
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "SequenceCNN",
     "SequenceCNNConfig",
     "Task",
+    "TorchModule",
     "Trained",
     "load",
 ]

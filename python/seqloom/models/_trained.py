@@ -17,6 +17,7 @@ from seqloom.errors import ArgumentError, ConfigError, MissingFileError, Seqloom
 from seqloom.models._folder import ENTRIES, WEIGHTS, open_folder
 from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Custom, Task
+from seqloom.models._torch_module import as_module
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
 from seqloom.tensor import Backend, backend as find_backend
@@ -90,7 +91,7 @@ class Trained:
 def load(
     folder: str | os.PathLike[str],
     *,
-    model: Module | None = None,
+    model: Any = None,
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> Trained:
@@ -99,7 +100,7 @@ def load(
     Args:
         folder: A run folder, as `seqloom.train.fit` writes it.
         model: The network to take the numbers; needed only where `fit` was given a
-            module that has no config.
+            module that has no config, or one of torch.
         backend: What computes, and where: a name or a backend.
         num_threads: The threads it may use; default: what the machine allows.
 
@@ -246,10 +247,11 @@ def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _network(home: Path, config: object, model: Module | None) -> Module:
+def _network(home: Path, config: object, model: Any) -> Module:
     """Makes the network without numbers."""
     if config is not None:
         return _settings(home, config, NetworkConfig).build()
+    model = as_module(model)
     if not isinstance(model, Module):
         raise ArgumentError(
             f"{home}: was trained from a module, whose class the folder does not name; "

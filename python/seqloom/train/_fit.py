@@ -7,6 +7,7 @@ from typing import Any
 from seqloom._arguments import as_flag, as_integer, as_path, quote
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
+from seqloom.models._torch_module import TorchModule, as_module
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
@@ -28,7 +29,7 @@ _LR = 1e-3
 
 
 def fit(
-    model: Config | Module,
+    model: Any,
     train: Any,
     valid: Any = None,
     *,
@@ -76,6 +77,9 @@ def fit(
             arrays of a batch that it asks for: each parameter takes the array of its name,
             the first one ``inputs`` if no array has its name, ``key`` the random key of the
             step, and ``mask`` is None where there is none. ``**options`` takes all others.
+            Or a ``torch.nn.Module``, with ``backend="torch"``: its ``forward`` is called in
+            the same way, `loss` and `step` get torch's own tensors and module, and at the
+            end it holds the weights that were kept.
         train: Encoded records with labels: of sequences or genotypes. An encoder that
             learns, such as genotypes have, learns from these alone, unless it is fitted.
             Or arrays, a row for each record: a dict by name, or a tuple of inputs and
@@ -165,10 +169,15 @@ def fit(
         >>> len(run.history), sl.models.load("run").classes
         (2, ('no', 'yes'))
     """
+    model = as_module(model)
     _check_kinds(model, loss, resume=resume, has_folder=out is not None)
     _check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
     _check_step(step, loss)
     check_compile(compile)
+    if compile is True and isinstance(model, TorchModule):
+        raise ArgumentError(
+            "compile=True compiles networks of ours; give torch.compile(module) instead"
+        )
     watchers = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
     computes = find_backend(backend, num_threads=num_threads)

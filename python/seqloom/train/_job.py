@@ -145,6 +145,7 @@ class Job:
             loss=self.loss or trained.task.loss,
             step=self.step,
             encoder=trained.encoder,
+            is_own=self.loss is not None,
             is_custom=isinstance(trained.task, Custom),
         )
 

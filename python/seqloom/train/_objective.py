@@ -10,6 +10,9 @@ import numpy as np
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
+from seqloom.models import TorchModule
+from seqloom.models._torch_module import to_torch
+from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor, scope
 from seqloom.train._metrics import Metric, measure_all
 
@@ -24,6 +27,7 @@ class Objective:
     loss: Loss
     step: OwnStep | None = None
     encoder: Any = None
+    is_own: bool = False  # whether the loss is a user's
     is_custom: bool = False  # whether labels are no classes or values that we know
 
     def prepare(self, model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,11 +55,39 @@ class Objective:
         self, own: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any
     ) -> tuple[Any, Any]:
         """Computes the loss by the step or the loss of this objective."""
+        if isinstance(model, TorchModule):
+            return self._compute_torch(own, model, arrays, key=key)
         if self.step is not None:
             return _call_step(own, model, arrays, key=key)
         inputs = {name: arrays[name] for name in arrays if name != _LABELS}
         outputs = Forward.of(model).call(model, inputs, key)
         return own(outputs, arrays[_LABELS]), outputs
+
+    def _compute_torch(
+        self,
+        own: Callable[..., Any],
+        model: TorchModule,
+        arrays: dict[str, Any],
+        *,
+        key: Any,
+    ) -> tuple[Any, Any]:
+        """Computes the loss as torch does: a user's functions get torch's own objects."""
+        if self.step is not None:
+            raws = {name: to_torch(arrays[name]) for name in arrays}
+            return _call_step(own, model.module, raws, key=key)
+        inputs = {name: arrays[name] for name in arrays if name != _LABELS}
+        outputs = Forward.of(model).call(model, inputs, key, name="compute")
+        if not self.is_own:
+            return to_torch(own(model.watch(outputs), arrays[_LABELS])), outputs
+        labels = to_torch(to_tensor(model, _as_array(arrays[_LABELS])))
+        return own(outputs, labels), outputs
+
+    def loss_of(self, model: Any, logits: Any, labels: Any) -> float:
+        """Computes the loss of outputs of all records."""
+        outputs = model.backend.tensor(logits)
+        if isinstance(model, TorchModule) and self.is_own:
+            outputs, labels = outputs.raw, to_torch(to_tensor(model, _as_array(labels)))
+        return float(self.loss(outputs, labels).item())
 
 
 def _call_step(
@@ -113,6 +145,18 @@ def numbers_of(extra: Any) -> dict[str, float]:
     return {name: float(_as_array(found[name])) for name in found}
 
 
+def differentiate(
+    objective: Objective, model: Any, arrays: dict[str, Any], *, key: Key
+) -> tuple[Any, Any, Any]:
+    """Computes loss, outputs and gradients, by our tape or by torch's."""
+    if not isinstance(model, TorchModule):
+        loss, extra, grads = value_and_grad(objective)(model, arrays, key)
+        return loss, extra, grads
+    with model.seeded(key):
+        loss, extra = objective(model, arrays, key)
+        return loss.detach(), _detach(extra), model.gradients_of(loss)
+
+
 @dataclass(slots=True, kw_only=True)
 class Judgement:
     """Measures a network batch by batch, as a user's loss or step sees it."""
@@ -145,7 +189,11 @@ class Judgement:
         """Gives the loss and the numbers of one batch; keeps what metrics need."""
         arrays = self.objective.prepare(self.model, batch)
         key = self.key.fold(number) if self.objective.step else None
-        loss, extra = self.objective(self.model, arrays, key)
+        if isinstance(self.model, TorchModule):
+            with self.model.evaluating(self.key.fold(number)):
+                loss, extra = self.objective(self.model, arrays, key)
+        else:
+            loss, extra = self.objective(self.model, arrays, key)
         if self.metrics:
             self._outputs.append(_outputs_of(extra))
             self._labels.append(_labels_of(batch))

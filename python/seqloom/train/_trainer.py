@@ -16,17 +16,23 @@ from seqloom.errors import GradientError
 from seqloom.infer import Scores
 from seqloom.infer._forward import label_name
 from seqloom.infer._loop import run_model
-from seqloom.models import Examples, Trained
+from seqloom.models import Examples, TorchModule, Trained
 from seqloom.models._examples import count_positions
 from seqloom.models._folder import write_history
-from seqloom.nn import Module, value_and_grad
+from seqloom.nn import Module
 from seqloom.tensor import Tensor, scope
 from seqloom.train._arrays import Arrays, Given, count_batches
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
 from seqloom.train._compiling import Compiling
 from seqloom.train._metrics import Metric, measure_all
-from seqloom.train._objective import Judgement, Objective, count_records, numbers_of
+from seqloom.train._objective import (
+    Judgement,
+    Objective,
+    count_records,
+    differentiate,
+    numbers_of,
+)
 from seqloom.train._progress import Step
 from seqloom.train._rates import Rates, Round
 from seqloom.train._rounds import ends_of_rounds
@@ -164,9 +170,11 @@ class Trainer:
         arrays = self.objective.prepare(state.model, batch)
         found = self.compiling.run(state.model, state.optimizer, lr, arrays=arrays, key=key)
         if found is None:
-            loss, extra, grads = value_and_grad(self.objective)(state.model, arrays, key)
+            loss, extra, grads = differentiate(self.objective, state.model, arrays, key=key)
             value = self._finite(loss, *position)
             state.optimizer.step(lr, state.model, grads)
+            if isinstance(state.model, TorchModule):
+                state.model.update_torch()
         else:
             loss, extra = found
             value = self._finite(loss, *position)
@@ -187,7 +195,7 @@ class Trainer:
     def _right(self, outputs: Any, batch: dict[str, Any]) -> float | None:
         """Gives the share of right answers in a batch, where there are any."""
         task, name = self.trained.task, label_name(batch)
-        if name is None or not isinstance(outputs, Tensor):
+        if name is None or not hasattr(outputs, "shape"):
             return None
         decided = task.decide(task.activate(np.asarray(outputs)))
         return None if decided is None else float((decided == batch[name]).mean())
@@ -215,7 +223,7 @@ class Trainer:
         """Measures a network on records whose task is known."""
         trained, labels = self.trained, np.asarray(part.labels)
         logits = run_model(model, part, batch_size=trained.batch_size)
-        loss = self.objective.loss(model.backend.tensor(logits), labels).item()
+        loss = self.objective.loss_of(model, logits, labels)
         scores = trained.task.activate(logits)
         found = {"loss": loss, **trained.task.measure(labels, scores)}
         return found | measure_all(self.metrics, labels, scores)

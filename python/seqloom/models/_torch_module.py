@@ -1,0 +1,251 @@
+"""A network of torch as a module: its parameters are torch's, in the same memory."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom.errors import ArgumentError, BackendError, GradientError
+from seqloom.nn import Buffer, Fill, Module, Param
+from seqloom.tensor import Gradients, Tensor, TorchAutograd, backend as find_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+
+    from seqloom._key import Key
+    from seqloom.record import Record
+    from seqloom.tensor import Backend
+
+
+class TorchModule(Module):
+    """Makes a ``torch.nn.Module`` a module: `seqloom.train.fit` does so by itself.
+
+    Parameters and persistent buffers keep torch's names and memory, so that optimisers,
+    records, checkpoints and averages of ours work on them, and torch sees each change. It
+    computes with torch only: dropout draws from torch's generator, which `fit` seeds with
+    the key of each step.
+
+    Args:
+        module: The network of torch. It is changed in place, by training and by
+            `load_record`.
+
+    Attributes:
+        module: That network.
+
+    Raises:
+        ArgumentError: `module` is no ``torch.nn.Module``, or is empty.
+
+    Examples:
+        >>> import seqloom as sl, torch
+        >>> net = sl.models.TorchModule(torch.nn.Linear(2, 1)).bind("torch", sl.Key(0))
+        >>> [path for path, _ in net.parameters()]
+        ['weight', 'bias']
+        >>> net.load_record({"weight": [[1.0, 2.0]], "bias": [0.0]}).module.weight.tolist()
+        [[1.0, 2.0]]
+    """
+
+    module: Any
+    stored: dict[str, Param | Buffer]
+
+    def __init__(self, module: Any) -> None:
+        if not is_torch(module):
+            raise ArgumentError(
+                f"module must be a torch.nn.Module, got {type(module).__name__}"
+            )
+        self.module = module
+        self.stored = {path: _declare(tensor) for path, tensor in _list_tensors(module)}
+        if not self.stored:
+            raise ArgumentError(f"{type(module).__name__} has no parameters to train")
+
+    def bind(self, backend: Backend | str, key: Key | int) -> Self:
+        """Moves the network to the backend's device; its values stay as they are.
+
+        Args:
+            backend: A torch backend or its name.
+            key: Not used: torch has initialised the parameters.
+
+        Returns:
+            This module.
+
+        Raises:
+            BackendError: The backend does not compute with torch.
+
+        Examples:
+            >>> import seqloom as sl, torch
+            >>> net = sl.models.TorchModule(torch.nn.Linear(2, 1))
+            >>> net.bind("torch", sl.Key(0)).backend
+            torch
+        """
+        del key
+        found = find_backend(backend) if isinstance(backend, str) else backend
+        if not found.name.startswith("torch"):
+            raise BackendError(
+                f"{type(self.module).__name__} is a torch.nn.Module, which computes with "
+                f'torch only, got backend={found.name!r}; give backend="torch"'
+            )
+        self.module.to(found.device or "cpu")
+        for path, tensor in _list_tensors(self.module):
+            part = self.stored[path]
+            part.path, part.backend, part.array = path, found, tensor.data
+            part.dtype = str(tensor.dtype).removeprefix("torch.")
+        return self
+
+    def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
+        """Moves the network to another device of torch, or another element type.
+
+        Args:
+            backend: A torch backend or its name, such as ``"torch:cuda"``.
+            dtype: Name of a float type; default: the current one.
+
+        Returns:
+            This module.
+
+        Raises:
+            BackendError: The backend does not compute with torch.
+
+        Examples:
+            >>> import seqloom as sl, torch
+            >>> net = sl.models.TorchModule(torch.nn.Linear(2, 1)).to("torch", "float64")
+            >>> net.module.weight.dtype
+            torch.float64
+        """
+        if dtype is not None:
+            import torch
+
+            self.module.to(getattr(torch, dtype))
+        return self.bind(backend, 0)
+
+    def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
+        """Yields parameters and buffers under torch's names."""
+        yield from ((path, it) for path, it in self.stored.items() if isinstance(it, kind))
+
+    def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002 - as torch's
+        """Sets training mode, for torch's parts too."""
+        self.module.train(mode)
+        return super().train(mode)
+
+    def map(self, change: Callable[[str, Tensor], Any]) -> Self:
+        """Makes a copy of the module, and of torch's, with changed values."""
+        twin = type(self)(deepcopy(self.module)).bind(self.backend, 0)
+        for path, part in twin.stored.items():
+            part.assign(change(path, part.value))
+        twin.update_torch()
+        return twin
+
+    def to_record(self) -> Record:
+        """Returns copies of the current values by torch's names."""
+        return super().to_record().copy()  # torch writes its buffers in place
+
+    def load_record(self, record: Mapping[str, Any], **options: Any) -> Self:
+        """Sets parameters and buffers, of torch's module too."""
+        super().load_record(record, **options)
+        self.update_torch()
+        return self
+
+    def forward(self, *args: Any, **options: Any) -> Any:
+        """Computes torch's outputs, without gradients.
+
+        Args:
+            *args: Arguments of torch's ``forward``; tensors of ours become torch's.
+            **options: Keyword arguments of it.
+
+        Returns:
+            The outputs; a tensor of torch's becomes one of ours.
+
+        Examples:
+            >>> import seqloom as sl, torch
+            >>> net = sl.models.TorchModule(torch.nn.Linear(2, 1)).bind("torch", 0)
+            >>> net(net.backend.tensor([[1.0, 2.0]])).shape
+            (1, 1)
+        """
+        import torch
+
+        with torch.no_grad():
+            found = self.compute(*args, **options)
+        is_tensor = isinstance(found, torch.Tensor)
+        return Tensor(found, self.backend) if is_tensor else found
+
+    def compute(self, *args: Any, **options: Any) -> Any:
+        """Computes torch's outputs as torch does: tensors of torch, on its own tape."""
+        named = {name: to_torch(value) for name, value in options.items()}
+        return self.module(*map(to_torch, args), **named)
+
+    def watch(self, outputs: Any) -> Tensor:
+        """Makes a tensor of ours of torch's, on which torch goes on to record."""
+        return Tensor(outputs, TorchAutograd(self.backend))
+
+    def gradients_of(self, loss: Any) -> Gradients:
+        """Computes the gradients of a loss of torch's by the trainable parameters."""
+        import torch
+
+        found = dict(self.module.named_parameters())
+        params = {path: it for path, it in self.parameters() if found[path].requires_grad}
+        if not loss.requires_grad:
+            raise GradientError("the loss does not depend on any trainable parameter")
+        tensors = [found[path] for path in params]
+        arrays: Any = torch.autograd.grad(loss, tensors, allow_unused=True)
+        pairs = zip(params.values(), arrays, strict=True)
+        known = {param.id: array for param, array in pairs if array is not None}
+        return Gradients(known, self.backend)
+
+    def update_torch(self) -> None:
+        """Gives torch the values that were replaced, and not written in place."""
+        for path, tensor in _list_tensors(self.module):
+            array = self.stored[path].array
+            if array.data_ptr() != tensor.data_ptr():
+                tensor.data = array
+
+    @contextmanager
+    def seeded(self, key: Any) -> Generator[None]:
+        """Lets torch draw from a key; its own generator is as before afterwards."""
+        torch: Any = sys.modules["torch"]
+        high, low = key.to_json()
+        devices = [self.backend.device] if "cuda" in str(self.backend.device) else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed((high << 32 | low) & (1 << 63) - 1)
+            yield
+
+    @contextmanager
+    def evaluating(self, key: Any) -> Generator[None]:
+        """Lets torch draw from a key and record no gradients."""
+        import torch
+
+        with self.seeded(key), torch.no_grad():
+            yield
+
+    def __repr__(self) -> str:
+        return f"TorchModule({type(self.module).__name__})"
+
+
+def is_torch(value: object) -> bool:
+    """Says whether a value is a ``torch.nn.Module``, without an import of torch."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def as_module(value: Any) -> Any:
+    """Makes a module of a torch.nn.Module; gives other values back."""
+    return TorchModule(value) if is_torch(value) else value
+
+
+def to_torch(value: Any) -> Any:
+    """Gives the tensor of torch in one of ours; other values as they are."""
+    return value.raw if isinstance(value, Tensor) else value
+
+
+def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
+    """Lists parameters and those buffers that torch saves, each once."""
+    kept = module.state_dict(keep_vars=True)
+    yield from module.named_parameters()
+    yield from ((path, it) for path, it in module.named_buffers() if path in kept)
+
+
+def _declare(tensor: Any) -> Param | Buffer:
+    """Declares a parameter or a buffer; torch has made its values."""
+    shape, name = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
+    torch: Any = sys.modules["torch"]
+    if not isinstance(tensor, torch.nn.Parameter):
+        return Buffer(shape, Fill(0.0), dtype=name)
+    return Param(shape, Fill(0.0), dtype=name, trainable=bool(tensor.requires_grad))
