@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS = b'"facts":'
 _LEVEL = 1  # the digits of weights are random: a higher level saves next to nothing
-_BLOCK = 3 << 20  # bytes that are encoded together; base64 takes three at a time
+_BLOCK = 3 << 18  # bytes that are encoded together; base64 takes three at a time
 
 
 class JsonArray(msgspec.Struct):

@@ -1,0 +1,60 @@
+"""Writers of a record are killed at random moments, and every reader sees a whole one."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.record import JsonGz, MsgPack, Record, Safetensors
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+KILLS = 300
+
+
+def save(path, number, recorder):
+    """Saves a record that says in every array which one it is."""
+    size = 20_000 + number % 7
+    arrays = {name: np.full(size, number, "i8") for name in "abc"}
+    Record(arrays, metadata={"number": number}).save(path, recorder)
+
+
+def check(path, recorder):
+    """Reads all of the record, and returns its number."""
+    found = sl.record.load(path, recorder).copy()
+    number = found.metadata["number"]
+    assert {array.size for array in found.values()} == {20_000 + number % 7}
+    assert all((array == number).all() for array in found.values())
+    return number
+
+
+def save_on(path, number, recorder):
+    """Saves one record after the other in a process that will be killed."""
+    process = os.fork()
+    if process:
+        return process
+    try:
+        while True:
+            number += 1
+            save(path, number, recorder)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.parametrize("recorder", [Safetensors(), MsgPack(), JsonGz()], ids=str)
+def test_kills_leave_one_record_and_the_next_writer_cleans_up(tmp_path, recorder):
+    path, rng, number = tmp_path / "x", np.random.default_rng(0), 0
+    save(path, number, recorder)
+    for _ in range(KILLS):
+        process = save_on(path, number, recorder)
+        time.sleep(rng.uniform(0, 0.05))
+        os.kill(process, signal.SIGKILL)
+        assert os.waitpid(process, 0)[1] == signal.SIGKILL
+        later = check(path, recorder)
+        assert later >= number
+        number = later
+    save(path, number, recorder)
+    assert [each.name for each in tmp_path.iterdir()] == ["x"]
+    assert number > KILLS / 8
