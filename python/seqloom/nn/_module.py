@@ -15,12 +15,13 @@ from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.nn._dtype import to_name
-from seqloom.nn._parts import (
-    Parts,
-    list_fields,
-    require_visible_parts,
-    walk,
+from seqloom.nn._fields import copy_fields, move_constants
+from seqloom.nn._hidden import (
+    require_all_visible,
+    require_no_class_parts,
+    require_visible_field,
 )
+from seqloom.nn._parts import Parts, list_fields, list_modules, walk
 from seqloom.nn._state import (
     LoadReport,
     collect_by_path,
@@ -51,8 +52,11 @@ class Module:
     A subclass annotates its fields. Modules, `Param` and `Buffer`, and lists, tuples and
     dicts of these, are its parts; any other field is plain data. The constructor is made
     from the annotations, unless the subclass defines one or, without fields of its own,
-    takes over one. Methods may have any name and
-    signature.
+    takes over one. Methods may have any name and signature.
+
+    A field that is a `seqloom.tensor.Tensor` is a constant: it is neither trained nor
+    saved, and moves with the module. Copies of a module, by `map` too, share plain data.
+    Parameters in other places, such as a set or an object that is no module, are an error.
 
     Attributes:
         training: Whether the module is in training mode, which dropout and batch norm use.
@@ -83,13 +87,21 @@ class Module:
                     f"the field {cls.__name__}.{name} hides Module.{name}; choose another "
                     "name for the field"
                 )
+        require_no_class_parts(cls)
         if "__init__" in vars(cls) or vars(cls).get("__annotations__"):
             cls._has_made_init = "__init__" not in vars(cls)
         dataclass(eq=False, repr=False, init=cls._has_made_init)(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        require_visible_parts(self, name, value)
+        require_visible_field(self, name, value)
         object.__setattr__(self, name, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copies parts, and lists, tuples and dicts; any other field is shared."""
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        copy_fields(self, twin, memo)
+        return twin
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Calls ``forward``, if the class defines that instead of ``__call__``.
@@ -216,8 +228,11 @@ class Module:
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
         root = Key(as_seed(key, "key")) if not hasattr(key, "fold") else cast("Key", key)
+        modules = list_modules(self)
+        require_all_visible(modules)
         for path, part in collect_by_path(self).items():
             part.bind(path, found, root.fold(path))
+        move_constants(modules, found)
         return self
 
     def train(self, mode: bool = True) -> Self:
@@ -234,7 +249,7 @@ class Module:
             >>> sl.nn.Dropout(0.5).train().training
             True
         """
-        for module in (self, *(part for _, part in self.named(Module))):
+        for module in list_modules(self):
             object.__setattr__(module, "training", mode)
         return self
 
@@ -281,6 +296,7 @@ class Module:
         name = dtype if dtype is None else to_name("dtype", dtype)
         for _, part in self.named(Stored):
             part.move(found, name)
+        move_constants(list_modules(self), found, name)
         return self
 
     def freeze(self, pattern: str = "*") -> Self:
@@ -488,7 +504,8 @@ class Module:
         yield from self.parameters()
 
     def __repr__(self) -> str:
-        values = {name: getattr(self, name) for name in list_fields(type(self))}
+        names = [name for name in list_fields(type(self)) if hasattr(self, name)]
+        values = {name: getattr(self, name) for name in names}
         inside = ", ".join(f"{name}={value!r}" for name, value in values.items())
         return f"{type(self).__name__}({inside})"
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._dtype import cast, kind_of
+from seqloom.nn._hidden import require_all_visible
+from seqloom.nn._parts import list_modules
 from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record
 from seqloom.record._keys import rename
@@ -109,6 +111,7 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
 
 def make_record(module: HasParts) -> Record:
     """Returns a record that shares the arrays of a module: its next step copies them."""
+    require_all_visible(list_modules(module))
     parts = collect_by_path(module)
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
     return Record(

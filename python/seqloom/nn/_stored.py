@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import threading
 from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any, Self
@@ -37,6 +39,20 @@ _ids = count(1)
 
 # The parameters, by id, whose gradients the running `value_and_grad` of this thread takes.
 tracked: ContextVar[dict[int, Tensor] | None] = ContextVar("tracked", default=None)
+
+
+class _Making:
+    """The lock under which arrays are made; a forked process gets a new one."""
+
+    lock = threading.RLock()  # an initialiser may read another parameter
+
+    @classmethod
+    def renew(cls) -> None:
+        """Replaces the lock, which another thread may have held at the fork."""
+        cls.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_Making.renew)
 
 
 class Stored(Leaf):
@@ -82,6 +98,14 @@ class Stored(Leaf):
         """Gives a copy its own id, because gradients are kept by the id."""
         super().__setstate__(state)
         self.id = next(_ids)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copies the array; the initialiser, which may hold anything, is shared."""
+        reduced: Any = self.__reduce_ex__(4)  # also of one that a capture substitutes
+        make, args, state = reduced[:3]
+        twin = memo[id(self)] = make(*args)
+        twin.__setstate__({**state, "array": copy.deepcopy(state["array"], memo)})
+        return twin
 
     def bind(self, path: str, backend: Backend, key: Key) -> None:
         """Sets the path, the backend, and the key that initialises the values."""
@@ -200,11 +224,17 @@ class Stored(Leaf):
     def storage(self) -> Array:
         """Returns the array itself, for a reader who is done before the next write."""
         check_declared(self)
-        if self.array is None:
-            backend = self.bound_backend
-            values = initialise(self.initial, backend, self._key, self.shape, self.dtype)
-            self.array = cast(backend, values, self.dtype)
-        return self.array
+        return self._make() if self.array is None else self.array
+
+    def _make(self) -> Array:
+        """Makes the values on first use; of several threads one makes them."""
+        backend = self.bound_backend
+        with _Making.lock:
+            if self.array is None:
+                initial, key, shape = self.initial, self._key, self.shape
+                values = initialise(initial, backend, key, shape, self.dtype)
+                self.array = cast(backend, values, self.dtype)
+            return self.array
 
     def on(self, backend: Backend) -> Array:
         """Returns the array; only `move` moves it to another backend."""

@@ -1,0 +1,261 @@
+"""Refuses fields of a module that would hide parameters from training and records."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import ChainMap, UserDict, UserList, deque
+from collections.abc import ItemsView, ValuesView
+from contextlib import suppress
+from functools import cache, partial
+from types import FunctionType, GeneratorType, MethodType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.errors import ArgumentError
+from seqloom.nn._parts import (
+    PLAIN,
+    find_parts,
+    is_container,
+    is_module,
+    items_of,
+    list_fields,
+    list_own,
+    say_unannotated,
+)
+from seqloom.nn._stored import Param, Stored
+from seqloom.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What holds no part that is hidden; a field is mostly one of these.
+_NEVER = (Stored, Tensor, int, float, str, bytes, type(None))
+# Iterators: to look for parts in one would use it up.
+_SINGLE_USE = (GeneratorType, map, filter, zip)
+_CALLABLES: dict[type, str] = {
+    MethodType: "a bound method",
+    partial: "a partial",
+    FunctionType: "a function",
+}
+_COLLECTIONS = (set, frozenset, deque, ValuesView, ItemsView)
+_HOLDERS = (SimpleNamespace, UserDict, UserList, ChainMap)
+# Objects of these libraries are handles, tables and models of others: none of them holds a
+# part, and a search in them would be long.
+_OTHERS = sys.stdlib_module_names | {
+    *("jax", "jaxlib", "numpy", "pandas", "polars", "pyarrow", "scipy", "seqloom"),
+    *("sklearn", "torch"),
+}
+_MOST_OBJECTS = 2000  # a search in the user's objects ends after so many
+
+
+def require_visible_field(owner: object, name: str, value: object) -> None:
+    """Refuses a value of a module's attribute whose parameters nothing would find."""
+    if type(value) in PLAIN:
+        return
+    if name not in list_fields(type(owner)):
+        _require_annotation(owner, name, value)
+    elif isinstance(value, Stored) or is_module(value):
+        _require_annotated_kind(owner, name, value)
+        return
+    for path, each in _list_suspects(value, name):
+        _require_visible(owner, name, path, each)
+
+
+def require_all_visible(modules: list[Any]) -> None:
+    """Checks the fields of modules, which may have changed after their assignment."""
+    for module in modules:
+        for name, value in list_own(module).items():
+            require_visible_field(module, name, value)
+
+
+def require_no_class_parts(kind: type) -> None:
+    """Refuses parts that are attributes of a class: all its objects would share them."""
+    for name, value in vars(kind).items():
+        if not name.startswith("__") and find_parts(value):
+            raise ArgumentError(
+                f"{kind.__name__}.{name} holds parameters of the class, which all its "
+                f"objects would share; annotate `{name}: {type(value).__name__}` and make "
+                "them in __init__"
+            )
+
+
+def _require_annotation(owner: object, name: str, value: object) -> None:
+    """Refuses an attribute without annotation that is or holds a part, or is a tensor."""
+    if find_parts(value):
+        raise ArgumentError(say_unannotated(owner, name, value))
+    if isinstance(value, Tensor):
+        raise ArgumentError(
+            f"{type(owner).__name__}.{name} is a tensor but is not annotated; add "
+            f"`{name}: Tensor` to the class for a constant (neither trained nor saved, "
+            "moved by `to`), or assign a Buffer (saved) or a Param (trained and saved)"
+        )
+
+
+def _require_annotated_kind(owner: object, name: str, value: object) -> None:
+    """Refuses a part in a field whose annotation says that it is something else."""
+    declared = _list_declared(type(owner), name)
+    given = "Param" if isinstance(value, Param) else type(value).__name__
+    is_other = list(declared) == [_OTHER_KIND.get(given)]
+    if declared and (is_other or declared <= _PLAIN_NAMES):
+        raise ArgumentError(
+            f"{type(owner).__name__}.{name} is annotated as {' | '.join(sorted(declared))} "
+            f"but got a {given}, which is {_IS.get(given, 'a module')}; annotate the field "
+            f"`{name}: {given}`, or assign what the annotation says"
+        )
+
+
+_OTHER_KIND = {"Param": "Buffer", "Buffer": "Param"}
+_IS = {"Param": "trained and saved", "Buffer": "saved but not trained"}
+_PLAIN_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
+
+
+@cache
+def _list_declared(kind: type, name: str) -> frozenset[str]:
+    """Returns the names of the classes in a simple annotation, without None."""
+    declared: Any = getattr(list_fields(kind)[name], "type", "")
+    text = declared.__name__ if isinstance(declared, type) else str(declared)
+    text = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$", r"\1", text.strip("'\""))
+    names = {each.strip().rpartition(".")[2] for each in text.split("|")}
+    is_simple = all(each.isidentifier() for each in names)
+    return frozenset(names - {"None"} if is_simple else ())
+
+
+# Parts in objects in which `walk` does not look ------------------------------------------
+
+
+def _list_suspects(value: object, path: str) -> Iterator[tuple[str, Any]]:
+    """Yields what a field is or holds, but for plain values and parts."""
+    if is_container(value):
+        for key, item in items_of(value):
+            if type(item) not in PLAIN:
+                yield from _list_suspects(item, f"{path}.{key}")
+    elif not isinstance(value, _NEVER) and not is_module(value):
+        yield path, value
+
+
+def _require_visible(owner: object, name: str, path: str, value: object) -> None:
+    """Refuses an object in a field that hides parts."""
+    label = f"{type(owner).__name__}.{name}"
+    _require_visible_calls(owner, label, value)
+    if inside := next(_search_lost(value, path, owner), None):
+        raise ArgumentError(
+            f"{label} holds parameters inside a {type(value).__name__} ({inside}), so they "
+            "would be neither trained nor saved; put them into a list, a tuple or a dict, "
+            "or make their class a Module"
+        )
+
+
+def _search_lost(value: object, path: str, owner: object) -> Iterator[str]:
+    """Yields the paths of parts inside an object that the owner does not have itself."""
+    for inside, part in _search(value, path):
+        if id(part) not in _find_stored_ids(owner):
+            yield inside
+
+
+def _search(value: object, path: str) -> Iterator[tuple[str, Stored]]:
+    """Yields the parameters and buffers inside an object, with what leads to them."""
+    seen: set[int] = set()
+    waiting = deque([(path, value)])
+    while waiting and len(seen) < _MOST_OBJECTS:
+        where, each = waiting.popleft()
+        if type(each) in PLAIN or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, Stored) or is_module(each):
+            yield from ((f"{where}{at}", p) for at, p in _list_stored(each))
+            continue
+        waiting.extend((f"{where}{name}", item) for name, item in _list_inside(each))
+
+
+def _list_stored(part: Any) -> list[tuple[str, Stored]]:
+    """Returns a parameter or buffer, or those of a module, with their paths."""
+    if isinstance(part, Stored):
+        return [("", part)]
+    return [(f".{path}", found) for path, found in part.named(Stored)]
+
+
+def _list_inside(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields what an object holds, with the text that follows its path."""
+    kind = cast("type[Any]", type(value))
+    if is_container(value):
+        yield from ((f"[{key!r}]", item) for key, item in items_of(value))
+    elif issubclass(kind, _COLLECTIONS):
+        yield from (("[...]", item) for item in list(value))
+    elif issubclass(kind, np.ndarray):
+        items: list[Any] = value.ravel().tolist() if value.dtype.hasobject else []
+        yield from (("[...]", item) for item in items)
+    elif kind in _CALLABLES:
+        yield from (("(...)", item) for item in _list_used(value))
+    elif _is_users(kind):
+        yield from _list_attributes(value, kind)
+
+
+@cache
+def _is_users(kind: type) -> bool:
+    """Whether the attributes of a class are searched: it is not that of a library."""
+    top = kind.__module__.partition(".")[0]
+    return issubclass(kind, _HOLDERS) or (top not in _OTHERS and not issubclass(kind, type))
+
+
+def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Yields the attributes of an object, those in ``__slots__`` too; calls no property."""
+    own: dict[str, Any] = getattr(value, "__dict__", {})
+    yield from ((f".{name}", item) for name, item in list(own.items()))
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            with suppress(AttributeError):
+                yield f".{name}", object.__getattribute__(value, name)
+
+
+# Callables and iterators -----------------------------------------------------------------
+
+
+def _require_visible_calls(owner: object, label: str, value: object) -> None:
+    """Refuses a value whose parameters are hidden in a callable or an iterator."""
+    if kind := _find_calling_kind(value, owner):
+        raise ArgumentError(
+            f"{label} holds {kind} that calls a module's parameters, so they would be "
+            "neither trained nor saved; assign the module itself, or write a Module that "
+            "holds it in a field and calls it"
+        )
+    kind: Any = type(value)
+    if issubclass(kind, _SINGLE_USE):
+        raise ArgumentError(
+            f"{label} holds a {kind.__name__}, whose parameters cannot be found, so they "
+            "would be neither trained nor saved; make a list of it: list(...)"
+        )
+
+
+def _find_calling_kind(value: object, owner: object) -> str | None:
+    """Returns the kind of a callable that uses parameters outside of the owner."""
+    used = _list_used(value)
+    is_lost = used and (lost := _find_stored_ids(used)) and lost - _find_stored_ids(owner)
+    return _CALLABLES[type(value)] if is_lost else None
+
+
+def _find_stored_ids(value: object) -> set[int]:
+    """Returns the ids of the parameters and buffers that a value is or holds."""
+    return {id(part) for _, part in find_parts(value) if isinstance(part, Stored)}
+
+
+def _list_used(value: object) -> list[Any]:
+    """Returns what a callable uses: its object, its arguments, its closure."""
+    if type(value) is MethodType:
+        return [value.__self__]
+    if type(value) is partial:
+        return [value.func, *_list_used(value.func), *value.args, *value.keywords.values()]
+    if type(value) is FunctionType:
+        return [*_list_closure(value), *(value.__defaults__ or ())]
+    return []
+
+
+def _list_closure(function: FunctionType) -> list[object]:
+    """Returns the values that a function closes over, without those not set yet."""
+    values: list[object] = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            values.append(cell.cell_contents)
+    return values

@@ -1,0 +1,205 @@
+"""Parts that would be neither trained nor saved are found wherever they hide."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import ArgumentError
+
+KEY = sl.Key(0)
+
+
+def param():
+    return nn.Param((2,), nn.Fill(0.0))
+
+
+def linear():
+    return nn.Linear(1, 1)
+
+
+def listed():
+    return [param()]
+
+
+def buffer():
+    return nn.Buffer((2,), nn.Fill(0.0))
+
+
+class Plain:
+    def __init__(self, held):
+        self.held = held
+
+
+class Slotted:
+    __slots__ = ("held", "unset")
+
+    def __init__(self, held):
+        self.held = held
+
+
+class Row(NamedTuple):
+    layer: nn.Linear
+    width: int
+
+
+class Holder(nn.Module):
+    held: object
+
+    def __init__(self, held=None):
+        self.held = held
+
+
+HIDING: dict[str, Any] = {
+    "inside a Plain (held.held)": Plain,
+    "inside a Slotted (held.held)": Slotted,
+    "inside a Plain (held.held['a'][0])": lambda p: Plain({"a": [p]}),
+    "inside a Plain (held.held[...][0])": lambda p: Plain({(1, 2), (p, 3)}),
+    "inside a frozenset (held[...][1])": lambda p: frozenset({(1, p)}),
+    "inside a SimpleNamespace (held.a)": lambda p: types.SimpleNamespace(a=p),
+    "inside a UserDict (held.0.data['a'])": lambda p: [collections.UserDict(a=p)],
+    "inside a Plain (held.b.held.held)": lambda p: {"b": Plain(Plain(p))},
+    "inside a dict_items (held[...][1])": lambda p: {"b": p}.items(),
+    "inside a Plain (held.held(...))": lambda p: Plain(lambda: p),
+}
+
+
+@pytest.mark.parametrize("message", HIDING)
+def test_a_hidden_parameter_is_an_error_with_its_path(message):
+    with pytest.raises(ArgumentError, match="neither trained nor saved") as caught:
+        Holder(HIDING[message](param()))
+    assert message in str(caught.value)
+
+
+def test_a_hidden_module_is_an_error_with_the_path_of_its_parameter():
+    with pytest.raises(ArgumentError, match=r"\(held\.held\.weight\).*make their class a"):
+        Holder(Plain(nn.Linear(2, 2)))
+
+
+def test_objects_over_parts_that_the_module_has_are_plain_data():
+    class Net(nn.Module):
+        layer: nn.Linear
+        helper: Plain
+
+        def __init__(self):
+            self.layer = nn.Linear(2, 2)
+            self.helper = Plain([self.layer])
+
+    assert Net().bind("numpy", KEY).helper.held[0].weight.path == "layer.weight"
+
+
+def test_a_search_ends_in_circles_and_in_large_objects():
+    ring = Plain(None)
+    ring.held = [ring, Plain(ring)]
+    assert Holder(ring).held is ring
+    many = Plain([Plain(n) for n in range(100_000)])
+    assert Holder(many).held is many
+
+
+CHANGES: dict[str, Any] = {
+    "a list": (list, lambda held: held.append({param()})),
+    "an object": (lambda: Plain(None), lambda held: setattr(held, "held", param())),
+    "a set": (set, lambda held: held.add(param())),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("found_by", ["bind", "to_record"])
+def test_what_is_hidden_after_the_assignment_is_found_by_bind_and_records(change, found_by):
+    start, add = CHANGES[change]
+    net = Holder(start())
+    if found_by == "to_record":
+        net.bind("numpy", KEY)
+    add(net.held)
+    with pytest.raises(ArgumentError, match="neither trained nor saved"):
+        net.to_record() if found_by == "to_record" else net.bind("numpy", KEY)
+
+
+def test_a_list_without_annotation_that_gets_a_part_later_is_found_by_parameters():
+    net = Holder()
+    net.extra = []
+    net.extra.append([param()])
+    for find in (net.parameters, lambda: net.bind("numpy", KEY), net.train):
+        with pytest.raises(ArgumentError, match=r"extra\.0\.0.*add `extra: list`"):
+            find()
+
+
+class Declared(nn.Module):
+    weight: nn.Param
+    mean: nn.Buffer | None
+    other: Optional[nn.Buffer]  # noqa: UP045  # as many write it
+    name: str
+    sizes: int | float | None
+    either: nn.Param | nn.Buffer
+    quoted: "nn.Param"  # noqa: UP037
+    layers: list[str]
+
+    def __init__(self):
+        pass
+
+
+@pytest.mark.parametrize("field", ["mean", "other", "name", "sizes"])
+def test_a_parameter_in_a_field_of_another_kind_is_refused(field):
+    with pytest.raises(
+        ArgumentError, match=f"{field} is annotated as .* got a Param, which"
+    ):
+        setattr(Declared(), field, param())
+
+
+@pytest.mark.parametrize("field", ["weight", "quoted", "name"])
+def test_a_buffer_in_a_field_of_another_kind_is_refused(field):
+    with pytest.raises(ArgumentError, match="got a Buffer, which is saved but not trained"):
+        setattr(Declared(), field, buffer())
+
+
+def test_a_module_in_a_field_of_text_is_refused_and_other_fields_take_parts():
+    net = Declared()
+    with pytest.raises(ArgumentError, match="annotated as str but got a Linear"):
+        net.name = nn.Linear(1, 1)
+    net.either, net.weight, net.mean, net.other = buffer(), param(), None, buffer()
+    assert [path for path, _ in net.named()] == ["either", "weight", "other"]
+
+
+@pytest.mark.parametrize("make", [param, linear, listed])
+def test_parameters_of_a_class_are_refused(make):
+    with pytest.raises(ArgumentError, match=r"Net\.shared holds parameters of the class"):
+        type("Net", (nn.Module,), {"shared": make()})
+
+
+def test_a_bare_tensor_is_a_constant_that_moves_and_is_not_saved():
+    class Net(nn.Module):
+        layer: nn.Linear
+        mean: sl.tensor.Tensor
+        table: dict[str, list[sl.tensor.Tensor]]
+
+        def __init__(self):
+            plain = sl.tensor.backend("numpy")
+            self.layer = nn.Linear(2, 2)
+            self.mean = plain.tensor([1.0, 2.0])
+            self.table = {"a": [plain.tensor([1, 2])]}
+
+    net = nn.Sequential(Net()).bind("torch", KEY)
+    inner = net[0]
+    assert inner.mean.backend.name == inner.table["a"][0].backend.name == "torch"
+    assert list(net.to_record()) == ["layers.0.layer.weight", "layers.0.layer.bias"]
+    net.to("numpy", "float64")
+    assert (str(inner.mean.dtype), inner.mean.tolist()) == ("float64", [1.0, 2.0])
+    assert inner.table["a"][0].dtype.kind == "i"
+
+
+def test_a_tensor_without_annotation_asks_what_it_is():
+    with pytest.raises(ArgumentError, match=r"`mean: Tensor`.*constant.*Buffer.*Param"):
+        Holder().mean = sl.tensor.backend("numpy").tensor([1.0])
+
+
+def test_a_class_of_modules_and_named_tuples_are_fields_as_any_other():
+    assert Holder(nn.Linear).bind("numpy", KEY).held is nn.Linear
+    net = Holder(Row(nn.Linear(2, 2), 2))
+    assert [path for path, _ in net.parameters()] == ["held.0.weight", "held.0.bias"]
+    assert np.array_equal(Holder(np.array([1])).held, [1])
