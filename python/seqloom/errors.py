@@ -227,7 +227,7 @@ class ShapeError(SeqloomError, ValueError):
 
 
 class WorkerError(SeqloomError, RuntimeError):
-    """A worker process died again and again, hangs, or cannot start."""
+    """A worker, or another process of a run, died or hangs, or cannot start."""
 
     def __str__(self) -> str:
         # It may be the traceback of a worker, line by line.

@@ -10,8 +10,9 @@ from pathlib import Path
 from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from seqloom._text import printable
+from seqloom.cli._others import number_among_others, silencing_others
 from seqloom.cli._signals import STOPPED
-from seqloom.errors import SeqloomError
+from seqloom.errors import SeqloomError, WorkerError
 
 BAD_INPUT = 2
 STREAM = "-"
@@ -23,13 +24,16 @@ FILES = ("parameter FILES requires", "parameter IN requires")
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     """Runs a command line and gives its exit code; a fault of ours shows its trace."""
     try:
-        app(words, exit_on_error=False, print_error=False)
+        with silencing_others():
+            app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         fault = _name_stream(error, words) or _name_fault(error)
         message = f"{fault}{_hint(error)}\n{_where_help_is(app, words)}"
         return _refuse(message, with_traceback=with_traceback)
     except (SeqloomError, OSError, MemoryError) as error:
         is_unwanted = isinstance(error, BrokenPipeError)
+        # That another process has ended, the first one says.
+        is_unwanted |= isinstance(error, WorkerError) and number_among_others() > 0
         said = _spell(error)
         return _leave() if is_unwanted else _refuse(said, with_traceback=with_traceback)
     except KeyboardInterrupt as stop:
@@ -49,7 +53,9 @@ def _refuse(message: str, *, with_traceback: bool) -> int:
     """Prints what is wrong."""
     if with_traceback:
         traceback.print_exc()
-    sys.stderr.write(f"error: {printable(message, lines=True)}\n")
+    number = number_among_others()
+    where = f"process {number}: " if number else ""
+    sys.stderr.write(f"{where}error: {printable(message, lines=True)}\n")
     return BAD_INPUT
 
 
@@ -110,6 +116,8 @@ def _spell(error: BaseException) -> str:
 
 def _stop(message: str, words: Sequence[str]) -> int:
     """Says what is left of a run that was stopped, and how it goes on."""
+    if number_among_others():
+        return STOPPED
     sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]

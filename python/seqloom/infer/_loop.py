@@ -16,6 +16,7 @@ from seqloom.models import Examples
 from seqloom.models._examples import count_positions, noun_of
 from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.nn import Module
+from seqloom.nn._joint import find_joint
 
 # The letters of one evaluation batch, which bound its memory, or its genotypes: a letter
 # becomes many features, a genotype is one number.
@@ -36,14 +37,22 @@ def run_model(
     check_lengths(model, examples)
     model.eval()
     parts: list[NDArray[np.float32]] = []
+    joint = find_joint()
+    first: NDArray[np.float32] | None = None
     # Equal lengths keep their order, so that the same records make the same batches.
     order = np.argsort(count_positions(examples), kind="stable")
-    for positions, real in _batches_of_one_size(len(examples), batch_size):
-        batch = examples.batch(order[positions])
-        parts.append(_outputs(model, batch, examples.encoder)[:real])
+    batches = _batches_of_one_size(len(examples), batch_size)
+    for number, (positions, real) in enumerate(batches):
+        # Of several processes each computes some batches; the others count as 0.
+        is_own = joint is None or number % joint.world == joint.number
+        if is_own or first is None:
+            batch = examples.batch(order[positions])
+            first = _outputs(model, batch, examples.encoder)
+        parts.append(first[:real] if is_own else np.zeros_like(first[:real]))
         if on_batch is not None:
             on_batch(int(positions[real - 1]) + 1, len(examples))
     found = np.concatenate(parts)
+    found = found if joint is None else joint.sum_values(found)
     outputs = np.empty_like(found)
     outputs[order] = found
     return outputs

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from seqloom._key import Key
 from seqloom.nn import Buffer, Dropout, Fill, Linear, Module, Param, functional as F
+from seqloom.nn._joint import find_joint, mean_jointly
 from seqloom.tensor import Tensor, apply
 
 # The numbers that a letter is brought to, alike at all positions: what letters share.
@@ -65,8 +66,14 @@ class Mean(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Brings ``(batch, feature)`` to the same shape."""
         if self.training:
-            newest = x.detach().mean(axis=0)
+            newest = _mean_of_batch(x.detach())
             self.total.assign(self.total.value * (1 - _NEWEST) + newest * _NEWEST)
             self.seen.assign(self.seen.value * (1 - _NEWEST) + _NEWEST)
         # A running mean that began at zero has seen less than all of its weight.
         return x - self.total.value / apply("maximum", self.seen.value, _NEWEST)
+
+
+def _mean_of_batch(x: Tensor) -> Tensor:
+    """Gives the mean record of the batch, also where several processes share it."""
+    joint = find_joint()
+    return x.mean(axis=0) if joint is None else mean_jointly(joint, x)

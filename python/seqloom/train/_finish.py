@@ -31,7 +31,7 @@ class Ended:
     judge: Callable[[Any], Part | None]
     draws: bool
 
-    def finish(self, folder: Path | None) -> Run:
+    def finish(self, folder: Path | None, *, writes: bool) -> Run:
         """Judges the kept weights and writes everything; doing so twice is harmless."""
         self.trained.model.load_record(self.state.best).eval()
         valid, test = map(self.judge, (self.parts.valid, self.parts.test))
@@ -46,9 +46,9 @@ class Ended:
                 "Training run" if folder is None else folder.name, valid, test
             ),
         )
-        if folder is not None:
+        if folder is not None and writes:
             self._write(folder, run)
-        for sentence in self._poor(valid, test):
+        for sentence in self._poor(valid, test) if writes else ():
             warnings.warn(sentence, NoSkillWarning, stacklevel=5)  # where fit was called
         return run
 

@@ -23,6 +23,7 @@ from seqloom.train._progress import Progress
 from seqloom.train._rates import check_schedule, describe_schedule
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings
+from seqloom.train._torchrun import choose_device, find_ranks
 from seqloom.train._watching import check_callbacks, watching
 
 _LR = 1e-3
@@ -180,7 +181,13 @@ def fit(
         )
     watchers = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
-    computes = find_backend(backend, num_threads=num_threads)
+    computes = find_backend(choose_device(backend), num_threads=num_threads)
+    ranks = find_ranks()
+    if compile is True and ranks.are_several:
+        raise ArgumentError(
+            f"compile=True: a compiled step cannot wait for the other {ranks.world - 1} "
+            "processes; leave compile out"
+        )
     settings = Settings(
         epochs=epochs,
         batch_size=batch_size,
@@ -213,7 +220,11 @@ def fit(
         schedule=schedule,
         metrics=list_metrics(metrics),
         compiles=compile,
+        ranks=ranks,
     )
+    # Of several processes one is watched.
+    if not ranks.is_first:
+        progress, watchers = False, []
     with limit_blas(job.threads), watching(progress, watchers) as watcher:
         return job.run(model, watcher, resume=resume, overwrite=overwrite)
 

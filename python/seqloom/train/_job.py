@@ -26,10 +26,12 @@ from seqloom.train._objective import Objective
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan
+from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, ScheduleLike
 from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
+from seqloom.train._signals import Held
 from seqloom.train._trainer import Trainer
 from seqloom.train._watching import Watchers
 
@@ -53,6 +55,7 @@ class Job:
     schedule: ScheduleLike | None
     metrics: Mapping[str, Metric]
     compiles: bool | str
+    ranks: Ranks
 
     @property
     def threads(self) -> int:
@@ -71,18 +74,28 @@ class Job:
             class_weight=self.class_weight,
             backend=self.backend,
         )
-        if self.folder is not None:
-            open_folder(self.folder, resume=resume, overwrite=overwrite)
-            checkpoint_path(self.folder).parent.mkdir(exist_ok=True)
+        self.ranks.on_first(lambda: self._open_folder(resume=resume, overwrite=overwrite))
         try:
             chosen = replace(self, settings=self.settings.for_network(trained.model))
             return chosen._work(trained, parts, progress)  # noqa: SLF001 - its own kind
         except KeyboardInterrupt as error:
             progress.on_error(error)
-            raise KeyboardInterrupt(_how_to_go_on(self.folder)) from None
+            said = _how_to_go_on(self.folder) if self.ranks.is_first else "stopped"
+            raise KeyboardInterrupt(said) from None
         except BaseException as error:
             progress.on_error(error)
             raise
+
+    def _open_folder(self, *, resume: bool, overwrite: bool) -> None:
+        """Makes the folder ready."""
+        if self.folder is not None:
+            open_folder(self.folder, resume=resume, overwrite=overwrite)
+            checkpoint_path(self.folder).parent.mkdir(exist_ok=True)
+
+    @property
+    def written(self) -> Path | None:
+        """The folder that this process writes to: of several, one alone writes."""
+        return self.folder if self.ranks.is_first else None
 
     def _work(self, trained: Trained, parts: Parts, progress: Watchers) -> Run:
         """Trains to the end and gives the run."""
@@ -90,7 +103,8 @@ class Job:
         state = State(trained.model, optimizer)
         trainer = self._trainer(trained, parts, progress)
         if self.folder is not None:
-            _enter(self.folder, state, trainer)
+            self._enter(self.folder, state, trainer)
+        self.ranks.take_first(state.model)
         progress.on_start(self._plan(state, trainer))
         # Without a folder a stopped run leaves nothing, and may be stopped anywhere.
         with nullcontext() if self.folder is None else trainer.held.listening():
@@ -100,14 +114,17 @@ class Job:
             judge=trainer.judge_part,
             draws=self.report,
         )
-        run = ended.finish(self.folder)
+        with self.ranks.sharing():
+            run = ended.finish(self.folder, writes=self.ranks.is_first)
         progress.on_end(run)
         return run
 
     def _trainer(self, trained: Trained, parts: Parts, progress: Watchers) -> Trainer:
         """Makes the trainer of this run."""
         objective = self._objective(trained)
-        is_on = self._is_compiled(parts.train)
+        is_compiled = self._is_compiled(parts.train)
+        # A program cannot wait for other processes.
+        is_on = is_compiled and not self.ranks.are_several
         compiling = Compiling(objective, is_on, is_asked=self.compiles is True)
         return Trainer(
             trained=trained,
@@ -117,15 +134,17 @@ class Job:
             compiling=compiling,
             settings=self.settings,
             checkpoints=Checkpoints(
-                self.folder,
-                identity_of(trained, parts, self.settings, compiled=compiling.is_on),
+                self.written,
+                identity_of(trained, parts, self.settings, compiled=is_compiled),
                 self.interval,
                 self.keep,
             ),
-            folder=self.folder,
+            folder=self.written,
             progress=progress,
             rates=Rates(self.settings.lr, self.schedule),
             metrics=self.metrics,
+            ranks=self.ranks,
+            held=Held(waits=self.ranks.are_several),
         )
 
     def _is_compiled(self, train: Any) -> bool:
@@ -148,6 +167,16 @@ class Job:
             is_own=self.loss is not None,
             is_custom=isinstance(trained.task, Custom),
         )
+
+    def _enter(self, folder: Path, state: State, trainer: Trainer) -> None:
+        """Takes up a checkpoint, if there is one, and makes the folder agree with it."""
+        checkpoint, identity = checkpoint_path(folder), trainer.checkpoints.identity
+        self.ranks.require_same(identity)
+        # What the first process sees decides.
+        (is_there,) = self.ranks.sum_numbers(self.ranks.is_first and checkpoint.exists())
+        if is_there:
+            load_checkpoint(checkpoint, state, identity)
+        self.ranks.on_first(lambda: _write_begin(folder, state, trainer))
 
     def _plan(self, state: State, trainer: Trainer) -> Plan:
         """Says what is about to be done."""
@@ -195,11 +224,8 @@ def _optimizer(settings: Settings, model: Module) -> AdamW:
     return optimizer.group(flat, weight_decay=0.0).group(alike, one_scale=True)
 
 
-def _enter(folder: Path, state: State, trainer: Trainer) -> None:
-    """Takes up a checkpoint, if there is one, and makes the folder agree with it."""
-    checkpoint = checkpoint_path(folder)
-    if checkpoint.exists():
-        load_checkpoint(checkpoint, state, trainer.checkpoints.identity)
+def _write_begin(folder: Path, state: State, trainer: Trainer) -> None:
+    """Makes the folder agree with where the run begins."""
     save_config(folder, trainer.trained)
     write_history(folder, state.history)
 

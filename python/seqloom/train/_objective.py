@@ -146,7 +146,11 @@ def numbers_of(extra: Any) -> dict[str, float]:
 
 
 def differentiate(
-    objective: Objective, model: Any, arrays: dict[str, Any], *, key: Key
+    objective: Callable[..., tuple[Any, Any]],
+    model: Any,
+    arrays: dict[str, Any],
+    *,
+    key: Key,
 ) -> tuple[Any, Any, Any]:
     """Computes loss, outputs and gradients, by our tape or by torch's."""
     if not isinstance(model, TorchModule):

@@ -13,7 +13,9 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 class Held:
     """Lets a signal's own handler run at once, or after the block that must not be cut."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, waits: bool = False) -> None:
+        # Among several processes a signal waits until all have made the same step.
+        self._waits = waits
         self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
         self._is_held = False
         # Without its frame, which would hold the tensors of the step.
@@ -27,8 +29,10 @@ class Held:
         self._handlers = {number: _action_of(handler) for number, handler in found.items()}
         for number in found:
             signal.signal(number, self._hear)
+        self._is_held = self._waits
         try:
             yield
+            self.deliver()
         finally:
             for number, handler in found.items():
                 signal.signal(number, handler)
@@ -40,8 +44,9 @@ class Held:
         try:
             yield
         finally:
-            self._is_held = False
-            self._deliver()
+            self._is_held = self._waits
+            if not self._waits:
+                self.deliver()
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         """Stands in for a handler."""
@@ -50,7 +55,7 @@ class Held:
         else:
             self._handlers[number](number, frame)
 
-    def _deliver(self) -> None:
+    def deliver(self) -> None:
         """Runs the handler of the signal that waited."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,12 @@ from seqloom.models import Examples, TorchModule, Trained
 from seqloom.models._examples import count_positions
 from seqloom.models._folder import write_history
 from seqloom.nn import Module
-from seqloom.tensor import Tensor, scope
+from seqloom.tensor import scope
 from seqloom.train._arrays import Arrays, Given, count_batches
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
 from seqloom.train._compiling import Compiling
+from seqloom.train._joint_step import JointStep
 from seqloom.train._metrics import Metric, measure_all
 from seqloom.train._objective import (
     Judgement,
@@ -34,10 +35,12 @@ from seqloom.train._objective import (
     numbers_of,
 )
 from seqloom.train._progress import Step
+from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, Round
 from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._run import Part, judge
 from seqloom.train._settings import Settings
+from seqloom.train._shares import share_out
 from seqloom.train._signals import Held
 from seqloom.train._watching import Watchers
 
@@ -57,7 +60,8 @@ class Trainer:
     rates: Rates
     metrics: Mapping[str, Metric]
     compiling: Compiling
-    held: Held = field(default_factory=Held)
+    ranks: Ranks
+    held: Held
 
     def run(self, state: State) -> None:
         """Trains from where the state is to the last epoch, or until nothing improves."""
@@ -112,13 +116,16 @@ class Trainer:
             return self.train
         # Not sorted by length: where lengths tell classes apart, such batches are of one
         # class, and batch normalisation then learns other averages than evaluation uses.
-        return DataLoader(
+        whole = DataLoader(
             self.train,
             batch_size=self.settings.batch_size,
             shuffle=True,
             seed=self.settings.seed,
             collate_fn=_collator_of(self.train),
+            rank=0,
+            world_size=1,
         )
+        return share_out(whole, self.ranks)
 
     def _epoch(
         self,
@@ -139,8 +146,29 @@ class Trainer:
                 state.seconds = time.perf_counter() - start
             self.checkpoints.after_step(state)
             self.progress.on_batch(step)
-            if self.progress.is_stopped:
+            if self._is_ended():
                 break
+
+    def _is_ended(self) -> bool:
+        """Says whether a watcher ends the run; a signal to one process stops all."""
+        if not self.ranks.are_several:
+            return self.progress.is_stopped
+        signal = self._take_signal()
+        ended, stopped = self.ranks.sum_numbers(
+            self.progress.is_stopped, signal is not None
+        )
+        if stopped:
+            raise signal or KeyboardInterrupt("another process was stopped")
+        self.progress.is_stopped = ended > 0
+        return self.progress.is_stopped
+
+    def _take_signal(self) -> KeyboardInterrupt | None:
+        """Gives what a signal that has come raises."""
+        try:
+            self.held.deliver()
+        except KeyboardInterrupt as stop:
+            return stop
+        return None
 
     def _batches_left(
         self, state: State, loader: DataLoader | Given
@@ -152,6 +180,7 @@ class Trainer:
         loader.set_epoch(state.epoch)
         if done:
             position = min(done * self.settings.batch_size, len(loader.dataset))
+            position = done if self.ranks.are_several else position  # in its batches
             loader.load_state_dict({**loader.state_dict(), "position": position})
         return iter(loader) if done < len(loader) else iter(())
 
@@ -168,23 +197,54 @@ class Trainer:
         key = Key(self.settings.seed, state.epoch, number)
         position = (state.epoch + 1, number + 1)
         arrays = self.objective.prepare(state.model, batch)
+        if self.ranks.are_several:
+            return self._joint_step(state, batch, arrays, key=key)
         found = self.compiling.run(state.model, state.optimizer, lr, arrays=arrays, key=key)
         if found is None:
             loss, extra, grads = differentiate(self.objective, state.model, arrays, key=key)
-            value = self._finite(loss, *position)
-            state.optimizer.step(lr, state.model, grads)
-            if isinstance(state.model, TorchModule):
-                state.model.update_torch()
+            value = self._finite(float(loss.item()), *position)
+            _update(state, grads)
         else:
             loss, extra = found
-            value = self._finite(loss, *position)
+            value = self._finite(float(loss.item()), *position)
         right, numbers = self._right(extra, batch), numbers_of(extra)
         counted, size = state.optimizer.step_count, count_records(batch)
         return Step(*position, size, value, right, counted, lr, numbers)
 
-    def _finite(self, loss: Tensor, epoch: int, batch: int) -> float:
+    def _joint_step(
+        self, state: State, batch: dict[str, Any], arrays: dict[str, Any], *, key: Key
+    ) -> Step:
+        """Makes one step with the other processes: that of the batch that they share."""
+        position = (state.epoch + 1, len(state.steps) + 1)
+        joint = JointStep(self.ranks, self._count_own(batch, position[1]))
+        weighted = joint.weigh(self.objective, self._weigh(batch, joint.own))
+        with joint.computing():
+            # Each process draws its own dropout.
+            own_key = key.fold(self.ranks.number)
+            loss, extra, grads = differentiate(weighted, state.model, arrays, key=own_key)
+        found = joint.sum_up(loss, self._right(extra, batch), numbers_of(extra))
+        value = self._finite(found.loss, *position)
+        _update(state, joint.reduce(state.model, grads))
+        made = (found.right, state.optimizer.step_count, state.lr, found.numbers)
+        return Step(*position, found.records, value, *made)
+
+    def _count_own(self, batch: dict[str, Any], number: int) -> int:
+        """Counts the records of a batch that this process has; a filler is none."""
+        if isinstance(self.train, Given):
+            return count_records(batch)
+        size = self.settings.batch_size
+        return self.ranks.count_own(min(size, len(self.train) - (number - 1) * size))
+
+    def _weigh(self, batch: dict[str, Any], own: int) -> float:
+        """Gives what the records of this process count in a loss that is a mean."""
+        weights, name = getattr(self.trained.task, "weights", None), label_name(batch)
+        is_ours = self.objective.loss == getattr(self.trained.task, "loss", None)
+        if not own or weights is None or name is None or not is_ours:
+            return float(own)
+        return float(np.asarray(weights)[np.asarray(batch[name])].sum())
+
+    def _finite(self, value: float, epoch: int, batch: int) -> float:
         """Gives the loss; one that is no number ends the run before the step."""
-        value = float(loss.item())
         if not math.isfinite(value):
             advice = _advice(epoch, self.folder)
             raise GradientError(
@@ -222,7 +282,8 @@ class Trainer:
     def _judge_examples(self, model: Module, part: Examples) -> dict[str, float]:
         """Measures a network on records whose task is known."""
         trained, labels = self.trained, np.asarray(part.labels)
-        logits = run_model(model, part, batch_size=trained.batch_size)
+        with self.ranks.sharing():
+            logits = run_model(model, part, batch_size=trained.batch_size)
         loss = self.objective.loss_of(model, logits, labels)
         scores = trained.task.activate(logits)
         found = {"loss": loss, **trained.task.measure(labels, scores)}
@@ -242,7 +303,10 @@ class Trainer:
             key=Key(self.settings.seed).fold("validation"),
             metrics=self.metrics if self.objective.is_custom else {},
         )
-        return judgement.measure(batches), judgement.records
+        found, count = judgement.measure(batches), judgement.records
+        return (
+            self.ranks.average(found, count) if isinstance(part, Given) else (found, count)
+        )
 
     def _keep(self, state: State, row: dict[str, Any]) -> None:
         """Ends an epoch: remembers the best weights, then saves where the run stands."""
@@ -256,6 +320,14 @@ class Trainer:
             if state.best_epoch == state.epoch:
                 state.best.save(self.folder / "model.safetensors")
         self.progress.on_epoch(row)
+        self._is_ended()
+
+
+def _update(state: State, grads: Any) -> None:
+    """Makes the optimiser's step."""
+    state.optimizer.step(state.lr, state.model, grads)
+    if isinstance(state.model, TorchModule):
+        state.model.update_torch()
 
 
 def _collator_of(part: Examples) -> Callable[[Any], Any] | None:

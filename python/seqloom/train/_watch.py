@@ -111,6 +111,11 @@ class Watch:
         del run  # part of the protocol
         self._take_down()
 
+    def on_error(self, error: BaseException) -> None:
+        """Takes the bar down."""
+        del error  # part of the protocol
+        self._take_down()
+
     def _take_down(self) -> None:
         """Stops the bar where there is one; elsewhere rich would print an empty line."""
         if self._console.is_terminal:

@@ -9,6 +9,7 @@ from seqloom._arguments import as_integer, as_number
 from seqloom.errors import ShapeError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
+from seqloom.nn._joint import batch_norm_jointly, find_joint
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Buffer, Param, get_value
 from seqloom.nn.functional._dtypes import LAYER, require_same_dtype
@@ -132,6 +133,11 @@ class BatchNorm(ChannelNorm):
             return self.by_averages(x, mask)
         mask = None if mask is None else as_operand(x, mask, x.dtype)
         weight, bias = get_value(self.weight), get_value(self.bias)
+        if self.training and (joint := find_joint()) is not None:
+            # Several processes share the batch: its statistics are those of all.
+            out, *found = batch_norm_jointly(joint, x, weight, bias, mask, eps=self.eps)
+            self._update_averages(*found)
+            return out
         out, mean, variance = functional.batch_norm(x, weight, bias, mask, eps=self.eps)
         if self.training:
             self._update_averages(mean, variance, _count_positions(x, mask))

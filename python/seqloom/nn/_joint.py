@@ -1,0 +1,131 @@
+"""Sums over the processes that train together, within a forward pass.
+
+`seqloom.train.fit` sets the processes for the time of a step. Statistics of the batch, such
+as those of batch norm, are then those of the batch that all processes share.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from seqloom.tensor import Tensor, apply, custom_gradient
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._backend import Array, Backend
+
+
+class Joint(Protocol):
+    """The processes that share a batch, for one step."""
+
+    number: int
+    world: int
+    # False where this process has no record of the batch and computes with another one.
+    has_records: bool
+
+    def sum_array(self, array: Array, backend: Backend) -> Array:
+        """Sums an array over all processes."""
+        ...
+
+    def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sums a NumPy array over all processes."""
+        ...
+
+
+_joint: ContextVar[Joint | None] = ContextVar("joint", default=None)
+
+
+@contextmanager
+def joined(joint: Joint | None) -> Generator[None]:
+    """Lets modules sum over these processes while the block runs."""
+    token = _joint.set(joint)
+    try:
+        yield
+    finally:
+        _joint.reset(token)
+
+
+def find_joint() -> Joint | None:
+    """Returns the processes that share the batch; None if this one has it alone."""
+    return _joint.get()
+
+
+def sum_jointly(joint: Joint, values: Tensor) -> Tensor:
+    """Sums a tensor over the processes; so is its gradient."""
+
+    def by_values(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
+        return (_add(joint, grad),)
+
+    return custom_gradient(partial(_add, joint), by_values)(values)
+
+
+def _add(joint: Joint, values: Tensor) -> Tensor:
+    """Sums values; those of a process without a record of the batch do not count."""
+    return Tensor(joint.sum_array(values.raw, values.backend), values.backend)
+
+
+def mean_jointly(joint: Joint, rows: Tensor) -> Tensor:
+    """Returns the mean of ``(n, ...)`` over the rows of all processes."""
+    return _measure(joint, rows, None)[0]
+
+
+def batch_norm_jointly(
+    joint: Joint,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mask: Tensor | None,
+    *,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Returns what `functional.batch_norm` does for the whole batch, and the count."""
+    x = x if mask is None else _hide(x, mask)
+    mean, count = _measure(joint, x, mask)
+    centred = x - _widen(x, mean)
+    squares = centred * centred
+    squares = squares if mask is None else _hide(squares, mask)
+    variance = sum_jointly(joint, _sum_channels(squares) * _share(joint)) / count
+    out = centred / _widen(x, apply("sqrt", variance + eps))
+    out = out if weight is None else out * _widen(x, weight)
+    out = out if bias is None else out + _widen(x, bias)
+    return out if mask is None else _hide(out, mask), mean, variance, count
+
+
+def _measure(joint: Joint, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Returns the mean of each channel of ``(n, c, ...)``, and the number of values."""
+    if mask is None:
+        count = x.backend.tensor([float(x.shape[0] * prod(x.shape[2:]))], dtype=x.dtype)
+    else:
+        count = apply("reshape", mask.sum(), (1,))
+    parts = apply("concat", [_sum_channels(x), count], axis=0)
+    sums = sum_jointly(joint, parts * _share(joint))
+    count = apply("maximum", sums[-1], 1.0)
+    return sums[:-1] / count, count
+
+
+def _share(joint: Joint) -> float:
+    """Returns 0 where this process has no record of the batch."""
+    return float(joint.has_records)
+
+
+def _sum_channels(x: Tensor) -> Tensor:
+    """Sums each channel of ``(n, c, ...)``."""
+    return x.sum(axis=(0, *range(2, x.ndim)))
+
+
+def _widen(x: Tensor, channels: Tensor) -> Tensor:
+    """Shapes a number for each channel to meet ``(n, c, ...)``."""
+    return apply("reshape", channels, (-1, *(1 for _ in x.shape[2:])))
+
+
+def _hide(x: Tensor, mask: Tensor) -> Tensor:
+    """Sets padding to 0."""
+    wide = apply("expand_dims", mask, axis=1)
+    return apply("where", wide == 0, 0.0, x * wide)

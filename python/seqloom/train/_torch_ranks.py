@@ -1,0 +1,179 @@
+"""Processes that torchrun has started: sums over them by torch.distributed.
+
+This is the one file of training that imports PyTorch, when several processes train.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+import torch.distributed
+
+from seqloom.errors import ArgumentError, WorkerError
+from seqloom.train._ranks import Ranks, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._backend import Array, Backend
+
+_torch: Any = torch  # whose functions have no types
+group: Any = torch.distributed
+# As in torch's DistributedDataParallel: many small sums would wait for each other.
+_BUCKET = 25 << 20
+# The bytes of a number whose sums would be rounded, or would not fit.
+_SHORT = 2
+
+
+def join_ranks() -> Ranks:
+    """Joins the other processes, unless the program has done so."""
+    if not group.is_initialized():
+        try:
+            # One kind of sum for arrays of the host, one for those of a GPU.
+            group.init_process_group("cpu:gloo,cuda:nccl" if _has_gpu() else "gloo")
+        except (RuntimeError, ValueError) as error:
+            raise WorkerError(f"the processes cannot join each other: {error}") from None
+        atexit.register(_leave)
+    return TorchRanks(group.get_rank(), group.get_world_size())
+
+
+class TorchRanks(Ranks):
+    """This process among several."""
+
+    def on_first(self, work: Callable[[], Result]) -> Result | None:
+        """Does what one process alone may do; where it fails, all fail."""
+        if not self.is_first:
+            if message := self._hear():
+                raise WorkerError(f"the first process of this run failed: {message}")
+            return None
+        try:
+            result = work()
+        except Exception as error:
+            self._tell(str(error) or type(error).__name__)
+            raise
+        self._tell("")
+        return result
+
+    def sum_array(self, array: Array, backend: Backend) -> Array:
+        """Sums an array over all processes."""
+        return self.sum_arrays([array], backend)[0]
+
+    def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
+        """Sums many arrays over all processes, in buckets."""
+        tensors = [_to_torch(array, backend) for array in arrays]
+        summed: list[torch.Tensor] = []
+        for bucket in _cut(tensors):
+            flat = _torch.cat([tensor.reshape(-1) for tensor in bucket])
+            with _hearing_of_ends():
+                group.all_reduce(flat)
+            parts = flat.split([tensor.numel() for tensor in bucket])
+            pairs = zip(parts, bucket, strict=True)
+            summed += [part.reshape(like.shape) for part, like in pairs]
+        pairs = zip(summed, arrays, strict=True)
+        return [_from_torch(tensor, like, backend) for tensor, like in pairs]
+
+    def sum_numbers(self, *numbers: float) -> list[float]:
+        """Sums numbers over all processes."""
+        return self.sum_values(np.array(numbers, np.float64)).tolist()
+
+    def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sums a NumPy array over all processes."""
+        total = _torch.from_numpy(values.copy())
+        with _hearing_of_ends():
+            group.all_reduce(total)
+        return total.numpy()
+
+    def require_same(self, facts: object) -> None:
+        """Refuses processes that were called with other data or settings."""
+        text = json.dumps(facts, sort_keys=True).encode()
+        digest = hashlib.blake2b(text, digest_size=32).digest()
+        own = np.frombuffer(digest, np.uint8).astype(np.int64)
+        first = self.sum_values(own if self.is_first else 0 * own)
+        (different,) = self.sum_numbers(float((own != first).any()))
+        if different:
+            raise ArgumentError(
+                f"{different:.0f} of {self.world} processes were called with other data or "
+                "settings than the first; each must make the same call of fit"
+            )
+
+    def _tell(self, message: str) -> None:
+        """Sends a text to the other processes."""
+        data = np.frombuffer(message.encode(), np.uint8).astype(np.int64)
+        self.sum_numbers(len(data))
+        self.sum_values(data)
+
+    def _hear(self) -> str:
+        """Receives a text from the first process."""
+        (count,) = self.sum_numbers(0)
+        return (
+            self.sum_values(np.zeros(int(count), np.int64))
+            .astype(np.uint8)
+            .tobytes()
+            .decode()
+        )
+
+
+@contextmanager
+def _hearing_of_ends() -> Generator[None]:
+    """Says in words that another process has ended; torch names sockets."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise WorkerError(
+            "another process of this run has ended or does not answer; its own message "
+            f"says why ({str(error).splitlines()[0]})"
+        ) from None
+
+
+def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
+    """Gives an array as a tensor of torch, of a type in which sums are kept."""
+    if not isinstance(array, torch.Tensor):
+        host = np.asarray(backend.to_numpy(array))
+        is_wide = host.dtype.kind in "iuf" and host.dtype.itemsize > _SHORT
+        array = _torch.from_numpy(np.array(host, host.dtype if is_wide else np.float32))
+    is_short = array.dtype.itemsize <= _SHORT
+    return array.detach().float() if is_short else array.detach()
+
+
+def _from_torch(tensor: torch.Tensor, like: Any, backend: Backend) -> Array:
+    """Gives a sum the type and the library of what was summed."""
+    if isinstance(like, torch.Tensor):
+        return cast("Array", tensor.to(like.dtype))
+    return backend.asarray(tensor.numpy(), dtype=like.dtype)
+
+
+def _cut(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    """Cuts a list into buckets, each of one type and device."""
+    bucket: list[torch.Tensor] = []
+    size = 0
+    for tensor in tensors:
+        is_other = bucket and (bucket[0].dtype, bucket[0].device) != (
+            tensor.dtype,
+            tensor.device,
+        )
+        if bucket and (is_other or size + tensor.nbytes > _BUCKET):
+            yield bucket
+            bucket, size = [], 0
+        bucket.append(tensor)
+        size += tensor.nbytes
+    if bucket:
+        yield bucket
+
+
+def _has_gpu() -> bool:
+    """Says whether sums over GPUs are possible."""
+    return torch.cuda.is_available() and group.is_nccl_available()
+
+
+def _leave() -> None:
+    """Leaves the others at the end of the program."""
+    if group.is_initialized():
+        group.destroy_process_group()

@@ -1,0 +1,320 @@
+"""Several processes train one network: as one process does, whatever their number.
+
+Most tests let threads stand in for processes; the last ones start processes by torchrun.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+from seqloom.train import _fit, _torchrun
+from threads_as_ranks import Threads
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+SCRIPT = Path(__file__).with_name("train_by_ranks.py")
+
+
+@pytest.fixture
+def together(monkeypatch):
+    """Trains by so many threads; gives the run of each."""
+
+    def run(world, **call):
+        threads = Threads(world)
+        monkeypatch.setattr(_fit, "find_ranks", threads.find)
+        return threads.run(lambda _: sl.train.fit(**call))
+
+    return run
+
+
+def assert_alike(run, other):
+    """Compares weights, scores and histories."""
+    weights, expected = run.model.to_record(), other.model.to_record()
+    for path in expected:
+        np.testing.assert_allclose(weights[path], expected[path], 1e-5, 1e-6, err_msg=path)
+    for row, wanted in zip(run.history, other.history, strict=True):
+        rows = {**row, "seconds": 0}
+        assert rows == pytest.approx({**wanted, "seconds": 0}, rel=1e-4, abs=1e-5)
+
+
+def config_of(**options):
+    every: dict[str, Any] = {"channels": 4, "outputs": 2, "widths": (8,), "kernel_size": 5}
+    return sl.models.SequenceCNNConfig(**every | {"dropout": 0.0} | options)
+
+
+# 49 records in batches of 16: the last batch has one record, and of some processes none.
+@pytest.mark.parametrize("world", [2, 3])
+def test_processes_train_as_one_with_the_joined_batch(toy, together, tmp_path, world):
+    call = {"model": config_of(), "train": toy(49), "valid": toy(30, name="valid")}
+    call |= {"epochs": 2, "batch_size": 16, "lr": 1e-3}
+    alone = sl.train.fit(**call)
+    runs = together(world, **call, out=tmp_path / "run")
+    for run in runs:
+        assert_alike(run, alone)
+    assert (
+        sl.infer.predict(tmp_path / "run", toy(30, name="valid")).ids
+        == alone.valid.scores.ids
+    )
+
+
+def test_all_processes_have_the_same_bits(toy, together):
+    runs = together(3, model=config_of(), train=toy(49), epochs=1, batch_size=16)
+    first, *others = (run.model.to_record() for run in runs)
+    assert all((first[path] == other[path]).all() for other in others for path in first)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"lengths": (12, 20, 31)},
+        {"labels": "gc", "task": "regress"},
+        {"labels": "motifs", "unlabelled": "skip"},
+    ],
+    ids=["lengths", "numbers", "several labels"],
+)
+def test_sequences_and_labels_of_each_kind_are_shared(toy, together, data):
+    train = toy(49, **data)
+    config = config_of(outputs=len(train.classes))
+    call = {"model": config, "train": train, "epochs": 1, "batch_size": 8, "lr": 1e-3}
+    assert_alike(together(2, **call)[1], sl.train.fit(**call))
+
+
+def test_weights_of_classes_count_over_the_whole_batch(toy, together):
+    call = {"model": config_of(), "train": toy(49), "epochs": 2, "batch_size": 8}
+    call |= {"class_weight": {"yes": 5.0, "no": 0.5}, "lr": 1e-3}
+    assert_alike(together(2, **call)[0], sl.train.fit(**call))
+
+
+def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
+    config = config_of(length=20, widths=(), aligned=4)
+    call = {"model": config, "train": toy(49), "epochs": 1, "batch_size": 16, "lr": 1e-3}
+    threads = 2
+    runs, alone = together(threads, **call), sl.train.fit(**call)
+    mean = alone.model.to_record()["aligned.mean.total"]
+    found = runs[0].model.to_record()["aligned.mean.total"]
+    np.testing.assert_allclose(found, mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=pytest.mark.soak)])
+def test_each_backend_is_shared(toy, together, backend):
+    call = {"model": config_of(), "train": toy(33), "epochs": 1, "batch_size": 16}
+    call |= {"backend": backend, "lr": 1e-3}
+    assert_alike(together(2, **call)[0], sl.train.fit(**call))
+
+
+def make_arrays():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(49, 5)).astype(np.float32)
+    return {"x": x, "y": (x @ rng.normal(size=5)).astype(np.float32)[:, None]}
+
+
+def measure_step(model, batch, key):
+    """A step of a user's own, with a number to look at."""
+    del key
+    error = model(batch["x"]) - batch["y"]
+    return (error * error).mean(), {"largest": (error * error).max()}
+
+
+def test_a_step_and_arrays_of_ones_own_are_shared(monkeypatch):
+    threads = Threads(2)
+    monkeypatch.setattr(_fit, "find_ranks", threads.find)
+    call = {"train": make_arrays(), "step": measure_step, "epochs": 2, "batch_size": 16}
+    layers = [sl.nn.Linear(5, 1).bind("numpy", sl.Key(0)) for _ in range(3)]
+    runs = threads.run(lambda number: sl.train.fit(layers[number], **call))
+    alone = sl.train.fit(layers[2], **call, compile=False)
+    weights = [run.model.weight.numpy() for run in (*runs, alone)]
+    np.testing.assert_allclose(weights[0], weights[2], rtol=1e-5, atol=1e-6)
+    assert (weights[0] == weights[1]).all()
+
+
+def test_a_network_of_torch_is_shared(monkeypatch):
+    torch = pytest.importorskip("torch")
+    threads = Threads(2)
+    monkeypatch.setattr(_fit, "find_ranks", threads.find)
+
+    def make():
+        torch.manual_seed(0)
+        return torch.nn.Linear(5, 1)
+
+    def step(model, batch):
+        return ((model(batch["x"]) - batch["y"]) ** 2).mean()
+
+    networks = [make() for _ in range(3)]
+    call = {"train": make_arrays(), "step": step, "epochs": 2, "batch_size": 16}
+    call |= {"backend": "torch"}
+    threads.run(lambda number: sl.train.fit(networks[number], **call))
+    sl.train.fit(networks[2], **call)
+    weights = [network.weight.detach().numpy() for network in networks]
+    np.testing.assert_allclose(weights[1], weights[2], rtol=1e-5, atol=1e-6)
+
+
+def test_genotypes_are_shared(cohort, together):
+    train = cohort(49)
+    config = sl.models.GenotypeMLPConfig.for_data(train)
+    call = {"model": config, "train": train, "epochs": 1, "batch_size": 16, "lr": 1e-3}
+    runs = together(2, **call)
+    assert np.isfinite(runs[0].history[-1]["train_loss"])
+
+
+def test_dropout_differs_between_processes(toy, monkeypatch):
+    seen: list[Any] = []
+
+    class Dropped(sl.nn.Module):
+        drop: sl.nn.Dropout
+        last: sl.nn.Linear
+
+        def logits(self, x, *, key=None, **_):
+            x = x.reshape(x.shape[0], -1)
+            seen.append(self.drop(x * 0 + 1, key=key).numpy())
+            return self.last(x)
+
+    threads, train = Threads(2), toy(16)
+    monkeypatch.setattr(_fit, "find_ranks", threads.find)
+    models = [Dropped(sl.nn.Dropout(0.5), sl.nn.Linear(80, 2)) for _ in range(2)]
+    threads.run(lambda number: sl.train.fit(models[number], train, epochs=1))
+    assert not (seen[0] == seen[1]).all()
+
+
+def test_a_network_that_differs_is_that_of_the_first_process(toy, monkeypatch):
+    threads, train = Threads(2), toy(16)
+    monkeypatch.setattr(_fit, "find_ranks", threads.find)
+    models = [config_of().init("numpy", sl.Key(seed)) for seed in (1, 2)]
+    alone = sl.train.fit(models[0].map(lambda _, x: x), train, epochs=1, batch_size=16)
+    runs = threads.run(
+        lambda number: sl.train.fit(models[number], train, epochs=1, batch_size=16)
+    )
+    assert_alike(runs[1], alone)
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_a_run_goes_on_with_another_number_of_processes(toy, together, tmp_path, world):
+    class Stop:
+        def on_batch(self, step):
+            if (step.epoch, step.batch) == (2, 2):
+                raise KeyboardInterrupt
+
+    call = {"model": config_of(), "train": toy(49), "valid": toy(30, name="valid")}
+    call |= {"epochs": 3, "batch_size": 16, "lr": 1e-3}
+    alone = sl.train.fit(**call)
+    call |= {"out": tmp_path / "run"}
+    with pytest.raises((KeyboardInterrupt, Exception)):
+        together(2, **call, progress=Stop(), checkpoint_every="epoch")
+    record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
+    assert record.metadata["step_count"] == 6
+    for run in together(world, **call, resume=True):
+        assert_alike(run, alone)
+
+
+def test_a_watcher_that_ends_the_run_ends_it_for_all(toy, together):
+    class End:
+        def on_batch(self, step):
+            return step.batch == 2
+
+    runs = together(
+        2, model=config_of(), train=toy(49), epochs=3, batch_size=16, callbacks=[End()]
+    )
+    assert [len(run.history) for run in runs] == [1, 1]
+
+
+def test_one_process_writes_and_reports(toy, together, tmp_path):
+    told = []
+
+    class Watch:
+        def on_epoch(self, row):
+            told.append(row["epoch"])
+
+    call = {"model": config_of(), "train": toy(16), "epochs": 2, "batch_size": 16}
+    together(2, **call, out=tmp_path / "run", progress=Watch(), keep=2)
+    assert told == [1, 2]
+    names = sorted(path.name for path in (tmp_path / "run/checkpoint").iterdir())
+    assert names[0] == "last.safetensors"
+
+
+def test_the_variables_of_torchrun_must_be_numbers(toy, monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "two")
+    with pytest.raises(ArgumentError, match="WORLD_SIZE must be a number, as torchrun"):
+        sl.train.fit(config_of(), toy(16), epochs=1)
+
+
+def test_a_gpu_is_chosen_by_the_local_rank(monkeypatch):
+    assert _torchrun.choose_device("torch:cuda") == "torch:cuda"
+    for name, value in {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert _torchrun.choose_device("torch:cuda") == "torch:cuda:1"
+    assert _torchrun.choose_device("torch:cuda:0") == "torch:cuda:0"
+    assert _torchrun.choose_device("numpy") == "numpy"
+
+
+def start(folder, world, backend="numpy", what="train", place=""):
+    """Trains by real processes; gives the exit code and what they said."""
+    command = [sys.executable]
+    if world > 1:
+        command += [
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={world}",
+        ]
+    words = [*command, SCRIPT, folder, backend, what, place]
+    variables = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        words, check=False, timeout=300, capture_output=True, text=True, env=variables
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def assert_alike_on_disk(folder, other):
+    """Compares weights and the optimiser's state."""
+    names = ("checkpoint/last.safetensors", "model.safetensors")
+    for name in names:
+        found, expected = (sl.record.load(home / name) for home in (folder, other))
+        assert found.keys() == expected.keys()
+        for path in expected:
+            np.testing.assert_allclose(
+                np.asarray(found[path]),
+                np.asarray(expected[path]),
+                1e-5,
+                1e-6,
+                err_msg=path,
+            )
+
+
+@pytest.mark.parametrize(
+    "backend", ["numpy", pytest.param("torch", marks=pytest.mark.soak)]
+)
+def test_a_killed_run_of_two_processes_goes_on_with_one_and_with_three(tmp_path, backend):
+    assert start(tmp_path / "whole", 1, backend)[0] == 0
+    code, _ = start(tmp_path / "one", 2, backend, "kill", "2.3")
+    assert code != 0
+    record = sl.record.load(tmp_path / "one/checkpoint/last.safetensors")
+    assert record.metadata["step_count"] == 7 + 3
+    shutil.copytree(tmp_path / "one", tmp_path / "three")
+    for name, world in (("one", 1), ("three", 3)):
+        assert start(tmp_path / name, world, backend)[0] == 0
+        assert_alike_on_disk(tmp_path / name, tmp_path / "whole")
+
+
+def test_an_error_in_one_process_ends_all(tmp_path):
+    code, said = start(tmp_path / "run", 2, what="fault")
+    assert code != 0
+    assert "the disk of process 1 is gone" in said
+    assert "another process of this run has ended" in said
+
+
+@pytest.mark.soak
+def test_a_signal_to_torchrun_leaves_a_checkpoint_of_a_step_that_all_have_made(tmp_path):
+    assert start(tmp_path / "whole", 1)[0] == 0
+    code, _ = start(tmp_path / "run", 2, what="stop", place="2.3")
+    assert code != 0
+    record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
+    assert 7 + 3 <= record.metadata["step_count"] < 14
+    assert start(tmp_path / "run", 2)[0] == 0
+    assert_alike_on_disk(tmp_path / "run", tmp_path / "whole")
