@@ -6,7 +6,6 @@ python -m benchmarks.optim._worker adamw LAYERS ROUNDS THREADS, or muon ROUNDS T
 import json
 import sys
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,7 @@ def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
     # AdamW reads four arrays and writes three of them; this reads one and writes it.
     moved = torch.ones(sum(twin.numel() for twin in pair.twins))
     sides["floor"] = lambda: moved.mul_(1.0001)
-    seconds = _medians(sides, rounds)
+    seconds = _time(sides, rounds)
     for ours, their in pair.changes():
         np.testing.assert_allclose(ours, their, rtol=1e-4, atol=1e-6)
     return {**seconds, "floor": seconds["floor"] * 7 / 2}
@@ -94,7 +93,7 @@ def time_muon(rounds: int, threads: int) -> Seconds:
     pair = Pair([MATRIX], threads)
     theirs = torch.optim.Muon(pair.twins, RATE, weight_decay=DECAY)
     sides = pair.steps(sl.optim.Muon(weight_decay=DECAY), theirs)
-    seconds = _medians({**sides, "floor": _products(threads)}, rounds)
+    seconds = _time({**sides, "floor": _products(threads)}, rounds)
     for ours, their in pair.changes():  # torch computes with the 8 bits of bfloat16
         assert np.linalg.norm(ours - their) < 0.1 * np.linalg.norm(their)
     return seconds
@@ -115,12 +114,12 @@ def _products(threads: int) -> Callable[[], None]:
     return multiply
 
 
-def _medians(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
-    """Times the sides in turn, after a first call of each."""
+def _time(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
+    """Returns the least seconds of each side, in turn, after a first call of each."""
     for work in sides.values():
         work()
     seconds = interleave(sides, rounds=rounds)
-    return {name: median(each) for name, each in seconds.items()}
+    return {name: min(each) for name, each in seconds.items()}
 
 
 if __name__ == "__main__":
