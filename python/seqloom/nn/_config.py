@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._config import JsonConfig
+from seqloom._config_file import load_config, save_config
 from seqloom._key import Key
 
 if TYPE_CHECKING:
+    import os
+
     from seqloom.nn._module import Module
     from seqloom.tensor import Backend
 
@@ -66,3 +69,52 @@ class Config(JsonConfig, ABC):
         """
         module: Module = self.build()
         return module.bind(backend, key)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the settings to a file, which is whole or absent.
+
+        Args:
+            file: Path that ends in ``.json`` or ``.toml``, which says the format. TOML has
+                no None: a field that is None is left out if that is its default.
+
+        Raises:
+            ArgumentError: The path has another suffix.
+            ConfigError: A field that TOML cannot write is None.
+            FileError: The file cannot be written.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.SequenceCNNConfig(channels=4, outputs=2)
+            >>> config.save("network.toml")
+            >>> sl.nn.Config.load("network.toml") == config
+            True
+        """
+        save_config(self, file)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Self:
+        """Reads settings that `save` or a person wrote; nothing in the file is run.
+
+        Args:
+            file: Path that ends in ``.json`` or ``.toml``, which says the format.
+
+        Returns:
+            Settings of the class that the file names, which must be this class or a
+            subclass of it, and which the program has already defined.
+
+        Raises:
+            ArgumentError: The path has another suffix.
+            ConfigError: The file is not JSON or TOML (the message names the line), or its
+                fields do not fit, as in `from_dict`.
+            FileError: The file cannot be read, or (MissingFileError) does not exist.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import seqloom as sl
+            >>> _ = Path("cnn.toml").write_text(
+            ...     'class = "SequenceCNNConfig"\\nchannels = 4\\noutputs = 2'
+            ... )
+            >>> sl.models.SequenceCNNConfig.load("cnn.toml").outputs
+            2
+        """
+        return load_config(cls, file)
