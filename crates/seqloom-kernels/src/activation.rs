@@ -92,8 +92,7 @@ struct Sigmoid;
 impl<T: Float> Unary<T> for Sigmoid {
     #[inline(always)]
     fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
-        let one = x.like(T::ONE);
-        one / (one + special::exp(x.like(T::ZERO) - x))
+        special::sigmoid(x)
     }
 }
 

@@ -30,6 +30,7 @@ mod parallel;
 pub mod pool;
 pub mod product;
 pub mod random;
+pub mod recurrent;
 mod scratch;
 pub mod softmax;
 pub mod special;

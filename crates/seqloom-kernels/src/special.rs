@@ -27,6 +27,31 @@ pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP_RANGE.0), x.like(T::ZERO), value)
 }
 
+/// The hyperbolic tangent, right to some units in the last place near zero too.
+#[inline(always)]
+pub fn tanh<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
+    let (zero, one) = (x.like(T::ZERO), x.like(T::ONE));
+    // exp(-2 |x|) - 1, which is made without a difference of near numbers.
+    let y = x.abs() * x.like(T::of(-2.0));
+    let rounder = x.like(T::ROUNDER);
+    let rounded = y.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
+    let power = rounder - rounded;
+    let rest = power.mul_add(x.like(T::LN_2.0), y);
+    let rest = power.mul_add(x.like(T::LN_2.1), rest);
+    let scale = one.scale(rounded);
+    let less = (polynomial(rest, T::EXP_TERMS) * rest).mul_add(scale, scale - one);
+    let less = y.if_less(x.like(T::EXP_RANGE.0), zero - one, less);
+    let size = (zero - less) / (less + one + one);
+    x.if_less(zero, zero - size, size)
+}
+
+/// `1 / (1 + exp(-x))`.
+#[inline(always)]
+pub fn sigmoid<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
+    let one = x.like(T::ONE);
+    one / (one + exp(x.like(T::ZERO) - x))
+}
+
 /// The polynomial with these coefficients, highest first: its even and its odd powers by
 /// Horner's rule side by side, which waits half as long as all powers in a row.
 #[inline(always)]

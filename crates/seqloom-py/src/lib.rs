@@ -101,6 +101,8 @@ mod _native {
         bernoulli, position_bits, randint, shuffled, truncated_normal, uniform,
     };
     #[pymodule_export]
+    use super::kernels::recurrent::{recurrent, recurrent_grad};
+    #[pymodule_export]
     use super::kernels::softmax::{
         cross_entropy, log_softmax, log_softmax_grad, logsumexp, softmax, softmax_grad,
     };

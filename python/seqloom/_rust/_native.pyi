@@ -79,6 +79,8 @@ __all__ = [
     "randint",
     "random_bits",
     "read_pieces",
+    "recurrent",
+    "recurrent_grad",
     "relu",
     "relu_grad",
     "render_table",
@@ -937,6 +939,22 @@ def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArra
 def read_pieces(path: builtins.str | os.PathLike[str] | pathlib.Path, start: builtins.int, out: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
     r"""
     Fills an array with bytes of a file, and gives the same hashes.
+    """
+
+def recurrent(seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills the states (n, l, w) of one layer of gated units, and what its gradient reads
+    (n, l, 4 w). `seen` (n, l, 3 w) is what the inputs add to the gates; `first` (n, w) are
+    the first states. With `cells` (n, w) it is long short-term memory: seen (n, l, 4 w) and
+    kept (n, l, 5 w), whose last part are the cells. A position that the mask (n, l) hides
+    leaves the state.
+    """
+
+def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
+    r"""
+    Fills the gradients of `recurrent` by `seen`; by what the states add to the gates, where
+    that is another one: without cells; and by the first states and cells (n, w), which are
+    given as the gradients by the last ones.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -54,13 +54,18 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
     """Refuses a value of a module's attribute whose parameters nothing would find."""
     if type(value) in PLAIN:
         return
-    if name not in list_fields(type(owner)):
+    if name not in list_fields(type(owner)) and name not in _list_named(owner):
         _require_annotation(owner, name, value)
     elif isinstance(value, Stored) or is_module(value):
         _require_annotated_kind(owner, name, value)
         return
     for path, each in _list_suspects(value, name):
         _require_visible(owner, name, path, each)
+
+
+def _list_named(owner: object) -> tuple[str, ...]:
+    """Returns the names that a module declares in place of annotations."""
+    return getattr(owner, "part_names", ())
 
 
 def require_all_visible(modules: list[Any]) -> None:
@@ -114,7 +119,7 @@ _PLAIN_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
 @cache
 def _list_declared(kind: type, name: str) -> frozenset[str]:
     """Returns the names of the classes in a simple annotation, without None."""
-    declared: Any = getattr(list_fields(kind)[name], "type", "")
+    declared: Any = getattr(list_fields(kind).get(name), "type", "")
     text = declared.__name__ if isinstance(declared, type) else str(declared)
     text = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$", r"\1", text.strip("'\""))
     names = {each.strip().rpartition(".")[2] for each in text.split("|")}

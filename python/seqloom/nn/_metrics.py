@@ -1,12 +1,13 @@
 """Metrics: NumPy functions of true labels and predictions."""
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom.errors import ShapeError
+from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -26,6 +27,7 @@ def confusion_matrix(
         predicted one.
 
     Raises:
+        OutOfRangeError: A class is not from 0 to ``size - 1``.
         ShapeError: `labels` and `predicted` have different lengths.
 
     Examples:
@@ -38,7 +40,15 @@ def confusion_matrix(
             f"labels and predicted must have the same length, got {len(true)} and "
             f"{len(guess)}"
         )
-    return np.bincount(true * size + guess, minlength=size * size).reshape(size, size)
+    for name, classes in (("labels", true), ("predicted", guess)):
+        if classes.size and not 0 <= classes.min() <= classes.max() < size:
+            wrong = classes.min() if classes.min() < 0 else classes.max()
+            raise OutOfRangeError(
+                f"{name} must be classes from 0 to {size - 1}, got {wrong}; pass size= the "
+                "number of classes"
+            )
+    pairs = (true * size + guess).ravel()
+    return np.bincount(pairs, minlength=size * size).reshape(size, size)
 
 
 def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -74,7 +84,11 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
         >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0], size=2)
         0.5
     """
-    counts = confusion_matrix(labels, predicted, size=size)
+    return balanced_accuracy_of(confusion_matrix(labels, predicted, size=size))
+
+
+def balanced_accuracy_of(counts: NDArray[np.int64]) -> float:
+    """Computes the mean recall from a confusion matrix."""
     seen = counts.sum(axis=1)
     found = counts.diagonal()[seen > 0] / seen[seen > 0]
     return float(found.mean()) if found.size else float("nan")
@@ -95,11 +109,73 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
         >>> mcc([0, 1, 2, 2], [0, 1, 2, 2], size=3)
         1.0
     """
-    counts = confusion_matrix(labels, predicted, size=size).astype(np.float64)
+    return mcc_of(confusion_matrix(labels, predicted, size=size))
+
+
+def mcc_of(matrix: NDArray[np.int64]) -> float:
+    """Computes Matthews's coefficient from a confusion matrix."""
+    counts = matrix.astype(np.float64)
     true, guess, total = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
     both = counts.trace() * total - true @ guess
     scale = np.sqrt((total**2 - true @ true) * (total**2 - guess @ guess))
     return float(both / scale) if scale else 0.0
+
+
+def f1(
+    labels: ArrayLike, predicted: ArrayLike, *, size: int = 2, average: str = "binary"
+) -> float:
+    """Computes the F1 score: the harmonic mean of precision and recall.
+
+    Args:
+        labels: The true classes, from 0 to ``size - 1``.
+        predicted: The predicted classes, in the same shape.
+        size: The number of classes.
+        average: ``"binary"`` for the score of class 1 of two; ``"macro"`` for the mean over
+            the classes that occur; ``"weighted"`` for their mean by number of labels;
+            ``"micro"`` for the score of all classes together.
+
+    Returns:
+        A number from 0 to 1; 0 where nothing is found, NaN if there are no labels.
+
+    Raises:
+        ArgumentError: `average` is unknown, or is ``"binary"`` with another `size` than 2.
+
+    Examples:
+        >>> f1([0, 1, 1, 1], [0, 0, 1, 1])
+        0.8
+        >>> round(f1([0, 1, 2, 2], [0, 1, 1, 2], size=3, average="macro"), 4)
+        0.7778
+    """
+    require_average(average, size)
+    return f1_of(confusion_matrix(labels, predicted, size=size), average)
+
+
+def require_average(average: str, size: int) -> None:
+    """Refuses an unknown way to average, and binary scores of several classes."""
+    ways = ("binary", "macro", "micro", "weighted")
+    if average not in ways:
+        raise ArgumentError(f"average must be one of {ways}, got {average!r}")
+    if average == "binary" and size != 2:  # noqa: PLR2004
+        raise ArgumentError(
+            f'average="binary" needs size=2, got {size}; pass average="macro", "micro" or '
+            '"weighted"'
+        )
+
+
+def f1_of(counts: NDArray[np.int64], average: str) -> float:
+    """Computes the F1 score from a confusion matrix."""
+    labels, found = counts.sum(axis=1), counts.diagonal()
+    both = labels + counts.sum(axis=0)
+    if not counts.sum():
+        return float("nan")
+    scores = 2 * found / np.maximum(both, 1)
+    averages = {
+        "binary": scores[min(1, len(scores) - 1)],
+        "micro": 2 * found.sum() / both.sum(),
+        "macro": scores[both > 0].mean(),
+        "weighted": (scores * labels).sum() / labels.sum(),
+    }
+    return float(averages[average])
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
@@ -239,19 +315,30 @@ def _average_precision(labels: Floats, scores: Floats) -> float:
 
 def _r2(labels: Floats, predicted: Floats) -> float:
     """Computes 1 minus the squared error over the squared distance from the mean."""
-    spread = np.square(labels - labels.mean()).sum() if len(labels) else 0.0
-    return (
-        float(1 - np.square(labels - predicted).sum() / spread) if spread else float("nan")
-    )
+    spread = _sum(np.square(_centre(labels)))
+    return 1 - _sum(np.square(labels - predicted)) / spread if spread else float("nan")
 
 
 def _pearson(labels: Floats, predicted: Floats) -> float:
     """Computes the cosine of the centred columns."""
     if not len(labels):
         return float("nan")
-    left, right = labels - labels.mean(), predicted - predicted.mean()
-    scale = np.linalg.norm(left) * np.linalg.norm(right)
-    return float(left @ right / scale) if scale else float("nan")
+    left, right = _centre(labels), _centre(predicted)
+    scale = math.sqrt(_sum(left * left)) * math.sqrt(_sum(right * right))
+    return _sum(left * right) / scale if scale else float("nan")
+
+
+def _centre(values: Floats) -> Floats:
+    """Subtracts the mean."""
+    return values - _sum(values) / len(values) if len(values) else values
+
+
+def _sum(values: Floats) -> float:
+    """Sums without a rounding, so that the order of the values does not matter."""
+    try:
+        return math.fsum(values.tolist())
+    except (OverflowError, ValueError):  # infinite, or infinities of both signs
+        return float(values.sum())
 
 
 def _spearman(labels: Floats, predicted: Floats) -> float:

@@ -32,10 +32,12 @@ def list_fields(module: type) -> Mapping[str, object]:
 def walk(module: object, prefix: str, parts: Parts) -> None:
     """Adds all parts of a module, each before its own parts; hot in eager steps."""
     fields = list_fields(type(module))
+    # GRU and LSTM name their parameters by layer and direction, so no annotation can.
+    named = getattr(module, "part_names", ())
     for name, value in vars(module).items():
         if type(value) in PLAIN:
             continue
-        if name in fields:
+        if name in fields or name in named:
             _collect(value, prefix + name, parts)
         elif find_parts(value):  # a list that got a part after it was assigned
             raise ArgumentError(say_unannotated(module, name, value))

@@ -240,8 +240,10 @@ randint               _random       -              -              numpy torch ja
 permutation           _random       -              -              numpy torch jax
 dropout               _random       _losses        _layers        numpy torch
 scan                  _recurrent    -              -              jax
-gru                   _recurrent    -              -              torch jax
-lstm                  _recurrent    -              -              torch jax
+gru                   _recurrent    _recurrent     _layers        numpy torch jax
+gru_grad              _recurrent_grad -            _layers        numpy torch jax
+lstm                  _recurrent    _recurrent     _layers        numpy torch jax
+lstm_grad             _recurrent_grad -            _layers        numpy torch jax
 cumulative_prod       _series       -              _axes          numpy torch jax
 logcumsumexp          _series       _reductions    _axes          numpy torch jax
 diff                  _series       -              -              -

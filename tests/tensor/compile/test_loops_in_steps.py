@@ -35,7 +35,7 @@ class Reader(sl.nn.Module):
     head: sl.nn.Linear
 
     def __call__(self, x, h0):
-        _, last = apply("gru", x, h0, self.inputs.value, self.states.value)
+        _, last, _ = apply("gru", x, h0, self.inputs.value, self.states.value)
         return self.head(last)
 
 

@@ -19,6 +19,8 @@ ELSEWHERE = {
     "conv2d_weight_grad",
     "dropout",
     "embedding_grad",
+    "gru",
+    "lstm",
     "max_pool1d_grad",
     "max_pool2d_grad",
     "relu_grad",

@@ -192,6 +192,15 @@ pub(super) fn read_if<'py, T: Element>(
     array.map(|array| array.read(name, shape)).transpose()
 }
 
+/// Writes an array that may be absent.
+pub(super) fn write_if<'py, T: Element>(
+    array: Option<&Floats<'py>>,
+    name: &str,
+    shape: &[usize],
+) -> PyResult<Option<PyReadwriteArrayDyn<'py, T>>> {
+    array.map(|array| array.write(name, shape)).transpose()
+}
+
 /// The numbers of an array that may be absent.
 pub(super) fn slice_if<'a, T: Element>(
     array: Option<&'a PyReadonlyArrayDyn<'_, T>>,

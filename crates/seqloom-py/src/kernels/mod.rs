@@ -12,6 +12,7 @@ pub(crate) mod max_pool1d;
 pub(crate) mod norm;
 pub(crate) mod product;
 pub(crate) mod random;
+pub(crate) mod recurrent;
 pub(crate) mod softmax;
 mod strided;
 mod truths;

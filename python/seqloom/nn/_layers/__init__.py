@@ -37,6 +37,7 @@ from seqloom.nn._layers._linear import (
     Embedding,
     Linear,
 )
+from seqloom.nn._layers._multihead import MultiHeadAttention
 from seqloom.nn._layers._norms import (
     GroupNorm,
     LayerNorm,
@@ -60,12 +61,14 @@ from seqloom.nn._layers._pool import (
     MaxPool1d,
     MaxPool2d,
 )
+from seqloom.nn._layers._recurrent import GRU, LSTM
 from seqloom.nn._layers._sequential import Residual, Sequential
 from seqloom.nn._layers._shape import (
     Flatten,
     Identity,
     Upsample,
 )
+from seqloom.nn._layers._transformer import TransformerEncoder, TransformerEncoderLayer
 from seqloom.nn._layers._transposed import (
     ConvTranspose1d,
     ConvTranspose2d,
@@ -76,6 +79,8 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -107,6 +112,7 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "Mish",
+    "MultiHeadAttention",
     "PReLU",
     "RMSNorm",
     "ReLU",
@@ -120,5 +126,7 @@ __all__ = [
     "Softplus",
     "Softsign",
     "Tanh",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Upsample",
 ]

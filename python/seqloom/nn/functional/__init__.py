@@ -30,6 +30,8 @@ from seqloom.nn.functional._convolutions import (
     conv_transpose1d,
     conv_transpose2d,
 )
+from seqloom.nn.functional._count_losses import multinomial_nll
+from seqloom.nn.functional._focal_losses import focal_loss, sigmoid_focal_loss
 from seqloom.nn.functional._interpolate import interpolate
 from seqloom.nn.functional._layers import dropout, linear
 from seqloom.nn.functional._lookup import embedding, one_hot, pad
@@ -64,6 +66,9 @@ from seqloom.nn.functional._piecewise import (
     softsign,
 )
 from seqloom.nn.functional._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from seqloom.nn.functional._recurrent import gru, lstm
+from seqloom.nn.functional._rotary import rotary_embedding
+from seqloom.nn.functional._similarity_losses import cosine_embedding_loss
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -81,15 +86,18 @@ __all__ = [
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
     "dropout",
     "elu",
     "embedding",
+    "focal_loss",
     "fold",
     "gelu",
     "glu",
     "group_norm",
+    "gru",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
@@ -103,12 +111,14 @@ __all__ = [
     "linear",
     "log_softmax",
     "logsigmoid",
+    "lstm",
     "masked_max",
     "masked_mean",
     "max_pool1d",
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multinomial_nll",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -118,9 +128,11 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
+    "rotary_embedding",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",
+    "sigmoid_focal_loss",
     "silu",
     "smooth_l1_loss",
     "softmax",

@@ -198,7 +198,7 @@ def attention_varlen(
     _require_packed(query, key, value)
     require_same_dtype("attention_varlen", ATTENTION, query, key, value)
     longest = as_size("max_seqlen", max_seqlen, 0)
-    _require_rising(cu_seqlens, query.shape[0], longest)
+    require_rising(cu_seqlens, query.shape[0], longest)
     offsets = as_operand(query, cu_seqlens, "int32")
     options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}
     return apply("attention_varlen", query, key, value, offsets, **options)[0]
@@ -214,7 +214,7 @@ def _require_packed(query: Tensor, keys: Tensor, value: Tensor) -> None:
         )
 
 
-def _require_rising(cu_seqlens: object, total: int, longest: int) -> None:
+def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
     """Refuses wrong offsets, unless they are on a device."""
     offsets = read_host_array(cu_seqlens)
     if offsets is None:

@@ -23,6 +23,7 @@ from seqloom.tensor._defaults import (
     _products,
     _random,
     _recurrent,
+    _recurrent_grad,
     _series,
     _sets,
     _shape,
@@ -165,7 +166,9 @@ class ArrayFunctions(Standard):
 
     scan = _recurrent.scan
     gru = _recurrent.gru
+    gru_grad = _recurrent_grad.gru_grad
     lstm = _recurrent.lstm
+    lstm_grad = _recurrent_grad.lstm_grad
 
     cumulative_prod = _series.cumulative_prod
     logcumsumexp = _series.logcumsumexp

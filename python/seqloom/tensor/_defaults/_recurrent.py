@@ -43,23 +43,29 @@ def gru(
     w_hh: Array,
     b_ih: Array | None = None,
     b_hh: Array | None = None,
-) -> tuple[Array, Array]:
-    """Runs one layer of gated units in torch's order of gates (Cho et al. 2014)."""
+    mask: Array | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Array, Array, Array]:
+    """Runs one direction of gated units in torch's order of gates (Cho et al. 2014)."""
     # x (n, l, in), h0 (n, width), w_ih (3 * width, in) for the gates reset, update and new,
-    # w_hh (3 * width, width), biases (3 * width,). The result is every state (n, l, width)
-    # and the last one.
+    # w_hh (3 * width, width), biases (3 * width,), mask (n, l), true where a position
+    # changes the state. The result is every state (n, l, width), the last one, and what a
+    # kernel keeps for `gru_grad`: here nothing.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         recurrent = b.linear(carry[0], w_hh, b_hh)
-        r, z, n = _gates(b, seen[0], 3)
-        hr, hz, hn = _gates(b, recurrent, 3)
+        r, z, n = split_gates(b, seen[0], 3)
+        hr, hz, hn = split_gates(b, recurrent, 3)
         reset, update = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
         new = b.tanh(b.add(n, b.multiply(reset, hn)))
         kept = b.multiply(update, b.subtract(carry[0], new))
-        out = b.add(new, kept)
+        out = _hold(b, seen, b.add(new, kept), carry[0])
         return [out], [out]
 
-    return _run(b, step, x, [h0], w_ih, b_ih)
+    seen = _list_seen(b, x, w_ih, b_ih, mask)
+    (last,), (states,) = b.scan(step, [h0], seen, length=x.shape[1], reverse=reverse)
+    return swap(b, states), last, b.zeros((0,), dtype=b.dtype(last))
 
 
 def lstm(
@@ -71,33 +77,53 @@ def lstm(
     w_hh: Array,
     b_ih: Array | None = None,
     b_hh: Array | None = None,
-) -> tuple[Array, Array, Array]:
-    """Runs one layer of long short-term memory (Hochreiter and Schmidhuber 1997)."""
-    # x (n, l, in), h0 and c0 (n, width), w_ih (4 * width, in) for input, forget, cell and
-    # output, w_hh (4 * width, width), biases (4 * width,). The result is every state
-    # (n, l, width), the last one, and the last cell.
+    mask: Array | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Array, Array, Array, Array]:
+    """Runs one direction of long short-term memory (Hochreiter and Schmidhuber 1997)."""
+    # As `gru`, with c0 (n, width), w_ih (4 * width, in) for input, forget, cell and output.
+    # The result is every state (n, l, width), the last one, the last cell, and what a
+    # kernel keeps for `lstm_grad`: here nothing.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))
-        i, f, g, o = _gates(b, gates, 4)
+        i, f, g, o = split_gates(b, gates, 4)
         kept = b.multiply(b.sigmoid(f), carry[1])
         cell = b.add(kept, b.multiply(b.sigmoid(i), b.tanh(g)))
         out = b.multiply(b.sigmoid(o), b.tanh(cell))
+        out, cell = _hold(b, seen, out, carry[0]), _hold(b, seen, cell, carry[1])
         return [out, cell], [out]
 
-    return _run(b, step, x, [h0, c0], w_ih, b_ih)
+    seen = _list_seen(b, x, w_ih, b_ih, mask)
+    (last, cell), (states,) = b.scan(
+        step, [h0, c0], seen, length=x.shape[1], reverse=reverse
+    )
+    return swap(b, states), last, cell, b.zeros((0,), dtype=b.dtype(last))
 
 
-def _run(
-    b: Functions, step: Body, x: Array, init: list[Array], w_ih: Array, b_ih: Array | None
-) -> Any:
-    """The loop over time; what the inputs add to the gates is one product before it."""
-    seen = b.permute_dims(b.linear(x, w_ih, b_ih), (1, 0, 2))
-    last, (states,) = b.scan(step, init, [seen], length=x.shape[1])
-    return (b.permute_dims(states, (1, 0, 2)), *last)
+def _list_seen(
+    b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
+) -> list[Array]:
+    """Returns what each step reads: the inputs' part of the gates, and the mask."""
+    # What the inputs add to the gates is one product before the loop.
+    seen = [swap(b, b.linear(x, w_ih, b_ih))]
+    if mask is not None:
+        seen.append(b.expand_dims(b.permute_dims(mask, (1, 0)), axis=2))
+    return seen
 
 
-def _gates(b: Functions, x: Array, count: int) -> list[Array]:
-    """Equal parts of the last axis."""
+def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
+    """Returns the new state, or the old one where a position is masked."""
+    return b.where(seen[1], new, old) if len(seen) > 1 else new
+
+
+def swap(b: Functions, x: Array) -> Array:
+    """Swaps batch and time."""
+    return b.permute_dims(x, (1, 0, 2))
+
+
+def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
+    """Returns equal parts of the last axis."""
     width = x.shape[-1] // count
     return [b.index(x, (..., slice(i * width, (i + 1) * width))) for i in range(count)]

@@ -76,6 +76,41 @@ def _attention(call: Call) -> list[Kind]:
     return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, _statistic(q))]
 
 
+def _gru(call: Call) -> list[Kind]:
+    """Every state, the last one, and what the kernel keeps."""
+    return _recurrent(call, call.args[1:2], 4)
+
+
+def _lstm(call: Call) -> list[Kind]:
+    """Every state, the last one, the last cell, and what the kernel keeps."""
+    return _recurrent(call, call.args[1:3], 5)
+
+
+def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
+    """The results of a recurrent layer, which keeps so many numbers for each of a state."""
+    x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
+    width = h0.shape[-1]
+    _require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)
+    _require_fit(w_hh.shape[1] == width, h0.shape, w_hh.shape)
+    each = x.shape[:2]
+    ends = [(first.shape, x.dtype) for first in firsts]
+    return [((*each, width), x.dtype), *ends, ((*each, kept * width), x.dtype)]
+
+
+def _gru_grad(call: Call) -> list[Kind]:
+    """As what the inputs add to the gates, twice, and as the first state."""
+    grad, h0 = call.args[0], call.args[3]
+    gates = (*grad.shape[:2], 3 * h0.shape[-1]), grad.dtype
+    return [gates, gates, kind_of(h0)]
+
+
+def _lstm_grad(call: Call) -> list[Kind]:
+    """As what the gates sum, and as the first state and cell."""
+    grad, h0 = call.args[0], call.args[4]
+    gates = (*grad.shape[:2], 4 * h0.shape[-1]), grad.dtype
+    return [gates, kind_of(h0), kind_of(h0)]
+
+
 def _adamw(call: Call) -> list[Kind]:
     """The parameters and both averages."""
     params, _, first, second = call.args[:4]
@@ -104,6 +139,10 @@ RULES: dict[str, Rule] = {
         ("attention_grad", "attention_varlen_grad"),
         lambda call: [kind_of(value) for value in call.args[1:4]],
     ),
+    "gru": _gru,
+    "lstm": _lstm,
+    "gru_grad": _gru_grad,
+    "lstm_grad": _lstm_grad,
     "adamw": _adamw,
     "sgd": _sgd,
     "clip_by_global_norm": _clip,

@@ -37,14 +37,24 @@ def scan(
     return carry, ys
 
 
-def gru(b: Backend, *args: Any, **biases: Any) -> Any:
-    """One layer of gated units."""
-    return _program(b, "gru")(*args, **biases)
+def gru(b: Backend, *args: Any, **options: Any) -> Any:
+    """One direction of gated units."""
+    return _program(b, "gru", **options)(*args)
 
 
-def lstm(b: Backend, *args: Any, **biases: Any) -> Any:
-    """One layer of long short-term memory."""
-    return _program(b, "lstm")(*args, **biases)
+def gru_grad(b: Backend, *args: Any, **options: Any) -> Any:
+    """The derivatives of ``gru``."""
+    return _program(b, "gru_grad", **options)(*args)
+
+
+def lstm(b: Backend, *args: Any, **options: Any) -> Any:
+    """One direction of long short-term memory."""
+    return _program(b, "lstm", **options)(*args)
+
+
+def lstm_grad(b: Backend, *args: Any, **options: Any) -> Any:
+    """The derivatives of ``lstm``."""
+    return _program(b, "lstm_grad", **options)(*args)
 
 
 def attention_varlen(

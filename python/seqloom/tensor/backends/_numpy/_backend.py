@@ -21,6 +21,7 @@ from seqloom.tensor.backends._numpy import (
     _pooling,
     _product,
     _random,
+    _recurrent,
     _standard,
 )
 from seqloom.tensor.backends._numpy._narrow import widen
@@ -48,6 +49,7 @@ _KERNELS = functions_of(
     _pooling,
     _product,
     _random,
+    _recurrent,
     change=widen,
 )
 # They know of half precision themselves, or have nothing to do with it.

@@ -1,4 +1,8 @@
-"""Recurrent layers: torch's kernels."""
+"""Recurrent layers: torch's kernels forward; the way back is ours, over all positions.
+
+Each is an operation of the library ``seqloom``, so that ``torch.compile`` takes a loop over
+time as one node instead of one for each step.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from seqloom.tensor._backend import Backend, backend
+from seqloom.tensor.backends._torch._operation import operation
 
 
 def gru(
@@ -15,11 +23,12 @@ def gru(
     w_hh: Tensor,
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """One layer of gated units."""
-    weights = _weights(w_ih, w_hh, b_ih, b_hh)
-    out, last = torch.gru(x, h0.unsqueeze(0), weights, *_form(b_ih))
-    return out, last.squeeze(0)
+    mask: Tensor | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One direction of gated units."""
+    return _gru(x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse)
 
 
 def lstm(
@@ -30,12 +39,135 @@ def lstm(
     w_hh: Tensor,
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """One direction of long short-term memory."""
+    return _lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse)
+
+
+def gru_grad(*args: Any, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """The derivatives of ``gru``."""
+    return _gru_grad(*args, reverse)
+
+
+def lstm_grad(*args: Any, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """The derivatives of ``lstm``."""
+    return _lstm_grad(*args, reverse)
+
+
+@operation("gru")
+def _gru(
+    x: Tensor,
+    h0: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    mask: Tensor | None,
+    reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One layer of long short-term memory."""
     weights = _weights(w_ih, w_hh, b_ih, b_hh)
-    begin = [h0.unsqueeze(0), c0.unsqueeze(0)]
-    out, last, cell = torch.lstm(x, begin, weights, *_form(b_ih))
-    return out, last.squeeze(0), cell.squeeze(0)
+    states, last = _run(torch.gru, x, (h0,), weights, mask, reverse=reverse)
+    return states, last[0], x.new_empty(0)
+
+
+@operation("lstm")
+def _lstm(
+    x: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    mask: Tensor | None,
+    reverse: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    weights = _weights(w_ih, w_hh, b_ih, b_hh)
+    states, last = _run(torch.lstm, x, (h0, c0), weights, mask, reverse=reverse)
+    return states, last[0], last[1], x.new_empty(0)
+
+
+@operation("gru_grad")
+def _gru_grad(
+    grad: Tensor,
+    by_last: Tensor,
+    x: Tensor,
+    h0: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    mask: Tensor | None,
+    states: Tensor,
+    kept: Tensor,
+    reverse: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    inputs = (x, h0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
+    return Backend.gru_grad(_owner(x), grad, by_last, *inputs, reverse=reverse)
+
+
+@operation("lstm_grad")
+def _lstm_grad(
+    grad: Tensor,
+    by_last: Tensor,
+    by_cell: Tensor,
+    x: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    mask: Tensor | None,
+    states: Tensor,
+    kept: Tensor,
+    reverse: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    inputs = (x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
+    return Backend.lstm_grad(_owner(x), grad, by_last, by_cell, *inputs, reverse=reverse)
+
+
+@_gru.register_fake
+def _gru_results(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor]:
+    """The shapes of the results."""
+    states = x.new_empty((*x.shape[:2], h0.shape[-1]))
+    return states, x.new_empty(h0.shape), x.new_empty(0)
+
+
+@_lstm.register_fake
+def _lstm_results(
+    x: Tensor, h0: Tensor, c0: Tensor, *_rest: object
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The shapes of the results."""
+    states, last, kept = _gru_results(x, h0)
+    return states, last, x.new_empty(c0.shape), kept
+
+
+@_gru_grad.register_fake
+def _gru_slopes(
+    grad: Tensor, by_last: Tensor, *_rest: object
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The shapes of the derivatives."""
+    gates = (*grad.shape[:2], 3 * grad.shape[2])
+    return grad.new_empty(gates), grad.new_empty(gates), grad.new_empty(by_last.shape)
+
+
+@_lstm_grad.register_fake
+def _lstm_slopes(
+    grad: Tensor, by_last: Tensor, by_cell: Tensor, *_rest: object
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The shapes of the derivatives."""
+    gates = (*grad.shape[:2], 4 * grad.shape[2])
+    ends = grad.new_empty(by_last.shape), grad.new_empty(by_cell.shape)
+    return grad.new_empty(gates), *ends
+
+
+def _owner(x: Tensor) -> Any:
+    """The backend of an array."""
+    return backend(f"torch:{x.device}")
 
 
 def _weights(*parts: Tensor | None) -> list[Tensor]:
@@ -43,6 +175,69 @@ def _weights(*parts: Tensor | None) -> list[Tensor]:
     return [part for part in parts if part is not None]
 
 
-def _form(bias: Tensor | None) -> tuple[Any, ...]:
-    """Biases or none, one layer, no dropout, in training, one direction, batch first."""
-    return bias is not None, 1, 0.0, False, False, True
+_WITH_BIASES = 4  # parameters
+
+
+def _run(
+    function: Any,
+    x: Tensor,
+    firsts: tuple[Tensor, ...],
+    weights: list[Tensor],
+    mask: Tensor | None,
+    *,
+    reverse: bool,
+) -> tuple[Tensor, list[Tensor]]:
+    """Every state, and the last ones, in one direction."""
+    x = x.flip(1) if reverse else x
+    if mask is not None:
+        mask = mask.flip(1) if reverse else mask
+        states, last = _run_packed(function, x, firsts, weights, mask)
+    else:
+        begin = [first.unsqueeze(0) for first in firsts]
+        form = len(weights) == _WITH_BIASES, 1, 0.0, False, False, True
+        states, *last = function(x, _one_or_all(begin), weights, *form)
+        last = [part.squeeze(0) for part in last]
+    return states.flip(1) if reverse else states.contiguous(), last
+
+
+def _run_packed(
+    function: Any,
+    x: Tensor,
+    firsts: tuple[Tensor, ...],
+    weights: list[Tensor],
+    mask: Tensor,
+) -> tuple[Tensor, list[Tensor]]:
+    """The same where some positions do not count: the others are packed, in their order."""
+    count = mask.sum(dim=1)
+    packed = _pack(x, mask, count)
+    begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]
+    form = len(weights) == _WITH_BIASES, 1, 0.0, False, False
+    given = packed.data, packed.batch_sizes, _one_or_all(begin), weights
+    data, *last = function(*given, *form)
+    states, _ = pad_packed_sequence(PackedSequence(data, *packed[1:]), batch_first=True)
+    some = (count > 0).unsqueeze(1)
+    ends = [
+        torch.where(some, part.squeeze(0)[packed.unsorted_indices], first)
+        for part, first in zip(last, firsts, strict=True)
+    ]
+    return _spread(states, firsts[0], mask), ends
+
+
+def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
+    """The positions that count, moved to the front; one of a sequence that has none."""
+    order = torch.argsort(mask.logical_not(), dim=1, stable=True)
+    real = x.gather(1, order.unsqueeze(2).expand(x.shape))
+    lengths = count.clamp(min=1).cpu()
+    return pack_padded_sequence(real, lengths, batch_first=True, enforce_sorted=False)
+
+
+def _spread(states: Tensor, first: Tensor, mask: Tensor) -> Tensor:
+    """The state after each position: that after as many as count up to there."""
+    states = torch.cat([first.unsqueeze(1), states], dim=1)
+    place = mask.cumsum(dim=1).unsqueeze(2).expand(-1, -1, states.shape[2])
+    return states.gather(1, place)
+
+
+def _one_or_all(begin: list[Tensor]) -> Any:
+    """The first state alone, or state and cell as torch's function takes them."""
+    return begin[0] if len(begin) == 1 else begin

@@ -1,0 +1,185 @@
+//! From the gradient by every state to that by what the gates sum.
+
+use std::marker::PhantomData;
+
+use pulp::Simd;
+use seqloom_macros::vectorized;
+
+use super::cell::{Cell, StepBack};
+use super::{Layer, share};
+use crate::machine::dispatch;
+use crate::matrix::MatrixMut;
+use crate::product::{Goal, KeptFactor, Matrix};
+use crate::{Float, parallel};
+
+/// What came out, and the gradient by every state.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a, T> {
+    /// The gradient by the state after each position `(batch, length, width)`.
+    pub grad: &'a [T],
+    /// The state after each position.
+    pub states: &'a [T],
+    /// What was kept `(batch, length, parts * width)`.
+    pub kept: &'a [T],
+}
+
+/// What the gradient fills.
+#[derive(Debug)]
+pub struct Grads<'a, T> {
+    /// By what the inputs add to the gates `(batch, length, gates * width)`.
+    pub seen: &'a mut [T],
+    /// By what the states add, of the same size; nothing where both are the same.
+    pub recurrent: &'a mut [T],
+    /// By the first states `(batch, width)`: given as the gradient by the last ones.
+    pub states: &'a mut [T],
+    /// By the first cells, likewise, or nothing.
+    pub cells: &'a mut [T],
+}
+
+/// Fills the gradients by what the gates sum, and by the first states.
+pub fn backward<C: Cell, T: Float>(
+    _: C,
+    layer: &Layer<'_, T>,
+    answers: &Answers<'_, T>,
+    grads: Grads<'_, T>,
+    threads: usize,
+) {
+    let Layer { length, width, .. } = *layer;
+    let rows = share(layer.states.len() / width.max(1), threads);
+    let gates = (rows * length * C::GATES * width).max(1);
+    let (seen, states) = (grads.seen, grads.states);
+    let mut recurrent = grads.recurrent.chunks_mut(gates);
+    let mut cells = grads.cells.chunks_mut((rows * width).max(1));
+    let states = states.chunks_mut((rows * width).max(1));
+    let runs = seen.chunks_mut(gates).zip(states).enumerate();
+    let runs = runs.map(|(number, (by_seen, by_states))| Run {
+        layer,
+        answers,
+        first: number * rows,
+        by_seen,
+        by_recurrent: recurrent.next().unwrap_or_default(),
+        by_states,
+        by_cells: cells.next().unwrap_or_default(),
+    });
+    parallel::each(runs.collect(), threads, Run::go::<C>);
+}
+
+/// Some sequences of a batch.
+struct Run<'a, T> {
+    layer: &'a Layer<'a, T>,
+    answers: &'a Answers<'a, T>,
+    /// The number of the first of them.
+    first: usize,
+    by_seen: &'a mut [T],
+    by_recurrent: &'a mut [T],
+    by_states: &'a mut [T],
+    by_cells: &'a mut [T],
+}
+
+impl<'a, T: Float> Run<'a, T> {
+    fn go<C: Cell>(mut self) {
+        KeptFactor::pack(&self.layer.by_gates(), |weight| {
+            for position in self.layer.order().rev() {
+                step_back_all(&mut self, position, PhantomData::<C>);
+                self.multiply::<C>(weight, position);
+            }
+        });
+    }
+
+    /// Adds what reaches the states before through the weights.
+    fn multiply<C: Cell>(&mut self, weight: &KeptFactor<'_, T>, position: usize) {
+        let Layer { width, length, .. } = *self.layer;
+        let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
+        let by_gates = if C::HAS_CELLS {
+            &self.by_seen[position * gates..]
+        } else {
+            &self.by_recurrent[position * gates..]
+        };
+        let by_gates = Matrix {
+            values: by_gates,
+            lines: rows,
+            depth: gates,
+            line_step: length * gates,
+            depth_step: 1,
+        };
+        let goal = Goal {
+            adds: true,
+            ..Goal::new()
+        };
+        let out = MatrixMut::new(self.by_states, rows, width, width);
+        weight.multiply(&by_gates, out, goal);
+    }
+
+    /// The state before a position, or the cell before it.
+    fn before<C: Cell>(&self, row: usize, position: usize) -> &'a [T] {
+        let (layer, row) = (self.layer, self.first + row);
+        let Some(before) = layer.before(position) else {
+            let firsts = if C::HAS_CELLS {
+                layer.cells
+            } else {
+                layer.states
+            };
+            return layer.first(firsts, row);
+        };
+        let (width, place) = (layer.width, row * layer.length + before);
+        if C::HAS_CELLS {
+            let end = (place + 1) * C::KEPT * width;
+            &self.answers.kept[end - width..end]
+        } else {
+            &self.answers.states[place * width..][..width]
+        }
+    }
+}
+
+#[vectorized]
+fn step_back_all<S: Simd, T: Float, C: Cell>(
+    simd: S,
+    run: &mut Run<'_, T>,
+    position: usize,
+    _: PhantomData<C>,
+) {
+    let Layer { width, length, .. } = *run.layer;
+    for row in 0..run.by_states.len() / width {
+        let number = (run.first + row) * length + position;
+        let grad = &run.answers.grad[number * width..][..width];
+        let by_state = &mut run.by_states[row * width..][..width];
+        by_state
+            .iter_mut()
+            .zip(grad)
+            .for_each(|(sum, &grad)| *sum += grad);
+        step_back::<S, T, C>(simd, run, (row, position));
+    }
+}
+
+/// Goes back by one position of one sequence.
+#[inline(always)]
+fn step_back<S: Simd, T: Float, C: Cell>(
+    simd: S,
+    run: &mut Run<'_, T>,
+    (row, position): (usize, usize),
+) {
+    let Layer { width, length, .. } = *run.layer;
+    let (gates, parts) = (C::GATES * width, C::KEPT * width);
+    let place = (row * length + position) * gates;
+    let is_apart = !C::HAS_CELLS;
+    if !run.layer.is_real(run.first + row, position) {
+        run.by_seen[place..][..gates].fill(T::ZERO);
+        if is_apart {
+            run.by_recurrent[place..][..gates].fill(T::ZERO);
+        }
+        return;
+    }
+    let number = (run.first + row) * length + position;
+    let before = run.before::<C>(row, position);
+    let cells = if C::HAS_CELLS { width } else { 0 };
+    let (start, apart) = if is_apart { (place, gates) } else { (0, 0) };
+    let step = StepBack {
+        kept: &run.answers.kept[number * parts..][..parts],
+        before,
+        by_state: &mut run.by_states[row * width..][..width],
+        by_cell: &mut run.by_cells[row * cells..][..cells],
+        by_seen: &mut run.by_seen[place..][..gates],
+        by_recurrent: &mut run.by_recurrent[start..][..apart],
+    };
+    C::step_back(simd, step);
+}

@@ -1,0 +1,132 @@
+use super::{Answers, Cell, Grads, Gru, Layer, Lstm, Outputs, Sums, backward, forward};
+use crate::machine::tests::on_every_machine;
+
+const SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions, width
+
+fn numbers(count: usize, start: f64) -> Vec<f64> {
+    (0..u32::try_from(count).unwrap())
+        .map(|number| (start + 1.7 * f64::from(number)).sin())
+        .collect()
+}
+
+/// The arrays of a layer: what the inputs add, first states, first cells, weights, biases.
+fn arrays<C: Cell>(_: C) -> [Vec<f64>; 5] {
+    let [batch, length, width] = SIZES;
+    let sizes = [
+        batch * length * C::GATES * width,
+        batch * width,
+        batch * width,
+        C::GATES * width * width,
+        C::GATES * width,
+    ];
+    let mut start = 0.0;
+    sizes.map(|size| {
+        start += 1.0;
+        numbers(size, start)
+    })
+}
+
+fn mask() -> Vec<bool> {
+    let [batch, length, _] = SIZES;
+    (0..batch * length)
+        .map(|place| place % length <= place / length)
+        .collect()
+}
+
+fn layer<'a>(arrays: &'a [Vec<f64>; 5], mask: &'a [bool], reverse: bool) -> Layer<'a, f64> {
+    Layer {
+        states: &arrays[1],
+        cells: &arrays[2],
+        weight: &arrays[3],
+        mask: Some(mask),
+        length: SIZES[1],
+        width: SIZES[2],
+        reverse,
+    }
+}
+
+fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2] {
+    let [batch, length, width] = SIZES;
+    let mut states = vec![f64::NAN; batch * length * width];
+    let mut kept = vec![f64::NAN; batch * length * C::KEPT * width];
+    let outputs = Outputs {
+        states: &mut states,
+        kept: &mut kept,
+    };
+    let mask = mask();
+    let layer = layer(arrays, &mask, reverse);
+    let sums = Sums {
+        seen: &arrays[0],
+        bias: Some(&arrays[4]),
+    };
+    forward(cell, &layer, sums, outputs, 1);
+    [states, kept]
+}
+
+/// The gradients by what the inputs add, and by the first states.
+fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool) -> [Vec<f64>; 2] {
+    let [states, kept] = run(cell, arrays, reverse);
+    let (mut seen, mut first) = (arrays[0].clone(), vec![0.0; arrays[1].len()]);
+    let (mut recurrent, mut cells) = (arrays[0].clone(), first.clone());
+    let (parts, cells) = if C::HAS_CELLS {
+        (0, &mut cells[..])
+    } else {
+        (recurrent.len(), &mut cells[..0])
+    };
+    let grads = Grads {
+        seen: &mut seen,
+        recurrent: &mut recurrent[..parts],
+        states: &mut first,
+        cells,
+    };
+    let mask = mask();
+    let answers = Answers {
+        grad,
+        states: &states,
+        kept: &kept,
+    };
+    backward(cell, &layer(arrays, &mask, reverse), &answers, grads, 1);
+    [seen, first]
+}
+
+/// Compares the gradients by the gates' inputs and the first states with differences.
+fn check<C: Cell>(cell: C, reverse: bool) {
+    let mut arrays = arrays(cell);
+    let grad = numbers(SIZES.iter().product(), 9.0);
+    let found = slopes(cell, &arrays, &grad, reverse);
+    for (array, found) in found.iter().enumerate() {
+        for (place, &found) in found.iter().enumerate() {
+            let given = arrays[array][place];
+            let mut loss = |step: f64| -> f64 {
+                arrays[array][place] = given + step;
+                let [states, _] = run(cell, &arrays, reverse);
+                states.iter().zip(&grad).map(|(x, y)| x * y).sum()
+            };
+            let slope = (loss(1e-5) - loss(-1e-5)) / 2e-5;
+            arrays[array][place] = given;
+            assert!(
+                (slope - found).abs() < 1e-8,
+                "{array} {place}: {slope} {found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_gradients_are_the_slopes() {
+    on_every_machine(|_| {
+        for reverse in [false, true] {
+            check(Gru, reverse);
+            check(Lstm, reverse);
+        }
+    });
+}
+
+#[test]
+fn a_hidden_position_keeps_the_state() {
+    let [batch, length, width] = SIZES;
+    let [states, _] = run(Gru, &arrays(Gru), false);
+    let last = &states[(length - 1) * width..][..width];
+    assert_eq!(batch * length * width, states.len());
+    assert_eq!(&states[..width], last);
+}

@@ -1,0 +1,198 @@
+//! The border of `seqloom_kernels::recurrent`.
+
+use numpy::{Element, PyReadonlyArrayDyn};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seqloom_kernels::Float;
+use seqloom_kernels::recurrent::{
+    Answers, Cell, Grads, Gru, Layer, Lstm, Outputs, Sums, backward, forward,
+};
+use seqloom_macros::native;
+
+use super::floats::{self, Floats, by_dtype};
+use super::truths::Truths;
+use crate::pool;
+
+/// Fills the states (n, l, w) of one layer of gated units, and what its gradient reads
+/// (n, l, 4 w). `seen` (n, l, 3 w) is what the inputs add to the gates; `first` (n, w) are
+/// the first states. With `cells` (n, w) it is long short-term memory: seen (n, l, 4 w) and
+/// kept (n, l, 5 w), whose last part are the cells. A position that the mask (n, l) hides
+/// leaves the state.
+#[native]
+pub(crate) fn recurrent(
+    py: Python<'_>,
+    seen: Floats<'_>,
+    first: Floats<'_>,
+    cells: Option<Floats<'_>>,
+    weight: Floats<'_>,
+    bias: Option<Floats<'_>>,
+    mask: Option<Truths<'_>>,
+    reverse: bool,
+    out_states: Floats<'_>,
+    out_kept: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let sizes = Sizes::new(&out_states, cells.is_some())?;
+    let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+    by_dtype!(seen, T => {
+        let arrays = Arrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
+        let layer = arrays.layer(&sizes, reverse)?;
+        let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
+        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[sizes.gates * sizes.width])?;
+        let mut states = out_states.write::<T>("out_states", &sizes.of(1))?;
+        let mut kept = out_kept.write::<T>("out_kept", &sizes.of(sizes.kept))?;
+        let sums = Sums { seen: seen.as_slice()?, bias: floats::slice_if(bias.as_ref())? };
+        let outputs = Outputs { states: states.as_slice_mut()?, kept: kept.as_slice_mut()? };
+        pool::run_kernel(py, threads, || {
+            if sizes.has_cells {
+                forward(Lstm, &layer, sums, outputs, threads);
+            } else {
+                forward(Gru, &layer, sums, outputs, threads);
+            }
+        })
+    })
+}
+
+/// Fills the gradients of `recurrent` by `seen`; by what the states add to the gates, where
+/// that is another one: without cells; and by the first states and cells (n, w), which are
+/// given as the gradients by the last ones.
+#[native]
+pub(crate) fn recurrent_grad(
+    py: Python<'_>,
+    grad: Floats<'_>,
+    states: Floats<'_>,
+    kept: Floats<'_>,
+    first: Floats<'_>,
+    cells: Option<Floats<'_>>,
+    weight: Floats<'_>,
+    mask: Option<Truths<'_>>,
+    reverse: bool,
+    out_seen: Floats<'_>,
+    out_recurrent: Option<Floats<'_>>,
+    out_first: Floats<'_>,
+    out_cells: Option<Floats<'_>>,
+    threads: usize,
+) -> PyResult<()> {
+    let sizes = Sizes::new(&states, cells.is_some())?;
+    if out_cells.is_some() != sizes.has_cells || out_recurrent.is_some() == sizes.has_cells {
+        let message = "out_recurrent: expected without cells, and out_cells with cells";
+        return Err(PyValueError::new_err(message));
+    }
+    let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+    by_dtype!(grad, T => {
+        let arrays = Arrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
+        let layer = arrays.layer(&sizes, reverse)?;
+        let grad = grad.read::<T>("grad", &sizes.of(1))?;
+        let states = states.read::<T>("states", &sizes.of(1))?;
+        let kept = kept.read::<T>("kept", &sizes.of(sizes.kept))?;
+        let answers = Answers { grad: grad.as_slice()?, states: states.as_slice()?, kept: kept.as_slice()? };
+        let mut seen = out_seen.write::<T>("out_seen", &sizes.of(sizes.gates))?;
+        let mut recurrent = floats::write_if::<T>(out_recurrent.as_ref(), "out_recurrent", &sizes.of(sizes.gates))?;
+        let mut by_first = out_first.write::<T>("out_first", &sizes.states())?;
+        let mut by_cells = floats::write_if::<T>(out_cells.as_ref(), "out_cells", &sizes.states())?;
+        let grads = Grads {
+            seen: seen.as_slice_mut()?,
+            recurrent: match &mut recurrent { Some(array) => array.as_slice_mut()?, None => &mut [] },
+            states: by_first.as_slice_mut()?,
+            cells: match &mut by_cells { Some(array) => array.as_slice_mut()?, None => &mut [] },
+        };
+        pool::run_kernel(py, threads, || {
+            if sizes.has_cells {
+                backward(Lstm, &layer, &answers, grads, threads);
+            } else {
+                backward(Gru, &layer, &answers, grads, threads);
+            }
+        })
+    })
+}
+
+/// The sizes of a layer, none of which is zero.
+struct Sizes {
+    batch: usize,
+    length: usize,
+    width: usize,
+    gates: usize,
+    kept: usize,
+    has_cells: bool,
+}
+
+impl Sizes {
+    fn new(states: &Floats<'_>, has_cells: bool) -> PyResult<Self> {
+        let [batch, length, width] = states.axes("states")?;
+        if batch * length * width == 0 {
+            let message = format!("states: expected no size 0, got {batch}, {length}, {width}");
+            return Err(PyValueError::new_err(message));
+        }
+        let (gates, kept) = if has_cells {
+            (Lstm::GATES, Lstm::KEPT)
+        } else {
+            (Gru::GATES, Gru::KEPT)
+        };
+        Ok(Self {
+            batch,
+            length,
+            width,
+            gates,
+            kept,
+            has_cells,
+        })
+    }
+
+    /// The shape of so many numbers of each position, as wide as the state.
+    fn of(&self, parts: usize) -> [usize; 3] {
+        [self.batch, self.length, parts * self.width]
+    }
+
+    fn states(&self) -> [usize; 2] {
+        [self.batch, self.width]
+    }
+
+    /// Nanoseconds that one thread takes, about.
+    fn cost(&self) -> usize {
+        self.batch * self.length * self.width * (self.width * self.gates / 32 + 10)
+    }
+}
+
+/// What a layer reads, borrowed.
+struct Arrays<'py, T: Element> {
+    first: PyReadonlyArrayDyn<'py, T>,
+    cells: Option<PyReadonlyArrayDyn<'py, T>>,
+    weight: PyReadonlyArrayDyn<'py, T>,
+    mask: Option<PyReadonlyArrayDyn<'py, bool>>,
+}
+
+impl<'py, T: Element + Float> Arrays<'py, T> {
+    fn new(
+        sizes: &Sizes,
+        first: &Floats<'py>,
+        cells: Option<&Floats<'py>>,
+        weight: &Floats<'py>,
+        mask: Option<&Truths<'py>>,
+    ) -> PyResult<Self> {
+        let rows = sizes.gates * sizes.width;
+        Ok(Self {
+            first: first.read("first", &sizes.states())?,
+            cells: floats::read_if(cells, "cells", &sizes.states())?,
+            weight: weight.read("weight", &[rows, sizes.width])?,
+            mask: mask.map(|mask| mask.read("mask")).transpose()?,
+        })
+    }
+
+    fn layer(&self, sizes: &Sizes, reverse: bool) -> PyResult<Layer<'_, T>> {
+        let mask = self.mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
+        if mask.is_some_and(|mask| mask.len() != sizes.batch * sizes.length) {
+            return Err(PyValueError::new_err(
+                "mask: expected one value for each position",
+            ));
+        }
+        Ok(Layer {
+            states: self.first.as_slice()?,
+            cells: floats::slice_if(self.cells.as_ref())?.unwrap_or_default(),
+            weight: self.weight.as_slice()?,
+            mask,
+            length: sizes.length,
+            width: sizes.width,
+            reverse,
+        })
+    }
+}

@@ -1,0 +1,158 @@
+"""Losses that torch has under another name or not at all, beside an oracle, everywhere."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ShapeError
+
+torch = pytest.importorskip("torch")
+F, TF = sl.nn.functional, torch.nn.functional
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4, 9)).astype("float32")
+Y = RNG.normal(size=(4, 9)).astype("float32")
+COUNTS = RNG.integers(0, 60, (4, 9)).astype("float32") * (RNG.random((4, 9)) > 0.4)
+LABELS = RNG.integers(0, 2, (4, 9)).astype("float32")
+CLASSES = np.array([3, 0, -100, 8])
+ALPHA = RNG.random(9).astype("float32")
+SIGNS = np.array([1, -1, -1, 1])
+REAL = np.arange(9) < 6
+
+
+def multinomial(x, counts):
+    """torch's distribution, record by record: its total is a number."""
+    pairs = zip(x, torch.tensor(counts), strict=True)
+    return -torch.stack(
+        [
+            torch.distributions.Multinomial(int(row.sum()), logits=logits).log_prob(row)
+            for logits, row in pairs
+        ]
+    )
+
+
+def sigmoid_focal(x, target, alpha, gamma):
+    """torchvision's function, line by line."""
+    p = torch.sigmoid(x)
+    ce_loss = TF.binary_cross_entropy_with_logits(x, target, reduction="none")
+    p_t = p * target + (1 - p) * (1 - target)
+    loss = ce_loss * ((1 - p_t) ** gamma)
+    if alpha >= 0:
+        loss = (alpha * target + (1 - alpha) * (1 - target)) * loss
+    return loss
+
+
+def focal(x, target, alpha, gamma):
+    target, alpha = torch.tensor(target), torch.tensor(alpha)
+    p = TF.softmax(x, -1).gather(1, target.clamp(min=0)[:, None])[:, 0]
+    weight = alpha[target.clamp(min=0)] * (1 - p) ** gamma
+    return (-weight * torch.log(p))[target >= 0].mean()
+
+
+CASES = {
+    "multinomial_nll": (
+        lambda x: F.multinomial_nll(x, COUNTS),
+        lambda x: multinomial(x, COUNTS).mean(),
+    ),
+    "multinomial_nll, none": (
+        lambda x: F.multinomial_nll(x, COUNTS, reduction="none"),
+        lambda x: multinomial(x, COUNTS),
+    ),
+    "multinomial_nll, masked": (
+        lambda x: F.multinomial_nll(x, COUNTS, REAL, reduction="sum"),
+        lambda x: multinomial(x[:, :6], COUNTS[:, :6]).sum(),
+    ),
+    "sigmoid_focal_loss": (
+        lambda x: F.sigmoid_focal_loss(x, LABELS),
+        lambda x: sigmoid_focal(x, torch.tensor(LABELS), 0.25, 2),
+    ),
+    "sigmoid_focal_loss without weights": (
+        lambda x: F.sigmoid_focal_loss(x, LABELS, -1, 1.5, "mean"),
+        lambda x: sigmoid_focal(x, torch.tensor(LABELS), -1, 1.5).mean(),
+    ),
+    "focal_loss": (
+        lambda x: F.focal_loss(x, CLASSES, ALPHA, 2.0),
+        lambda x: focal(x, CLASSES, ALPHA, 2.0),
+    ),
+    "focal_loss, gamma 0": (
+        lambda x: F.focal_loss(x, CLASSES, gamma=0.0),
+        lambda x: TF.cross_entropy(x, torch.tensor(CLASSES)),
+    ),
+    "cosine_embedding_loss": (
+        lambda x: F.cosine_embedding_loss(x, x * 0.5 + Y, SIGNS, 0.1),
+        lambda x: TF.cosine_embedding_loss(
+            x, x * 0.5 + torch.tensor(Y), torch.tensor(SIGNS), 0.1
+        ),
+    ),
+    "poisson_nll_loss": (
+        lambda x: F.poisson_nll_loss(x, COUNTS, full=True),
+        lambda x: TF.poisson_nll_loss(x, torch.tensor(COUNTS), full=True),
+    ),
+    "huber_loss": (
+        lambda x: F.huber_loss(x, Y, delta=0.7),
+        lambda x: TF.huber_loss(x, torch.tensor(Y), delta=0.7),
+    ),
+    "smooth_l1_loss": (
+        lambda x: F.smooth_l1_loss(x, Y, beta=0.7),
+        lambda x: TF.smooth_l1_loss(x, torch.tensor(Y), beta=0.7),
+    ),
+}
+SOAK = pytest.mark.soak
+WAYS = [
+    ("numpy", False),
+    ("numpy", True),
+    ("torch", False),
+    pytest.param("torch", True, marks=SOAK),
+    pytest.param("jax", False, marks=SOAK),
+    ("jax", True),
+]
+
+
+@pytest.mark.parametrize(("name", "compiled"), WAYS)
+@pytest.mark.parametrize("case", CASES)
+def test_losses_and_gradients_equal_the_oracle(case, name, compiled):
+    if name != "numpy":
+        pytest.importorskip(name)
+    ours, oracle = CASES[case]
+    point = torch.tensor(X, requires_grad=True)
+    expected = oracle(point)
+    expected.sum().backward()
+
+    def step(x):
+        return sl.tensor.value_and_grad(lambda x: ours(x).sum())(x), ours(x)
+
+    run = sl.tensor.compile(step) if compiled else step
+    (_, grad), found = run(sl.tensor.backend(name, num_threads=1).tensor(X))
+    grad = grad[0] if isinstance(grad, (tuple, list)) else grad
+    np.testing.assert_allclose(
+        found.numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(grad.numpy(), point.grad.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("largest", [1, 7, 300, 10**6])
+def test_factorials_are_right_for_few_and_many_counts(largest):
+    counts = np.random.default_rng(1).integers(0, largest + 1, (3, 50)).astype("float32")
+    x = np.zeros((3, 50), "float32")
+    found = F.multinomial_nll(
+        sl.tensor.backend("numpy").tensor(x), counts, reduction="none"
+    )
+    exact = torch.tensor(counts, dtype=torch.float64)
+    wide = torch.lgamma(exact + 1).sum(-1) - torch.lgamma(exact.sum(-1) + 1)
+    expected = (wide + exact.sum(-1) * np.log(50)).numpy()
+    # The terms are near N log N, and cancel.
+    least = 1e-6 * float(torch.lgamma(exact.sum(-1) + 2).max())
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=least)
+
+
+def test_a_target_of_another_shape_is_refused():
+    x = sl.tensor.backend("numpy").tensor(X)
+    with pytest.raises(ShapeError, match="target must have the shape of x"):
+        F.multinomial_nll(x, COUNTS[0])
+    with pytest.raises(ShapeError, match=r"target \(n,\)"):
+        F.cosine_embedding_loss(x, x, [1, -1])
+
+
+def test_a_negative_exponent_is_refused():
+    x = sl.tensor.backend("numpy").tensor(X)
+    with pytest.raises(ArgumentError, match="gamma must be 0 or more"):
+        F.focal_loss(x, [0, 1, 2, 3], gamma=-1.0)

@@ -1,0 +1,173 @@
+"""Metrics over batches: any split and any order gives the function of all data, exactly."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from sklearn import metrics as theirs
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, OutOfRangeError, RecordError, ShapeError
+
+nn = sl.nn
+brief = settings(max_examples=25, deadline=None)
+
+COUNTED = {
+    "accuracy": (nn.Accuracy, nn.accuracy),
+    "balanced accuracy": (
+        lambda: nn.BalancedAccuracy(size=3),
+        lambda *pair: nn.balanced_accuracy(*pair, size=3),
+    ),
+    "mcc": (lambda: nn.MCC(size=3), lambda *pair: nn.mcc(*pair, size=3)),
+    **{
+        f"{way} F1": (
+            lambda way=way: nn.F1(size=3, average=way),
+            lambda *pair, way=way: nn.f1(*pair, size=3, average=way),
+        )
+        for way in ("macro", "micro", "weighted")
+    },
+}
+RANKED = {
+    "auroc": (nn.AUROC, nn.auroc),
+    "auprc": (nn.AUPRC, nn.auprc),
+    "pearson": (nn.Pearson, nn.pearson),
+    "spearman": (nn.Spearman, nn.spearman),
+    "r2": (nn.R2, nn.r2),
+}
+
+
+def accumulate(draw, make, columns):
+    """A metric that was updated with parts on several ranks, merged in any order."""
+    length = len(columns[0])
+    cuts = sorted(draw(st.lists(st.integers(0, length), max_size=6)))
+    parts = [slice(*pair) for pair in zip([0, *cuts], [*cuts, length], strict=True)]
+    ranks = [make() for _ in range(draw(st.integers(1, 4)))]
+    for part in draw(st.permutations(parts)):
+        draw(st.sampled_from(ranks)).update(*(column[part] for column in columns))
+    first, *others = draw(st.permutations(ranks))
+    for other in others:
+        saved = make().load_record(other.to_record())
+        first.merge(saved)
+    return first
+
+
+def same(found, expected):
+    return found == expected or (math.isnan(found) and math.isnan(expected))
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@brief
+@given(data=st.data(), pairs=st.lists(st.tuples(*[st.integers(0, 2)] * 2), max_size=40))
+def test_any_split_of_classes_gives_the_function_of_all(name, data, pairs):
+    make, function = COUNTED[name]
+    labels, predicted = np.array(pairs, np.int64).reshape(-1, 2).T
+    metric = accumulate(data.draw, make, (labels, predicted))
+    assert same(metric.compute(), function(labels, predicted))
+
+
+scores = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 0.25, 1.0])
+
+
+@pytest.mark.parametrize("name", RANKED)
+@brief
+@given(
+    data=st.data(),
+    pairs=st.lists(st.tuples(st.integers(0, 1), scores), min_size=1, max_size=40),
+)
+def test_any_split_of_scores_gives_the_function_of_all(name, data, pairs):
+    make, function = RANKED[name]
+    labels, predicted = (np.array(column) for column in zip(*pairs, strict=True))
+    metric = accumulate(data.draw, make, (labels, predicted))
+    assert same(metric.compute(), function(labels, predicted))
+
+
+@brief
+@given(data=st.data(), values=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=30))
+def test_the_mean_is_rounded_once(data, values):
+    metric = accumulate(data.draw, nn.Mean, (np.array(values),))
+    exact = sum(map(Fraction, values), Fraction(0)) / len(values)
+    assert metric.compute() == float(exact)
+
+
+def test_a_mean_may_stand_for_several_records():
+    metric = nn.Mean()
+    metric.update(0.5, 3)
+    metric.update([2.0])
+    assert metric.compute() == 0.875
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([math.inf, 1.0], math.inf), ([math.nan, 1.0], math.nan)]
+)
+def test_a_mean_of_what_is_not_finite_is_not_finite(values, expected):
+    metric = nn.Mean()
+    metric.update(values)
+    assert same(metric.compute(), expected)
+
+
+@pytest.mark.parametrize("average", ["binary", "macro", "micro", "weighted"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@brief
+@given(pairs=st.lists(st.tuples(*[st.integers(0, 3)] * 2), min_size=1, max_size=30))
+def test_f1_is_that_of_scikit_learn(average, pairs):
+    labels, predicted = np.array(pairs).T
+    size = 4
+    if average == "binary":
+        labels, predicted, size = labels % 2, predicted % 2, 2
+    expected = theirs.f1_score(labels, predicted, average=average, zero_division=0)
+    found = nn.f1(labels, predicted, size=size, average=average)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [*COUNTED, *RANKED])
+def test_a_metric_without_batches_is_not_a_number(name):
+    metric = (COUNTED | RANKED)[name][0]()
+    found = metric.compute()
+    assert math.isnan(found) or (name == "mcc" and found == 0)
+    metric.update([0, 1], [0, 1])
+    metric.reset()
+    assert same(metric.compute(), found)
+
+
+def test_scores_of_classes_are_accumulated_by_column():
+    rng = np.random.default_rng(0)
+    labels, predicted = rng.integers(0, 3, 20), rng.normal(size=(20, 3))
+    metric = nn.AUROC()
+    for part in (slice(0, 7), slice(7, 20)):
+        metric.update(labels[part], predicted[part])
+    assert metric.compute() == nn.auroc(labels, predicted)
+
+
+def test_a_batch_that_is_overwritten_later_still_counts():
+    metric, labels = nn.AUROC(), np.array([0, 1])
+    metric.update(labels, [0.1, 0.2])
+    labels[:] = 0
+    assert metric.compute() == 1.0
+
+
+def test_metrics_of_other_settings_are_not_merged():
+    with pytest.raises(ArgumentError, match="same average"):
+        nn.F1(size=3, average="macro").merge(nn.F1(size=3, average="micro"))
+    with pytest.raises(ArgumentError, match="merges another Accuracy"):
+        nn.Accuracy().merge(nn.Mean())
+
+
+def test_a_record_of_another_metric_is_refused():
+    with pytest.raises(RecordError, match="right, total"):
+        nn.Accuracy().load_record(nn.MCC(size=2).to_record())
+    with pytest.raises(RecordError, match=r"shape \(3, 3\)"):
+        nn.MCC(size=3).load_record(nn.MCC(size=2).to_record())
+
+
+def test_a_class_out_of_range_is_refused():
+    with pytest.raises(OutOfRangeError, match="from 0 to 1, got 2"):
+        nn.confusion_matrix([0, 1], [0, 2], size=2)
+
+
+def test_columns_that_change_are_refused():
+    metric = nn.AUROC()
+    metric.update([0, 1], [0.0, 1.0])
+    with pytest.raises(ShapeError, match="had the shapes"):
+        metric.update([[0, 1]], [[0.0, 1.0]])
