@@ -19,6 +19,7 @@ SUITES = {
     "record": "benchmarks.record",
     "products": "benchmarks.products",
     "optim": "benchmarks.optim",
+    "recurrent": "benchmarks.recurrent",
     "kernels": "benchmarks.kernels",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",

@@ -213,6 +213,13 @@ def test_the_encoders_output_equals_torchs(name):
     )
 
 
+def test_the_encoder_without_biases_has_torchs_parameters():
+    theirs = torch.nn.TransformerEncoderLayer(8, 2, 16, bias=False)
+    ours = sl.nn.TransformerEncoderLayer(8, 2, 16, bias=False)
+    expected = {name: tuple(values.shape) for name, values in theirs.state_dict().items()}
+    assert {path: param.shape for path, param in ours.parameters()} == expected
+
+
 def test_dropout_needs_a_key_and_is_drawn_from_it():
     layer = sl.nn.TransformerEncoderLayer(8, 2, 16)
     model = sl.nn.TransformerEncoder(layer, 2).bind("numpy", 0)

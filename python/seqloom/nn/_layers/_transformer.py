@@ -36,6 +36,7 @@ class TransformerEncoderLayer(Module):
         activation: ``"relu"``, ``"gelu"``, or a function of a tensor.
         layer_norm_eps: Number added to the variance in both norms.
         norm_first: Whether a norm stands before attention and network, not after the sums.
+        bias: Whether linear maps and norms have biases.
         rotary: Base of the rotary position embedding, such as 10000.0; None for none.
 
     Raises:
@@ -67,13 +68,14 @@ class TransformerEncoderLayer(Module):
         layer_norm_eps: float = 1e-5,
         *,
         norm_first: bool = False,
+        bias: bool = True,
         rotary: float | None = None,
     ) -> None:
-        self.self_attn = MultiHeadAttention(d_model, nhead, dropout, rotary=rotary)
-        self.linear1 = Linear(d_model, dim_feedforward)
-        self.linear2 = Linear(dim_feedforward, d_model)
-        self.norm1 = LayerNorm(d_model, layer_norm_eps)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps)
+        self.self_attn = MultiHeadAttention(d_model, nhead, dropout, bias, rotary=rotary)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias)
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias)
         self.dropout = Dropout(dropout)
         self.activation = _find_activation(activation)
         self.norm_first = norm_first

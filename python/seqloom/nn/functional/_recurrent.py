@@ -174,8 +174,8 @@ def mask_lengths(x: Tensor, lengths: object) -> Tensor:
     found = read_host_array(lengths)
     if found is not None:
         _require_lengths(found, x.shape[:2])
-    ends: Any = apply("expand_dims", as_operand(x, lengths, "int64"), axis=1)
-    return apply("less", as_operand(x, np.arange(x.shape[1])), ends)
+    ends: Any = apply("expand_dims", as_operand(x, lengths, "int32"), axis=1)
+    return apply("less", as_operand(x, np.arange(x.shape[1], dtype="int32")), ends)
 
 
 def _require_lengths(lengths: Any, sizes: tuple[int, ...]) -> None:

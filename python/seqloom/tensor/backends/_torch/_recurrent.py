@@ -106,7 +106,8 @@ def _gru_grad(
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (x, h0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
-    return Backend.gru_grad(_owner(x), grad, by_last, *inputs, reverse=reverse)
+    made = Backend.gru_grad(_owner(x), grad, by_last, *inputs, reverse=reverse)
+    return _lay_out(*made)
 
 
 @operation("lstm_grad")
@@ -127,7 +128,8 @@ def _lstm_grad(
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
-    return Backend.lstm_grad(_owner(x), grad, by_last, by_cell, *inputs, reverse=reverse)
+    given = (grad, by_last, by_cell, *inputs)
+    return _lay_out(*Backend.lstm_grad(_owner(x), *given, reverse=reverse))
 
 
 @_gru.register_fake
@@ -163,6 +165,11 @@ def _lstm_slopes(
     gates = (*grad.shape[:2], 4 * grad.shape[2])
     ends = grad.new_empty(by_last.shape), grad.new_empty(by_cell.shape)
     return grad.new_empty(gates), *ends
+
+
+def _lay_out(first: Tensor, *others: Tensor) -> Any:
+    """The results in the order of memory that a compiled step expects of them."""
+    return (first.contiguous(), *(other.contiguous() for other in others))
 
 
 def _owner(x: Tensor) -> Any:

@@ -1,0 +1,91 @@
+"""GRU and LSTM in two directions, forward and backward: NumPy backend beside torch."""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+import seqloom as sl
+from benchmarks._measure import interleave
+from benchmarks._page import machine, publish, table
+
+BATCH, LENGTH, INSIDE, WIDTH = 32, 100, 64, 128
+KINDS = {"GRU": 3, "LSTM": 4}  # gates
+THREADS = (1, 2)
+ROUNDS = 15
+
+
+def main() -> None:
+    """Times one step of each layer; both sides hold the same weights."""
+    rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
+    head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
+    shape = (
+        f"Batch {BATCH}, {LENGTH} positions, {INSIDE} features to {WIDTH} in each of two "
+        "directions, float32: outputs, and the gradients by all parameters."
+    )
+    publish("recurrent", f"{shape}\n\n{table(head, rows)}\n\n{machine('torch', 'seqloom')}")
+
+
+def _row(kind: str, threads: int) -> tuple[str, ...]:
+    """Times both sides and the products that each step must have, in turn."""
+    torch.set_num_threads(threads)
+    backend = sl.tensor.backend("numpy", num_threads=threads)
+    x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, INSIDE)).astype("float32")
+    theirs = getattr(torch.nn, kind)(INSIDE, WIDTH, batch_first=True, bidirectional=True)
+    ours = getattr(sl.nn, kind)(INSIDE, WIDTH, bidirectional=True).bind(backend, 0)
+    ours.load_state_dict(theirs.state_dict())
+    sides = {
+        "torch": _step_of_torch(theirs, torch.tensor(x)),
+        "ours": _step_of_ours(ours, backend.tensor(x)),
+        "floor": _products(backend, KINDS[kind]),
+    }
+    np.testing.assert_allclose(sides["ours"](), sides["torch"](), rtol=1e-3, atol=1e-3)
+    seconds = {
+        name: median(times[2:]) for name, times in interleave(sides, rounds=ROUNDS).items()
+    }
+    return (
+        kind,
+        str(threads),
+        *(f"{seconds[name] * 1e3:.1f} ms" for name in ("torch", "ours")),
+        f"{seconds['ours'] / seconds['torch']:.2f}",
+        f"{seconds['floor'] * 1e3:.1f} ms",
+    )
+
+
+def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
+    """A step of torch's; gives one gradient."""
+
+    def step() -> Any:
+        layer.zero_grad()
+        (layer(x)[0] ** 2).sum().backward()
+        return layer.weight_hh_l0.grad.numpy()
+
+    return step
+
+
+def _step_of_ours(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
+    """The same step of ours."""
+    gradients = sl.nn.value_and_grad(lambda model, x: (model(x)[0] ** 2).sum())
+    return lambda: np.asarray(gradients(layer, x)[1].wrt(layer.weight_hh_l0))
+
+
+def _products(backend: Any, gates: int) -> Callable[[], None]:
+    """The products of a step as if no position waited for another, and nothing else."""
+    rows, columns = BATCH * LENGTH, gates * WIDTH
+    make = np.random.default_rng(0).normal
+    x, h, by_gates = (
+        make(size=(rows, size)).astype("float32") for size in (INSIDE, WIDTH, columns)
+    )
+    w_ih, w_hh = (make(size=(columns, size)).astype("float32") for size in (INSIDE, WIDTH))
+
+    def run() -> None:
+        for _ in range(2):  # directions
+            backend.linear(x, w_ih)
+            backend.linear(h, w_hh)
+            backend.matmul(by_gates, w_hh)
+            backend.matmul(by_gates.T, h)
+            backend.matmul(by_gates.T, x)
+
+    return run
