@@ -218,3 +218,14 @@ def test_checkpoints_are_written_and_kept_as_asked_for(call, tmp_path):
     assert [names[0], len(names)] == ["last.safetensors", 3]
     said = call(*words, "--resume", "--checkpoint-every", "often")
     assert (said.code, "a time" in said.err) == (2, True)
+
+
+def test_optimiser_schedule_and_compiling_are_options(call, tmp_path):
+    options = ["--optimizer", "lion", "--schedule", "plateau", "--lr", 1e-4, "--no-compile"]
+    said = call("train", TRAIN, *PARTS, "--out", tmp_path / "run", "--epochs", 1, *options)
+    assert said.code == 0
+    report = (tmp_path / "run/report.html").read_text()
+    assert "Lion(betas=[0.9, 0.99]" in report
+    assert "Plateau(lr=0.0001" in report
+    rows = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    assert json.loads(rows[0])["lr"] == 1e-4

@@ -144,6 +144,21 @@ def test_arrays_batches_and_loaders_give_the_same_steps(kind):
         )
 
 
+@pytest.mark.parametrize("kind", ["dict", "tuple", "torch"])
+def test_a_sequence_of_layers_takes_the_inputs_and_the_key(kind):
+    data = table()
+    given: Any = {"inputs": data["dna"], "y": data["y"][:, None]}
+    net: Any = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+    options: dict[str, Any] = {"loss": F.mse_loss, "lr": 0.05}
+    if kind == "torch":
+        net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Linear(8, 1))
+        given["input"] = given.pop("inputs")
+        options |= {"loss": torch.nn.MSELoss(), "backend": "torch", "num_threads": 1}
+    assert is_learning(
+        train(net, tuple(given.values()) if kind == "tuple" else given, **options)
+    )
+
+
 def test_a_tuple_is_inputs_in_the_methods_order_and_labels():
     data = table()
     by_name = train(TwoInputs(), data, loss=F.mse_loss, epochs=2)

@@ -284,6 +284,9 @@ class PartOptions:
     test_chromosomes: Names = ()
 
 
+_LR = 1e-3  # the default of `seqloom.train.fit`
+
+
 @Parameter(name="*", group=LEARNING)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningOptions:
@@ -294,21 +297,54 @@ class LearningOptions:
             while the validation loss falls.
         batch_size: The records of a step.
         lr: The highest learning rate.
+        optimizer: What moves the weights, with its default settings and --weight-decay.
+        schedule: How the learning rate changes: a rise and half a cosine, not at all, or
+            down to a tenth where the validation loss stays for 10 epochs.
         class_weight: Let every class count the same in sum.
         early_stop: Stop after so many epochs without a lower validation loss.
         seed: Decides the first weights, the order, the dropout and the parts.
+        compile: Make one program of each step, or do not; otherwise where that is sooner.
     """
 
     epochs: Annotated[Count | None, Parameter(show_default=lambda _: "20 or more")] = None
     batch_size: Count = 64
-    lr: float = 1e-3
+    lr: float = _LR
+    optimizer: Literal["adamw", "adam", "sgd", "rmsprop", "lion", "muon"] = "adamw"
+    schedule: Literal["cosine", "constant", "plateau"] = "cosine"
     class_weight: Literal["balanced"] | None = None
     early_stop: Count | None = None
     seed: Seed = 0
+    compile: Annotated[
+        bool | None, Parameter(negative="--no-compile", show_default=False)
+    ] = None
 
-    def to_keywords(self) -> dict[str, Any]:
+    def to_keywords(self, weight_decay: float | None) -> dict[str, Any]:
         """Spells the options as `seqloom.train.fit` takes them."""
-        return asdict(self)
+        found = asdict(self) | {"weight_decay": weight_decay}
+        found["compile"] = "auto" if self.compile is None else self.compile
+        return found | self._optimizer(weight_decay) | self._schedule()
+
+    def _optimizer(self, weight_decay: float | None) -> dict[str, Any]:
+        """Makes the optimiser; None is the one that `fit` makes for the network."""
+        if self.optimizer == "adamw":
+            return {"optimizer": None}
+        from seqloom import optim
+
+        kinds = {"adam": optim.Adam, "sgd": optim.SGD, "rmsprop": optim.RMSProp}
+        kinds |= {"lion": optim.Lion, "muon": optim.Muon}
+        decay: dict[str, Any] = (
+            {} if weight_decay is None else {"weight_decay": weight_decay}
+        )
+        return {"optimizer": kinds[self.optimizer](**decay), "weight_decay": None}
+
+    def _schedule(self) -> dict[str, Any]:
+        """Makes the schedule; None is the rise and the cosine of `fit`."""
+        if self.schedule == "cosine":
+            return {"schedule": None}
+        from seqloom import optim
+
+        kind = optim.Constant if self.schedule == "constant" else optim.Plateau
+        return {"schedule": kind(self.lr), "lr": _LR}
 
 
 @Parameter(name="*", group=MACHINE)

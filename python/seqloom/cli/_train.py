@@ -117,8 +117,7 @@ def train(
     for part in parts_of(whole, valid, parts, folder=folder.out, seed=learning.seed):
         warn_of_part(warnings, part)
         warn_of_overlaps(warnings, part, test)
-        settings = learning.to_keywords() | machine.to_keywords()
-        settings |= {"weight_decay": network.weight_decay}
+        settings = learning.to_keywords(network.weight_decay) | machine.to_keywords()
         config = network_for(network, part.train, *_drop_absent(part.valid, test))
         runs.append(_fit(console, part, folder, config=config, test=test, **settings))
     for run in runs:

@@ -13,6 +13,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.models._reads import as_plain, is_of_tokens
 from seqloom.nn import Module, Param
+from seqloom.nn._layers._passing import takes_of
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class Forward:
         self, model: Any, tensors: Mapping[str, Any], key: Any = None, *, name: str = ""
     ) -> Any:
         """Calls the method, or one of another name, with what it asks for of tensors."""
+        if any(it.kind is it.VAR_POSITIONAL for it in self.asked):
+            method = getattr(model, name or self.name)
+            return _call_container(method, model, tensors, key=key)
         values = {"mask": None, **tensors, "key": key}
         first = next((it.name for it in self.asked), "")
         if "inputs" in tensors:
@@ -88,9 +92,16 @@ class Forward:
         return None if self.takes_all else {it.name for it in self.asked}
 
     @property
+    def inputs(self) -> list[str]:
+        """The names of the inputs, in the order in which a tuple has them."""
+        named = [it.name for it in self.asked if it.kind not in _VARIABLE]
+        found = [name for name in named if name not in {"key", "mask"}]
+        return found if len(named) == len(self.asked) else found or ["inputs"]
+
+    @property
     def takes_all(self) -> bool:
         """Whether the method has ``**options``, which get every array but the labels."""
-        return any(it.kind is it.VAR_KEYWORD for it in self.asked)
+        return any(it.kind in _VARIABLE for it in self.asked)
 
     def _is_given(
         self, model: Any, parameter: inspect.Parameter, values: Mapping[str, Any]
@@ -107,6 +118,26 @@ class Forward:
             f"the arrays of a batch are {found or 'none'}; name the parameters as the "
             "arrays, or give step=function(model, batch, key)"
         )
+
+
+def _call_container(
+    method: Any, model: Any, tensors: Mapping[str, Any], *, key: Any
+) -> Any:
+    """Calls what passes arguments on, such as `Sequential`, with what its parts take."""
+    takes = takes_of(model)
+    first = next(iter(takes.positional), "inputs")
+    name = "inputs" if "inputs" in tensors else first
+    if name not in tensors:
+        raise ArgumentError(
+            f"{type(model).__name__} asks for inputs, but the arrays of a batch are "
+            f"{', '.join(tensors) or 'none'}; name the array inputs, or give "
+            "step=function(model, batch, key)"
+        )
+    others = {name, "key", label_name(tensors)}
+    options = {
+        it: tensors[it] for it in tensors if it in takes.keywords and it not in others
+    }
+    return method(tensors[name], **options, **({} if key is None else {"key": key}))
 
 
 @lru_cache(maxsize=256)

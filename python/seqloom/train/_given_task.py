@@ -21,14 +21,14 @@ def names_for(model: Any, *, has_step: bool) -> Names:
     def names(count: int) -> list[str]:
         if has_step:
             return [str(position) for position in range(count)]
-        asked = Forward.of(model.build() if isinstance(model, Config) else model).asked
+        asked = Forward.of(model.build() if isinstance(model, Config) else model).inputs
         if count - 1 > len(asked):
             raise ArgumentError(
                 f"a tuple of {count} arrays is {count - 1} inputs and labels, but "
                 f"{type(model).__name__} asks for {len(asked)} inputs; give a dict of "
                 "arrays by name, or step=function(model, batch, key)"
             )
-        return [*(it.name for it in asked[: count - 1]), "label"]
+        return [*asked[: count - 1], "label"]
 
     return names
 

@@ -201,8 +201,8 @@ class Job:
         every = self.settings.to_dict() | {"class_weight": self.class_weight}
         if self.settings.epochs is None:
             every["epochs"] = f"{state.epoch}, chosen by the validation loss"
-        for name, value in {"optimizer": self.optimizer, "schedule": self.schedule}.items():
-            every[name] = value and repr(value)
+        every["optimizer"] = self.optimizer and _spell(self.optimizer.to_dict())
+        every["schedule"] = self.schedule and repr(self.schedule)
         if self.optimizer is not None:
             every.pop("weight_decay")  # is its own
         if self.schedule is not None:
@@ -222,6 +222,12 @@ def _optimizer(settings: Settings, model: Module) -> AdamW:
     alike: tuple[str, ...] = getattr(model, "one_scale", ())
     optimizer = AdamW(weight_decay=settings.weight_decay or 0.0)
     return optimizer.group(flat, weight_decay=0.0).group(alike, one_scale=True)
+
+
+def _spell(settings: dict[str, Any]) -> str:
+    """Spells an optimiser as it is made."""
+    values = [f"{name}={it!r}" for name, it in settings.items() if name != "class"]
+    return f"{settings['class']}({', '.join(values)})"
 
 
 def _write_begin(folder: Path, state: State, trainer: Trainer) -> None:
