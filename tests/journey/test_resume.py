@@ -48,6 +48,12 @@ def test_a_run_that_is_killed_again_and_again_comes_to_its_end(whole, tmp_path):
     assert_equal_runs(tmp_path / "run", whole)
 
 
+def test_runs_that_are_killed_at_random_end_with_the_same_bits(tmp_path):
+    # `make soak` has 300 kills: tests/soak/test_training_kills.py.
+    command = [sys.executable, Path(__file__).with_name("kill_at_random.py"), "12", "0"]
+    subprocess.run([*command, tmp_path], check=True, timeout=600)
+
+
 def test_a_resumed_run_predicts_the_scores_that_fit_wrote(tmp_path):
     assert train(tmp_path / "run", "batch 3.2") == -9
     assert train(tmp_path / "run", NEVER) == 0

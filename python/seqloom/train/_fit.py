@@ -71,6 +71,9 @@ def fit(
     from one in the middle of an epoch, ends with the same weights, bit for bit (on one
     machine, with the same number of threads).
 
+    Under ``torchrun`` the processes that it starts train one network: each takes its part
+    of every batch, and the first one writes and reports.
+
     Args:
         model: Settings of a network, or a network. A network is trained where it is;
             ``seqloom.models.load`` can make it again only if its settings stand in its
@@ -157,6 +160,7 @@ def fit(
         KeyboardInterrupt: The run was stopped; the message says how to go on.
         LabelError: The labels cannot teach the task, or differ between the parts.
         RunFolderError: ``out`` holds something else, or a run of other data or settings.
+        WorkerError: Another process that trains the network has ended.
 
     Examples:
         >>> from pathlib import Path

@@ -1,0 +1,145 @@
+"""Kills training runs again and again and lets them go on; compares how they end.
+
+Each run is a process of its own, killed by SIGKILL: at a random time, or at a random call
+that writes, renames, links or deletes a file. The arguments are KILLS SEED FOLDER. It
+prints how many kills there were, and how many left a checkpoint within an epoch.
+"""
+
+import functools
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+
+sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
+
+import numpy as np  # noqa: E402 - after the line above
+
+import seqloom as sl  # noqa: E402
+from seqloom.train import _trainer  # noqa: E402
+from seqloom.train._checkpoint import STEPS  # noqa: E402
+
+DEMO = Path(sl.__file__).parent / "_demo"
+CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")
+NEVER = 1 << 30
+
+
+def part(first, last):
+    data = sl.data.SequenceDataset(
+        DEMO / "test.fa.gz", labels=DEMO / "test.tsv", encoder=sl.encode.OneHot("dna")
+    )
+    return sl.data.Subset(data, range(first, last))
+
+
+TRAIN, VALID = part(0, 70), part(70, 90)
+CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(4,), kernel_size=3)
+
+
+def train(folder, keep, workers):
+    """Trains three epochs of nine steps, each with a checkpoint."""
+    loader = functools.partial(sl.data.DataLoader, num_workers=workers)
+    _trainer.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
+    sl.train.fit(
+        CONFIG,
+        TRAIN,
+        VALID,
+        epochs=3,
+        batch_size=8,
+        out=folder,
+        resume=True,
+        checkpoint_every=1,
+        keep=keep,
+        num_threads=1,
+        report=False,
+        progress=False,
+    )
+
+
+def die_at(number):
+    """Kills this process at a call that changes files."""
+    left = [number]
+
+    def count(call, *args, **options):
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **options)
+
+    for name in CALLS:
+        setattr(os, name, functools.partial(count, getattr(os, name)))
+
+
+def start(folder, *, keep=1, workers=0, call=NEVER):
+    """Trains in a process of its own."""
+    if pid := os.fork():
+        return pid
+    try:
+        if call != NEVER:
+            die_at(call)
+        train(folder, keep, workers)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def end_of(pid):
+    """Waits for a process; says whether it was killed."""
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert code in {0, -signal.SIGKILL}, code
+    return code != 0
+
+
+def is_within_epoch(folder):
+    """Reads the whole checkpoint, if there is one."""
+    last = folder / "checkpoint/last.safetensors"
+    record = sl.record.load(last) if last.exists() else {}
+    assert all(np.isfinite(np.asarray(array)).all() for array in record.values())
+    return STEPS in record
+
+
+def content_of(folder):
+    """Gives all that must be equal: bytes of files and arrays of the checkpoint."""
+    files = ("model.safetensors", "scores-valid.tsv", "config.json")
+    record = sl.record.load(folder / "checkpoint/last.safetensors")
+    arrays = {path: np.asarray(array).tobytes() for path, array in record.items()}
+    return arrays, [(folder / name).read_bytes() for name in files]
+
+
+def kill_once(folder, rng, seconds, keep):
+    """Trains on in a folder; kills the process at random, unless it ends before."""
+    options = {"keep": keep, "workers": rng.choice((0, 0, 1, 2))}
+    if rng.random() < 0.5:
+        return end_of(start(folder, **options, call=rng.randrange(60)))
+    pid = start(folder, **options)
+    time.sleep(rng.random() * seconds)
+    os.kill(pid, signal.SIGKILL)
+    return end_of(pid)
+
+
+def main(kills, seed, home):
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    begin = time.monotonic()
+    assert not end_of(start(home / "whole"))
+    seconds = time.monotonic() - begin
+    expected, runs, done, within = content_of(home / "whole"), 0, 0, 0
+    while done < kills:
+        folder, keep = home / f"run{runs}", rng.choice((1, 2, 3))
+        while kill_once(folder, rng, seconds, keep):
+            done += 1
+            within += is_within_epoch(folder)
+        assert not end_of(start(folder, keep=keep))
+        assert content_of(folder) == expected, folder
+        assert len(list((folder / "checkpoint").iterdir())) <= keep + 2
+        shutil.rmtree(folder)
+        runs += 1
+    said = f"{done} kills of {runs} runs, {within} within an epoch, all ends equal\n"
+    sys.stdout.write(said)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", sl.errors.NoSkillWarning)
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
