@@ -51,6 +51,14 @@ class Task(JsonConfig, ABC):
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
         """Gives what training makes small, as a tensor that holds one number."""
 
+    def targets(self, labels: Labels) -> Labels:
+        """Gives what outputs are compared with, which is made before a compiled step."""
+        return labels
+
+    def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
+        """Gives the loss of what `targets` made of labels."""
+        return self.loss(logits, targets)
+
     @abstractmethod
     def activate(self, logits: Scores) -> Scores:
         """Turns the model's outputs into what a person reads."""
@@ -132,9 +140,17 @@ class Regress(Task):
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
         """Gives the mean squared error, in standard deviations of the training part."""
+        return self.loss_of_targets(logits, self.targets(labels))
+
+    def targets(self, labels: Labels) -> Labels:
+        """Gives the labels in standard deviations from the mean of the training part."""
         values = labels.reshape(len(labels), -1)
         scaled = (values - np.asarray(self.mean)) / np.asarray(self.deviation)
-        return F.mse_loss(logits, scaled.astype(np.float32))
+        return scaled.astype(np.float32)
+
+    def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
+        """Gives the mean squared error."""
+        return F.mse_loss(logits, targets)
 
     def activate(self, logits: Scores) -> Scores:
         """Brings the outputs back to the labels' own units."""
@@ -172,7 +188,15 @@ class Multilabel(Task):
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
         """Gives the binary cross-entropy, a mean over records and labels."""
-        return F.binary_cross_entropy_with_logits(logits, labels.astype(np.float32))
+        return self.loss_of_targets(logits, self.targets(labels))
+
+    def targets(self, labels: Labels) -> Labels:
+        """Gives the labels as numbers from 0 to 1."""
+        return labels.astype(np.float32)
+
+    def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
+        """Gives the binary cross-entropy."""
+        return F.binary_cross_entropy_with_logits(logits, targets)
 
     def activate(self, logits: Scores) -> Scores:
         """Gives the probability of each label."""

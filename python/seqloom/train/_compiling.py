@@ -85,7 +85,7 @@ def _forget_tensors(error: BaseException | None) -> None:
 def _compile(objective: Objective) -> Callable[..., Any]:
     """Compiles forward, backward and update as one program."""
     # Named here, so that `compile` compares what the user's functions read.
-    own = objective.step or objective.loss
+    own = objective.own
 
     def step(model: Any, optimizer: Any, lr: float, arrays: Any, key: Any) -> Any:  # noqa: PLR0917 - as compile takes them
         def loss_of(model: Any, arrays: Any, key: Any) -> Any:

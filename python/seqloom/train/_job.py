@@ -164,7 +164,7 @@ class Job:
             loss=self.loss or trained.task.loss,
             step=self.step,
             encoder=trained.encoder,
-            is_own=self.loss is not None,
+            task=trained.task if self.loss is None else None,
             is_custom=isinstance(trained.task, Custom),
         )
 

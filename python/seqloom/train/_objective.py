@@ -10,7 +10,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
-from seqloom.models import TorchModule
+from seqloom.models import Task, TorchModule
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor, scope
@@ -27,7 +27,7 @@ class Objective:
     loss: Loss
     step: OwnStep | None = None
     encoder: Any = None
-    is_own: bool = False  # whether the loss is a user's
+    task: Task | None = None  # whose loss it is; None if it is a user's
     is_custom: bool = False  # whether labels are no classes or values that we know
 
     def prepare(self, model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,11 +45,20 @@ class Objective:
 
     def _labels(self, model: Any, labels: Any) -> Any:
         """Gives labels as the loss takes them."""
+        if self.task is not None:
+            return self.task.targets(np.asarray(labels))
         return to_tensor(model, _as_array(labels)) if self.is_custom else labels
+
+    @property
+    def own(self) -> Callable[..., Any]:
+        """The function that computes the loss: the step, or the loss of outputs."""
+        if self.step is not None or self.task is None:
+            return self.step or self.loss
+        return self.task.loss_of_targets
 
     def __call__(self, model: Any, arrays: dict[str, Any], key: Any) -> tuple[Any, Any]:
         """Computes the loss, and the outputs or further numbers."""
-        return self.compute(self.step or self.loss, model, arrays, key=key)
+        return self.compute(self.own, model, arrays, key=key)
 
     def compute(
         self, own: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any
@@ -77,7 +86,7 @@ class Objective:
             return _call_step(own, model.module, raws, key=key)
         inputs = {name: arrays[name] for name in arrays if name != _LABELS}
         outputs = Forward.of(model).call(model, inputs, key, name="compute")
-        if not self.is_own:
+        if self.task is not None:
             return to_torch(own(model.watch(outputs), arrays[_LABELS])), outputs
         labels = to_torch(to_tensor(model, _as_array(arrays[_LABELS])))
         return own(outputs, labels), outputs
@@ -85,7 +94,7 @@ class Objective:
     def loss_of(self, model: Any, logits: Any, labels: Any) -> float:
         """Computes the loss of outputs of all records."""
         outputs = model.backend.tensor(logits)
-        if isinstance(model, TorchModule) and self.is_own:
+        if isinstance(model, TorchModule) and self.task is None:
             outputs, labels = outputs.raw, to_torch(to_tensor(model, _as_array(labels)))
         return float(self.loss(outputs, labels).item())
 
